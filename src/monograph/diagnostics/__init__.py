@@ -1,0 +1,70 @@
+"""What a message is, its catalogue, and how it is rendered.
+
+Whoever refuses something calls `problem(name, at=frames, **facts)` and raises what comes back. The facts of each name
+are the keyword parameters of its template, found in the family files: contract, data, inputs, internal, operators,
+sizes, spec, state.
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics.catalogue import Entry, entries, find_entry, message
+from monograph.diagnostics.contract import Clause
+from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
+from monograph.diagnostics.errors import (
+    ArchiveError,
+    BugError,
+    ConstraintViolation,
+    ConstraintViolations,
+    ContractError,
+    DataDependentError,
+    ExportError,
+    ExportErrors,
+    MonographError,
+    SideEffectError,
+    SpecError,
+    SpecErrors,
+    UnsupportedError,
+    together,
+)
+from monograph.diagnostics.explanations import explain, page_names
+from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, user_frames
+from monograph.diagnostics.problems import problem
+from monograph.diagnostics.rendering import render, render_all
+from monograph.diagnostics.spelling import nearest
+
+__all__ = [
+    "ArchiveError",
+    "BugError",
+    "Cause",
+    "Clause",
+    "ConstraintViolation",
+    "ConstraintViolations",
+    "ContractError",
+    "DataDependentError",
+    "Diagnostic",
+    "Entry",
+    "ExportError",
+    "ExportErrors",
+    "Frame",
+    "FrameFilter",
+    "MonographError",
+    "Place",
+    "SideEffectError",
+    "SpecError",
+    "SpecErrors",
+    "Spot",
+    "Text",
+    "UnsupportedError",
+    "entries",
+    "explain",
+    "find_entry",
+    "message",
+    "nearest",
+    "page_names",
+    "place",
+    "problem",
+    "render",
+    "render_all",
+    "together",
+    "user_frames",
+]

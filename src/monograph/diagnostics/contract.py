@@ -1,0 +1,60 @@
+"""The message of a call that a program cannot vouch for: `ContractError`, raised before any operator runs.
+
+contract-broken  clauses: Sequence[Clause]    ContractError
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Cause, Text
+from monograph.diagnostics.errors import ContractError
+from monograph.diagnostics.frames import Frame, Place
+from monograph.diagnostics.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.diagnostics.diagnostic import Spot
+
+__all__ = ["Clause"]
+
+
+class Clause(NamedTuple):
+    """One thing that differs: `y.size()[0]`, what it must be, what came, and the line that made it matter.
+
+    `cause` is a frame or a place, several of them innermost first, or a text such as "model.py:19 in Model.forward".
+    """
+
+    path: str
+    expected: object
+    got: object
+    cause: Spot | tuple[Spot, ...] | str = ""
+
+
+@message("contract-broken", ContractError)
+def contract_broken(*, clauses: Sequence[Clause]) -> Text:
+    """Say that a call differs from what the program accepts, in one or several clauses."""
+    words = [f"`{path}` expected {expected}, got {got}" for path, expected, got, _ in clauses]
+    more = f", and {counted(len(words) - 1, 'more difference')}" if words[1:] else ""
+    return Text(
+        headline=f"{words[0]}{more}",
+        causes=tuple(
+            cause
+            for position, (clause, text) in enumerate(zip(clauses, words, strict=True))
+            if (cause := _cause(clause, text if position else "this line needs it")) is not None
+        ),
+    )
+
+
+def _cause(clause: Clause, words: str) -> Cause | None:
+    """Say what differs and why; of the first, which the headline has, only why."""
+    cause = clause.cause
+    if isinstance(cause, Frame | Place):
+        return Cause((cause,), words)
+    if isinstance(cause, tuple):
+        return Cause(cause, words)
+    if cause:
+        return Cause((), f"{words}: {cause}")
+    return None if words == "this line needs it" else Cause((), words)

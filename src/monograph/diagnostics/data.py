@@ -1,0 +1,56 @@
+"""Messages about values that are known only when the program runs. All are `DataDependentError`.
+
+data-dependent-branch  condition=""              (the source under the caret, unless given)
+data-dependent-size    question, size, born=""
+value-read             call, tensor=""
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import DataDependentError
+
+
+@message("data-dependent-branch", DataDependentError)
+def data_dependent_branch(*, condition: object = "", here: str = "") -> Text:
+    """Say that python asks for the truth of a tensor's value: `if x.sum() > 0`."""
+    asked = str(condition) or here or "condition"
+    return Text(
+        headline=f"this branch depends on the value of `{asked}`, known only when the program runs",
+        label="true or false?",
+        helps=(
+            f"to choose between values, compute both: torch.where({asked}, a, b)",
+            f"to run only one side, give both as functions:\n"
+            f"torch.cond({asked}, true_side, false_side, (x,))",
+            f"if it always holds, say so instead of asking: torch._check(({asked}).item())",
+        ),
+    )
+
+
+@message("data-dependent-size", DataDependentError)
+def data_dependent_size(*, question: object, size: object, born: object = "") -> Text:
+    """Say that a question about a size that depends on data has no answer yet; `born` says where it comes from."""
+    return Text(
+        headline=f"whether `{question}` holds depends on data: `{size}` is known only "
+        "when the program runs",
+        notes=(f"`{size}` comes from {born}",) if str(born) else (),
+        helps=(
+            f"if it always holds, say so before this line: torch._check({question})",
+            f"if it never holds: torch._check(not ({question}))",
+        ),
+    )
+
+
+@message("value-read", DataDependentError)
+def value_read(*, call: str, tensor: object = "") -> Text:
+    """Say that user code reads the data of a tensor out of the program: `x.numpy()`, `x.tolist()`, `float(x)`."""
+    what = f" of {tensor}" if str(tensor) else ""
+    return Text(
+        headline=f"`{call}` reads the values{what}, which are known only when the program runs",
+        notes=("the example's values would be wrong for other inputs",),
+        helps=(
+            "stay with tensor operations: torch has most of numpy's",
+            "read one number of an integer tensor as a size: n = x.item(); torch._check(n >= 0)",
+        ),
+    )

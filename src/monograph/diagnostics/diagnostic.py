@@ -1,0 +1,51 @@
+"""A message as data: what happened, where, why, what else is known, and which edit helps.
+
+Nothing here is layout; `render` turns a diagnostic into lines. A spot is a frame (cheap to take while a program
+is captured) or a place (read from a file); both are resolved to source when printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from monograph.diagnostics.frames import Frame, Place
+
+__all__ = ["Cause", "Diagnostic", "Spot", "Text"]
+
+Spot = Frame | Place
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A contributing fact: the user's lines it comes from, innermost first (may be empty), and what it says."""
+
+    at: tuple[Spot, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a message template returns: all the prose of one message, without its places."""
+
+    headline: str
+    label: str = ""
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message: name, headline, the user's frames (innermost first), causes, notes and edits that help.
+
+    `graph` is the program so far, where there is one; it is never printed with the message.
+    """
+
+    name: str
+    headline: str
+    at: tuple[Spot, ...] = ()
+    label: str = ""
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    graph: object = field(default=None, compare=False, repr=False)

@@ -1,0 +1,139 @@
+"""The exceptions of this package; each carries its message as data in `.diagnostic`.
+
+MonographError
+  ExportError              while a program is captured
+    SpecError              the declaration of inputs or sizes is wrong            (also ValueError)
+    ConstraintViolation    the sizes learnt contradict the declaration            (also ValueError)
+    DataDependentError     needs a value or a fact that nobody stated             (also RuntimeError)
+    UnsupportedError       Python or an operator that is not covered              (also RuntimeError)
+    SideEffectError        a write that outlives the call                         (also RuntimeError)
+    ExportErrors           several of these, found in one run
+      SpecErrors           several, all of them SpecError                         (also SpecError)
+      ConstraintViolations several, all of them ConstraintViolation               (also ConstraintViolation)
+  ContractError            a call the program cannot vouch for                    (also RuntimeError)
+  ArchiveError             a file that cannot be read or written
+  BugError                 ours; asks for a report
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monograph.diagnostics.rendering import render, render_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from monograph.diagnostics.diagnostic import Diagnostic
+
+__all__ = [
+    "ArchiveError",
+    "BugError",
+    "ConstraintViolation",
+    "ConstraintViolations",
+    "ContractError",
+    "DataDependentError",
+    "ExportError",
+    "ExportErrors",
+    "MonographError",
+    "SideEffectError",
+    "SpecError",
+    "SpecErrors",
+    "UnsupportedError",
+    "together",
+]
+
+
+class MonographError(Exception):
+    """Any refusal of this package; `str(error)` is the rendered message."""
+
+    diagnostic: Diagnostic
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        """Carry one message."""
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    @property
+    def problems(self) -> tuple[MonographError, ...]:
+        """The single problems this error stands for: itself, unless it is a group."""
+        return (self,)
+
+    def __str__(self) -> str:
+        """Render the message as plain text."""
+        return render(self.diagnostic)
+
+
+class ExportError(MonographError):
+    """The program cannot be captured as asked."""
+
+
+class SpecError(ExportError, ValueError):
+    """The declaration of inputs or sizes is wrong."""
+
+
+class ConstraintViolation(ExportError, ValueError):  # noqa: N818  (torch's word, which users know)
+    """The sizes learnt while capturing contradict the declaration, or each other."""
+
+
+class DataDependentError(ExportError, RuntimeError):
+    """The program needs a value, or a fact about one, that nobody stated."""
+
+
+class UnsupportedError(ExportError, RuntimeError):
+    """Python or an operator that is not covered."""
+
+
+class SideEffectError(ExportError, RuntimeError):
+    """The program writes to something that outlives the call."""
+
+
+class ExportErrors(ExportError):
+    """Several problems of one run; `.diagnostic` is the first one's. Made by `together`."""
+
+    def __init__(self, problems: Iterable[MonographError]) -> None:
+        """Carry several messages, in the order given."""
+        self._problems = tuple(problems)
+        super().__init__(self._problems[0].diagnostic)
+
+    @property
+    def problems(self) -> tuple[MonographError, ...]:
+        """The single problems, in the order in which they were found."""
+        return self._problems
+
+    def __str__(self) -> str:
+        """Render every message below a headline that counts them."""
+        return render_all([problem.diagnostic for problem in self._problems])
+
+
+class SpecErrors(ExportErrors, SpecError):
+    """Several mistakes in the declaration of inputs or sizes."""
+
+
+class ConstraintViolations(ExportErrors, ConstraintViolation):
+    """Several contradictions between the sizes learnt and those declared."""
+
+
+class ContractError(MonographError, RuntimeError):
+    """A call that the program cannot vouch for; nothing has run."""
+
+
+class ArchiveError(MonographError):
+    """A file that cannot be read or written as a program."""
+
+
+class BugError(MonographError):
+    """A mistake of ours, never of the user's."""
+
+
+def together(problems: Iterable[MonographError]) -> MonographError:
+    """Return the problem itself if there is one, else one error that carries them all; equal messages count once."""
+    found = {error.diagnostic: error for group in problems for error in group.problems}
+    single = tuple(found.values())
+    if len(single) == 1:
+        return single[0]
+    if all(isinstance(error, SpecError) for error in single):
+        return SpecErrors(single)
+    if all(isinstance(error, ConstraintViolation) for error in single):
+        return ConstraintViolations(single)
+    return ExportErrors(single)

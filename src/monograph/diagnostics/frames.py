@@ -1,0 +1,260 @@
+"""Where the user's program is: frames taken while it runs, places when a message is printed.
+
+A frame is a code object with an instruction offset, so taking one costs a dictionary look-up; the line's text and
+columns are found when somebody reads them. Files are of three kinds:
+
+    user       the model, its helpers, third-party packages: what messages point at
+    library    torch and Python's standard library: kept in stack traces, as torch.export keeps them
+    machinery  what only passes calls on (`Module.__call__`, dispatch, contextlib, this package): kept nowhere
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import CodeType, FrameType
+
+__all__ = ["Frame", "FrameFilter", "Place", "place", "user_frames"]
+
+Kind = Literal["user", "library", "machinery", "ours"]
+
+TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
+STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")
+
+
+class Frame(NamedTuple):
+    """One call in progress: the code, the offset of its current instruction in bytes, and its line.
+
+    Why: hashing or comparing code objects reads all their contents, so look frames up by `id(code)`.
+    """
+
+    code: CodeType
+    lasti: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of source: lines from 1, columns from 0 in characters, None where Python kept no columns."""
+
+    file: str
+    line: int
+    end_line: int
+    column: int | None
+    end_column: int | None
+    function: str
+
+
+class FrameFilter:
+    """What is known about files and frames during one capture; every answer is remembered.
+
+    Law: `walk` and `stack_text` depend on `(code, lasti)` alone, so one look-up per frame answers both.
+    A code object ends with its own instructions, hence `id(code) + lasti` lies inside it and names the pair
+    while the code lives; `_kept` keeps it alive.
+    """
+
+    __slots__ = ("_frames", "_kept", "_kinds", "_lines", "_roots", "_texts")
+
+    def __init__(self) -> None:
+        """Start with nothing remembered."""
+        self._roots = _roots()
+        self._kinds: dict[str, Kind] = {}
+        self._kept: list[CodeType] = []
+        self._frames: dict[int, Frame | None] = {}
+        self._texts: dict[int, str] = {}
+        self._lines: dict[int, tuple[list[int], list[int]]] = {}
+
+    def walk(self, frame: FrameType | None, stop: CodeType | None = None) -> tuple[Frame, ...]:
+        """Return the frames from here outwards, innermost first, without machinery, up to `stop` (excluded)."""
+        known = self._frames
+        found: list[Frame] = []
+        while frame is not None:
+            code = frame.f_code
+            if code is stop:
+                break
+            key = id(code) + frame.f_lasti
+            if key in known:
+                here = known[key]
+            else:
+                here = known[key] = self._first_sight(code, frame.f_lasti)
+            if here is not None:
+                found.append(here)
+            frame = frame.f_back
+        return tuple(found)
+
+    def frame(self, code: CodeType, lasti: int) -> Frame:
+        """Return the frame at this instruction, whatever its file; the interpreter makes its frames here."""
+        here = self._frames.get(id(code) + lasti)
+        if here is None:
+            here = Frame(code, lasti, self._line(code, lasti))
+            if not self.is_machinery(code.co_filename):
+                self._kept.append(code)
+                self._frames[id(code) + lasti] = here
+        return here
+
+    def stack_text(self, frames: Iterable[Frame]) -> str:
+        """Return the frames, given innermost first, as a traceback prints them: outermost first, without carets."""
+        known = self._texts
+        texts: list[str] = []
+        for frame in frames:
+            key = id(frame.code) + frame.lasti
+            if key in known:
+                texts.append(known[key])
+            else:
+                self._kept.append(frame.code)
+                texts.append(known.setdefault(key, _traceback_lines(frame)))
+        texts.reverse()
+        return "".join(texts)
+
+    def innermost_user(self, frames: Iterable[Frame]) -> tuple[Frame, ...]:
+        """Return the frames a message shows: those of user files, innermost first."""
+        return tuple(frame for frame in frames if not self.is_library(frame.code.co_filename))
+
+    def is_machinery(self, file: str) -> bool:
+        """Tell whether frames of this file only pass calls on."""
+        return self._kind(file) in {"machinery", "ours"}
+
+    def is_library(self, file: str) -> bool:
+        """Tell whether this file is torch, the standard library or this package: no line a user can edit."""
+        return self._kind(file) != "user"
+
+    def is_ours(self, file: str) -> bool:
+        """Tell whether this file belongs to this package."""
+        return self._kind(file) == "ours"
+
+    def _kind(self, file: str) -> Kind:
+        kind = self._kinds.get(file)
+        if kind is None:
+            kind = self._kinds[file] = _classify(file, self._roots)
+        return kind
+
+    def _first_sight(self, code: CodeType, lasti: int) -> Frame | None:
+        self._kept.append(code)
+        if self.is_machinery(code.co_filename):
+            return None
+        return Frame(code, lasti, self._line(code, lasti))
+
+    def _line(self, code: CodeType, lasti: int) -> int:
+        table = self._lines.get(id(code))
+        if table is None:
+            self._kept.append(code)
+            table = self._lines[id(code)] = _line_table(code)
+        starts, lines = table
+        return lines[max(bisect_right(starts, lasti) - 1, 0)]
+
+
+def user_frames(start: FrameType | None = None, stop: CodeType | None = None) -> tuple[Frame, ...]:
+    """Return the user's frames around `start` (default: the caller), innermost first.
+
+    Inside a capture these are the frames between the operation and our own; elsewhere only the user's line that
+    called us, because what lies outside it is the caller's own business. With `stop`, all up to that code.
+    """
+    where = FrameFilter()
+    frame: FrameType | None = start or sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (documented)
+    found: list[Frame] = []
+    while frame is not None and frame.f_code is not stop:
+        file = frame.f_code.co_filename
+        if not where.is_library(file):
+            found.append(where.frame(frame.f_code, frame.f_lasti))
+        elif found and where.is_ours(file):
+            return tuple(found)
+        frame = frame.f_back
+    return tuple(found) if stop is not None else tuple(found[:1])
+
+
+def place(spot: Frame | Place) -> Place:
+    """Return the source span of a frame's current instruction."""
+    if isinstance(spot, Place):
+        return spot
+    code, lasti, line = spot
+    function = code.co_qualname.rpartition("<locals>.")[2]
+    positions = next(islice(code.co_positions(), max(lasti, 0) // 2, None), None)
+    if positions is None or positions[0] is None or positions[0] != line:
+        return Place(code.co_filename, line, line, None, None, function)
+    _, end_line, column, end_column = positions
+    end_line = line if end_line is None else end_line
+    return Place(
+        code.co_filename,
+        line,
+        end_line,
+        _characters(code.co_filename, line, column),
+        _characters(code.co_filename, end_line, end_column),
+        function,
+    )
+
+
+def _characters(file: str, line: int, column_bytes: int | None) -> int | None:
+    """Turn a column in UTF-8 bytes, as code objects keep it, into one in characters."""
+    if column_bytes is None:
+        return None
+    source = linecache.getline(file, line)
+    if not source or source.isascii():
+        return column_bytes
+    return len(source.encode()[:column_bytes].decode(errors="ignore"))
+
+
+def _traceback_lines(frame: Frame) -> str:
+    code = frame.code
+    head = f'  File "{code.co_filename}", line {frame.line}, in {code.co_name}\n'
+    source = linecache.getline(code.co_filename, frame.line).strip()
+    return f"{head}    {source}\n" if source else head
+
+
+def _line_table(code: CodeType) -> tuple[list[int], list[int]]:
+    """Return where each run of instructions of one line starts, and the line."""
+    starts: list[int] = []
+    lines: list[int] = []
+    line = code.co_firstlineno
+    for start, _, here in code.co_lines():
+        line = line if here is None else here
+        starts.append(start)
+        lines.append(line)
+    return starts or [0], lines or [line]
+
+
+class _Roots(NamedTuple):
+    ours: str
+    torch: str | None
+    standard: str
+    packages: tuple[str, ...]
+
+
+def _roots() -> _Roots:
+    """Return the folders that tell file kinds apart; torch is looked up, never imported."""
+    torch_file = getattr(sys.modules.get("torch"), "__file__", None)
+    torch = os.path.dirname(torch_file) + os.sep if isinstance(torch_file, str) else None
+    return _Roots(_OURS, torch, *_python_roots())
+
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@functools.cache
+def _python_roots() -> tuple[str, tuple[str, ...]]:
+    paths = sysconfig.get_paths()
+    packages = {paths["purelib"], paths["platlib"]}
+    return paths["stdlib"] + os.sep, tuple(sorted(path + os.sep for path in packages))
+
+
+def _classify(file: str, roots: _Roots) -> Kind:
+    if file.startswith("<frozen "):
+        return "machinery"
+    if file.startswith(roots.ours):
+        return "ours"
+    if roots.torch is not None and file.startswith(roots.torch):
+        inside = file[len(roots.torch) :]
+        return "machinery" if inside.startswith(TORCH_MACHINERY) else "library"
+    if file.startswith(roots.packages) or not file.startswith(roots.standard):
+        return "user"
+    inside = file[len(roots.standard) :]
+    return "machinery" if inside.startswith(STANDARD_MACHINERY) else "library"

@@ -1,0 +1,92 @@
+"""Messages about what is exported and what it is called with.
+
+not-a-module            given                              SpecError
+args-not-a-tuple        given                              SpecError
+forward-rejects-inputs  signature, given, reason           SpecError
+unsupported-input       path, type                         UnsupportedError
+unsupported-output      path, type                         UnsupportedError
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import SpecError, UnsupportedError
+
+LEAVES = "tensors, int, float, bool, str, None, and containers of them"
+
+
+@message("not-a-module", SpecError)
+def not_a_module(*, given: object) -> Text:
+    """Say that what is exported is no torch.nn.Module; `given` is its type's name."""
+    return Text(
+        headline=f"`export` takes a torch.nn.Module, and was given a `{given}`",
+        helps=(
+            "wrap a function in a module:\n"
+            "class Model(torch.nn.Module):\n"
+            "    def forward(self, x):\n"
+            "        return function(x)",
+        )
+        if "function" in str(given) or "method" in str(given)
+        else ("export an instance of a torch.nn.Module: export(Model(), args)",),
+    )
+
+
+@message("args-not-a-tuple", SpecError)
+def args_not_a_tuple(*, given: object) -> Text:
+    """Say that the positional example inputs are no tuple; `given` is their type's name."""
+    return Text(
+        headline=f"the example inputs are a tuple, and were given as a `{given}`",
+        helps=(
+            "convert them: export(model, tuple(inputs))"
+            if given in {"list", "Sequence"}
+            else "put a comma after a single input: export(model, (x,))",
+        ),
+    )
+
+
+@message("forward-rejects-inputs", SpecError)
+def forward_rejects_inputs(*, signature: object, given: object, reason: object) -> Text:
+    """Say that the example inputs do not bind to forward's parameters.
+
+    `signature` is "forward(x, mask=None)", `given` a phrase such as "2 positional inputs and `mask`", `reason`
+    Python's own words.
+    """
+    return Text(
+        headline=f"`{signature}` does not take the example inputs: {reason}",
+        notes=(f"given are {given}",),
+        helps=("pass positional inputs as a tuple, others by name: export(model, (x,), {...})",),
+    )
+
+
+@message("unsupported-input", UnsupportedError)
+def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
+    """Say that an input has a leaf that is neither a tensor nor a constant; `type` is its type's name."""
+    return Text(
+        headline=f"the input `{path}` is a `{type}`, which is neither a tensor nor a constant",
+        notes=(f"inputs are {LEAVES}",),
+        helps=(
+            f"if it holds tensors, say how it is taken apart: "
+            f"torch.utils._pytree.register_pytree_node({type}, flatten, unflatten)",
+            f"if it never changes, keep it on the module: self.{_attribute(path)} = ...",
+        ),
+    )
+
+
+@message("unsupported-output", UnsupportedError)
+def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
+    """Say that forward returns a leaf that is neither a tensor nor a constant; `type` is its type's name."""
+    return Text(
+        headline=f"the output `{path}` is a `{type}`, which is neither a tensor nor a constant",
+        notes=(f"outputs are {LEAVES}",),
+        helps=(
+            "return its tensors instead, in a tuple or a dict",
+            f"or say how it is taken apart: "
+            f"torch.utils._pytree.register_pytree_node({type}, flatten, unflatten)",
+        ),
+    )
+
+
+def _attribute(path: str) -> str:
+    name = path.split("[", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1]
+    return name if name.isidentifier() else "value"

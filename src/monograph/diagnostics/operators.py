@@ -1,0 +1,53 @@
+"""Messages about operators and tensor types that are not covered. All are `UnsupportedError`.
+
+unsupported-operator    op, reason="", custom=False, signature=""
+operator-refused-types  op, reason, types=""
+unsupported-subclass    type, path="", reason=""
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import UnsupportedError
+
+
+@message("unsupported-operator", UnsupportedError)
+def unsupported_operator(
+    *, op: object, reason: object = "", custom: bool = False, signature: str = "x"
+) -> Text:
+    """Say that nothing says what shape the operator returns; `op` is "namespace::name", `custom` whether it is a user's."""
+    why = f": {reason}" if str(reason) else ""
+    return Text(
+        headline=f"the shape of the result of `{op}` is unknown{why}",
+        notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
+        helps=(
+            f"say what it returns, as an empty tensor of that shape:\n"
+            f'@torch.library.register_fake("{op}")\n'
+            f"def fake({signature}):\n"
+            f"    return torch.empty_like({signature.split(',', maxsplit=1)[0]})",
+        )
+        if custom
+        else ("write it with operators that are covered, or as a custom operator",),
+    )
+
+
+@message("operator-refused-types", UnsupportedError)
+def operator_refused_types(*, op: object, reason: object, types: object = "") -> Text:
+    """Say that the operator itself refuses these arguments; `reason` is PyTorch's own words, `types` what it was given."""
+    words = str(reason).strip().split("\n")[0].rstrip(".")
+    return Text(
+        headline=f"`{op}` refuses its arguments: {words}",
+        notes=(f"it was given {types}",) if str(types) else (),
+    )
+
+
+@message("unsupported-subclass", UnsupportedError)
+def unsupported_subclass(*, type: object, path: str = "", reason: object = "") -> Text:  # noqa: A002
+    """Say that a tensor of a subclass whose behaviour a capture does not follow; `path` says which."""
+    what = f"`{path}` is" if path else "this tensor is"
+    why = f": {reason}" if str(reason) else ""
+    return Text(
+        headline=f"{what} a `{type}`, a tensor subclass that is not captured{why}",
+        helps=("pass a plain tensor: x.as_subclass(torch.Tensor)",),
+    )

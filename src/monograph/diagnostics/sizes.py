@@ -1,0 +1,168 @@
+"""Messages about sizes that cannot agree, with each other or with what was declared.
+
+Sizes are ints, or expressions whose `str` is how users name them: `batch`, `4*n`, `x.shape[0]`.
+
+    sizes-disagree          left, right, dim=None, left_shape="", right_shape="", operator=""      ConstraintViolation
+    rank-disagrees          what, expected, got, shape=""                                          ConstraintViolation
+    dimension-out-of-range  dim, rank, shape=""                                                    ConstraintViolation
+    view-impossible         shape, target, reason=""                                               ConstraintViolation
+    dtype-disagrees         what, expected, got                                                    UnsupportedError
+    size-must-be-positive   size, what, dim=None                                                   ConstraintViolation
+    dim-specialised         path, dim, value                                                       ConstraintViolation
+    dim-range-violated      path, dim, declared, needed                                            ConstraintViolation
+    dims-must-be-equal      first, second, first_path, second_path                                 ConstraintViolation
+    relation-not-declared   relation, dims="", suggestion=""                                       ConstraintViolation
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Cause, Text
+from monograph.diagnostics.errors import ConstraintViolation, UnsupportedError
+from monograph.diagnostics.wording import counted, quoted
+
+
+@message("sizes-disagree", ConstraintViolation)
+def sizes_disagree(
+    *,
+    left: object,
+    right: object,
+    dim: int | None = None,
+    left_shape: object = "",
+    right_shape: object = "",
+    operator: object = "",
+    here: str = "",
+) -> Text:
+    """Say that two sizes of one operation must be equal and are not; `dim` is the dimension, if there is one."""
+    where = f"dimension {dim} of " if dim is not None else "a size of "
+    what = here or str(operator)
+    subject = f"{where}`{what}`" if what else where.removesuffix(" of ")
+    shapes = (("left", left_shape), ("right", right_shape))
+    return Text(
+        headline=f"{subject} is {quoted(left)} on one side and {quoted(right)} on the other",
+        label="here",
+        causes=tuple(Cause((), f"{side} operand: {shape}") for side, shape in shapes if str(shape)),
+        helps=_make_equal(left, right),
+    )
+
+
+def _make_equal(left: object, right: object) -> tuple[str, ...]:
+    """Say how a named size and another are made equal; two numbers can only be changed in the model."""
+    named = [size for size in (left, right) if not isinstance(size, int)]
+    fixed = [size for size in (left, right) if isinstance(size, int)]
+    if len(named) == 1 and fixed:
+        return (
+            f"if {quoted(named[0])} is always {fixed[0]}, declare it fixed: {fixed[0]}",
+            f"otherwise compute the other size from the tensor, where {fixed[0]} is written now",
+        )
+    if len(named) == 2:
+        return (
+            "if the two are always equal, declare both with the same Dim",
+            f"or state it in the model: torch._check({left} == {right})",
+        )
+    return ()
+
+
+@message("rank-disagrees", ConstraintViolation)
+def rank_disagrees(*, what: object, expected: object, got: int, shape: object = "") -> Text:
+    """Say that an operand has a number of dimensions that the operator does not take; `what` names the operand."""
+    has = f"has shape {shape}, " if str(shape) else "has "
+    dims = expected if not isinstance(expected, int) else counted(expected, "dimension")
+    return Text(
+        headline=f"{quoted(what)} takes {dims}, and the tensor {has}"
+        + (f"which is {counted(got, 'dimension')}" if str(shape) else f"{got}"),
+    )
+
+
+@message("dimension-out-of-range", ConstraintViolation)
+def dimension_out_of_range(*, dim: int, rank: int, shape: object = "") -> Text:
+    """Say that a dimension is named that the tensor does not have."""
+    tensor = (
+        f"a tensor of shape {shape}" if str(shape) else f"a tensor of {counted(rank, 'dimension')}"
+    )
+    return Text(
+        headline=f"there is no dimension {dim} in {tensor}",
+        notes=(f"its dimensions are {-rank} … {rank - 1}",) if rank else ("it has none",),
+    )
+
+
+@message("view-impossible", ConstraintViolation)
+def view_impossible(*, shape: object, target: object, reason: object = "") -> Text:
+    """Say that a view would need another layout, or another number of elements; `reason` is a clause."""
+    why = f": {reason}" if str(reason) else ""
+    return Text(
+        headline=f"a tensor of shape {shape} cannot be viewed as {target}{why}",
+        helps=("copy where needed instead of viewing: .reshape(...)",),
+    )
+
+
+@message("dtype-disagrees", UnsupportedError)
+def dtype_disagrees(*, what: object, expected: object, got: object) -> Text:
+    """Say that operands whose dtypes must agree differ, or an operator does not take a dtype."""
+    return Text(
+        headline=f"{quoted(what)} takes {expected}, and was given {got}",
+        helps=(f"convert it: .to(torch.{_dtype(expected)})",) if _dtype(expected) else (),
+    )
+
+
+def _dtype(phrase: object) -> str:
+    name = str(phrase).removeprefix("torch.")
+    return name if name.isalnum() else ""
+
+
+@message("size-must-be-positive", ConstraintViolation)
+def size_must_be_positive(*, size: object, what: object, dim: int | None = None) -> Text:
+    """Say that an operation has no answer for a size of 0, or would make a negative one; `what` names it."""
+    where = "" if dim is None else f" in dimension {dim}"
+    return Text(
+        headline=f"{quoted(what)} needs a size of at least 1{where}, and gets {quoted(size)}",
+        helps=()
+        if isinstance(size, int)
+        else (f"if {quoted(size)} is never 0, declare it so: Dim(..., min=1)",),
+    )
+
+
+@message("dim-specialised", ConstraintViolation)
+def dim_specialised(*, path: str, dim: object, value: int) -> Text:
+    """Say that a size declared dynamic turned out to be one number; give the line that asked as a cause."""
+    return Text(
+        headline=f"`{dim}` is declared dynamic in `{path}`, but the model fixes it to {value}",
+        helps=(
+            f"if it is always {value}, declare it fixed: {value}",
+            f"otherwise write the model without the number {value}, on the line shown",
+            "or let the exporter choose: Dim.AUTO",
+        ),
+    )
+
+
+@message("dim-range-violated", ConstraintViolation)
+def dim_range_violated(*, path: str, dim: object, declared: object, needed: object) -> Text:
+    """Say that the model accepts fewer sizes than were declared; both ranges are phrases such as "2 … 1024"."""
+    lower, _, upper = str(needed).partition(" … ")
+    ends = f"min={lower}, max={upper}" if upper else f"min={lower.removesuffix(' and more')}"
+    return Text(
+        headline=f"`{dim}` is declared as {declared} in `{path}`, but the model takes only {needed}",
+        helps=(f'narrow the range: Dim("{dim}", {ends})',),
+    )
+
+
+@message("dims-must-be-equal", ConstraintViolation)
+def dims_must_be_equal(*, first: object, second: object, first_path: str, second_path: str) -> Text:
+    """Say that two sizes with different names must be equal in the model."""
+    return Text(
+        headline=f"`{first}` and `{second}` are declared as two sizes, but the model needs them equal",
+        notes=(f"they are declared in `{first_path}` and `{second_path}`",),
+        helps=(f"use `{first}` in both places: {second_path} = {first}",),
+    )
+
+
+@message("relation-not-declared", ConstraintViolation)
+def relation_not_declared(*, relation: object, dims: object = "", suggestion: object = "") -> Text:
+    """Say that the model holds only where a relation of sizes holds, and the declaration does not say so."""
+    note = (f"the sizes are declared in {dims}",) if str(dims) else ()
+    helps = (f"declare it: {suggestion}",) if str(suggestion) else ()
+    return Text(
+        headline=f"the model needs `{relation}`, which the declared sizes do not ensure",
+        notes=note,
+        helps=(*helps, f"or state it in the model, for callers to obey: torch._check({relation})"),
+    )

@@ -1,0 +1,189 @@
+"""Messages about what the user declares of sizes: mistakes in `dynamic_shapes`. All are `SpecError`.
+
+Paths are as the user would write them: `dynamic_shapes["x"][0]` for the declaration, `x` or `batch["ids"]` for inputs.
+
+    spec-unknown-argument       argument, arguments
+    spec-structure-differs      path, expected, given, skeleton=""
+    spec-wrong-rank             path, tensor, rank, given
+    spec-not-a-dim              path, given
+    spec-range-empty            dim, lower, upper
+    spec-size-outside-range     path, tensor, axis, dim, size, lower, upper
+    spec-static-size-differs    path, tensor, axis, declared, size
+    spec-dim-conflict           dim, first, second, first_path="", second_path=""
+    spec-dim-sizes-differ       dim, first_path, first_size, second_path, second_size
+    spec-on-non-tensor          path, given, value
+    spec-derived-unsolvable     path, expression, dim, size
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import SpecError
+from monograph.diagnostics.spelling import nearest
+from monograph.diagnostics.wording import counted, interval, listed, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@message("spec-unknown-argument", SpecError)
+def spec_unknown_argument(*, argument: str, arguments: Iterable[str]) -> Text:
+    """Say that `dynamic_shapes` has a key that is no argument: the key, and the names of the arguments."""
+    names = tuple(arguments)
+    meant = nearest(argument, names)
+    known = listed(names) or "no arguments"
+    return Text(
+        headline=f'`dynamic_shapes["{argument}"]` names no argument of the module',
+        notes=(f"the arguments given are {known}" if names else "no arguments are given",),
+        helps=(f'did you mean `{meant}`: dynamic_shapes={{"{meant}": ...}}',)
+        if meant
+        else (f'remove the key "{argument}" from `dynamic_shapes`',),
+    )
+
+
+@message("spec-structure-differs", SpecError)
+def spec_structure_differs(
+    *, path: str, expected: object, given: object, skeleton: object = ""
+) -> Text:
+    """Say that the declaration is nested unlike the input.
+
+    `expected` and `given` are phrases such as "a dict with keys `a`, `b`" and "a list of 2"; `skeleton` is a
+    declaration of the right structure that can be pasted.
+    """
+    return Text(
+        headline=f"`{path}` is {given}, but the input there is {expected}",
+        notes=(
+            "`dynamic_shapes` follows the structure of the inputs, with None for what is fixed",
+        ),
+        helps=(f"declare it with the structure of the inputs: dynamic_shapes={skeleton}",)
+        if str(skeleton)
+        else (),
+    )
+
+
+@message("spec-wrong-rank", SpecError)
+def spec_wrong_rank(*, path: str, tensor: str, rank: int, given: int) -> Text:
+    """Say that the declaration of a tensor lists too many or too few dimensions."""
+    example = ", ".join(["None"] * rank)
+    return Text(
+        headline=f"`{path}` declares {counted(given, 'dimension')}, but `{tensor}` has {rank}",
+        helps=(
+            f"list every dimension, None for a fixed one: ({example}{',' if rank == 1 else ''})",
+            'or name only those that change by their position: {0: Dim("batch")}',
+        )
+        if rank
+        else ("declare it fixed: None",),
+    )
+
+
+@message("spec-not-a-dim", SpecError)
+def spec_not_a_dim(*, path: str, given: object) -> Text:
+    """Say that a dimension is declared as something that is neither a Dim, nor an int, nor None."""
+    text = given if isinstance(given, str) else ""
+    name = text if text.isidentifier() else "batch"
+    return Text(
+        headline=f"`{path}` is {given!r}, which declares no size",
+        notes=("a size is declared by a Dim, Dim.AUTO, Dim.DYNAMIC, Dim.STATIC, an int, or None",),
+        helps=(f'declare a named size: Dim("{name}")',),
+    )
+
+
+@message("spec-range-empty", SpecError)
+def spec_range_empty(*, dim: str, lower: object, upper: object) -> Text:
+    """Say that a Dim whose lower end is above its upper end, or below zero."""
+    negative = isinstance(upper, int) and upper < 0
+    return Text(
+        headline=f"no size lies in the range {interval(lower, upper)} of `{dim}`",
+        helps=("a size is at least 0",)
+        if negative
+        else (f'give the smaller end first: Dim("{dim}", min={upper}, max={lower})',),
+    )
+
+
+@message("spec-size-outside-range", SpecError)
+def spec_size_outside_range(
+    *, path: str, tensor: str, axis: int, dim: object, size: int, lower: object, upper: object
+) -> Text:
+    """Say that the example input's own size is not in the range declared for it."""
+    least = min(size, lower) if isinstance(lower, int) else size
+    most = max(size, upper) if isinstance(upper, int) else None
+    ends = f"min={least}" + ("" if most is None else f", max={most}")
+    return Text(
+        headline=f"`{tensor}.shape[{axis}]` is {size}, "
+        f"outside the range {interval(lower, upper)} of `{dim}`",
+        notes=(f"`{dim}` is declared in `{path}`",),
+        helps=(
+            f'widen the range: Dim("{dim}", {ends})',
+            f"or export with an example `{tensor}` whose size {axis} lies in the range",
+        ),
+    )
+
+
+@message("spec-static-size-differs", SpecError)
+def spec_static_size_differs(
+    *, path: str, tensor: str, axis: int, declared: int, size: int
+) -> Text:
+    """Say that the declaration fixes a size as an int, and the example input has another."""
+    return Text(
+        headline=f"`{path}` fixes the size to {declared}, but `{tensor}.shape[{axis}]` is {size}",
+        helps=(
+            f"fix it to the size of the example: {size}",
+            'or let it change: Dim("n")',
+        ),
+    )
+
+
+@message("spec-dim-conflict", SpecError)
+def spec_dim_conflict(
+    *, dim: str, first: object, second: object, first_path: str = "", second_path: str = ""
+) -> Text:
+    """Say that two Dims share a name and have different ranges, given as "1 … 8"."""
+    one = f" in `{first_path}`" if first_path else ""
+    two = f" in `{second_path}`" if second_path else ""
+    return Text(
+        headline=f"`{dim}` has the range {first}{one} and the range {second}{two}",
+        notes=("one name is one size, with one range",),
+        helps=(
+            f'make one Dim and use it in both places: {dim} = Dim("{dim}")',
+            "or, if the sizes are independent, give the Dims different names",
+        ),
+    )
+
+
+@message("spec-dim-sizes-differ", SpecError)
+def spec_dim_sizes_differ(
+    *, dim: object, first_path: str, first_size: int, second_path: str, second_size: int
+) -> Text:
+    """Say that one Dim is declared for two dimensions whose sizes differ in the example inputs."""
+    return Text(
+        headline=f"`{dim}` is {first_size} in `{first_path}` and {second_size} in `{second_path}`",
+        notes=("one name is one size",),
+        helps=(
+            f'if the sizes are independent, name them apart: Dim("{dim}"), Dim("{dim}_2")',
+            "if they are equal, export with example inputs that agree",
+        ),
+    )
+
+
+@message("spec-on-non-tensor", SpecError)
+def spec_on_non_tensor(*, path: str, given: object, value: object) -> Text:
+    """Say that sizes are declared for an input that has none, such as a str or None; `value` is the input."""
+    return Text(
+        headline=f"`{path}` declares sizes ({given}), but the input there is {quoted(value)}",
+        helps=("only tensors have sizes; declare this input fixed: None",),
+    )
+
+
+@message("spec-derived-unsolvable", SpecError)
+def spec_derived_unsolvable(*, path: str, expression: object, dim: object, size: int) -> Text:
+    """Say that a derived size such as `2*n` equals the example's size for no whole `n`."""
+    return Text(
+        headline=f"`{path}` declares the size `{expression}`, which is {size} for no whole `{dim}`",
+        helps=(
+            f"export with an example whose size is `{expression}` for some `{dim}`",
+            'or give the dimension a name of its own: Dim("m")',
+        ),
+    )

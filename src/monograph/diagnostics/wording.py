@@ -1,0 +1,50 @@
+"""How values are put into sentences: the same way in every message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["counted", "interval", "listed", "quoted"]
+
+
+def quoted(value: object) -> str:
+    """Return the value as a sentence shows it: numbers bare, everything else in backticks.
+
+    >>> quoted(3), quoted("batch")
+    ('3', '`batch`')
+    """
+    text = str(value)
+    return text if text.removeprefix("-").isdigit() else f"`{text}`"
+
+
+def listed(values: Iterable[object], last: str = "and") -> str:
+    """Return the values quoted, with commas and a last word.
+
+    >>> listed(["x", "y", "z"])
+    '`x`, `y` and `z`'
+    """
+    texts = [quoted(value) for value in values]
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} {last} {texts[-1]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "dimension"), counted(3, "dimension")
+    ('1 dimension', '3 dimensions')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def interval(lower: object, upper: object) -> str:
+    """Return a range of sizes; an upper end of None is open.
+
+    >>> interval(1, 8), interval(2, None)
+    ('1 … 8', '2 and more')
+    """
+    return f"{lower} and more" if upper is None else f"{lower} … {upper}"
