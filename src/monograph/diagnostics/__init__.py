@@ -1,8 +1,8 @@
 """What a message is, its catalogue, and how it is rendered.
 
-Whoever refuses something calls `problem(name, at=frames, **facts)` and raises what comes back. The facts of each name
-are the keyword parameters of its template, found in the family files: contract, data, inputs, internal, operators,
-sizes, spec, state.
+Whoever refuses something calls `problem(name, at=frames, **facts)` and raises what comes back.
+The facts of each name are the keyword parameters of its template; the family files list them:
+contract, data, inputs, internal, operators, sizes, spec, state.
 """
 
 from __future__ import annotations

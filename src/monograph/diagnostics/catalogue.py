@@ -1,8 +1,9 @@
 """The names a message can have, and the function that words each of them.
 
-A message is one decorated function in a family file; the decorator refuses a name in use, a name that is not
-kebab-case, and facts that are not keyword-only. Facts are values: strings already worded, or objects with a `str`.
-A template that takes `here` receives the source text under the caret ("" if unknown) unless the caller gives one.
+A message is one decorated function in a family file; the decorator refuses a name in use, a name
+that is not kebab-case, and facts that are not keyword-only. Facts are values: strings already
+worded, or objects with a `str`. A template that takes `here` receives the source text under the
+caret ("" if unknown) unless the caller gives one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ KEBAB_CASE = re.compile(r"[a-z]+(-[a-z]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name: the exception it is raised as, the function that words it, and the facts that takes."""
+    """One name: its exception, the function that words it, and the facts that function takes."""
 
     name: str
     error: type[MonographError]

@@ -1,4 +1,4 @@
-"""The message of a call that a program cannot vouch for: `ContractError`, raised before any operator runs.
+"""The message of a call that a program cannot vouch for; it is raised before any operator runs.
 
 contract-broken  clauses: Sequence[Clause]    ContractError
 """
@@ -22,9 +22,10 @@ __all__ = ["Clause"]
 
 
 class Clause(NamedTuple):
-    """One thing that differs: `y.size()[0]`, what it must be, what came, and the line that made it matter.
+    """One thing that differs: its path, what it must be, what came, and what made it matter.
 
-    `cause` is a frame or a place, several of them innermost first, or a text such as "model.py:19 in Model.forward".
+    `path` is as a user writes it: `y.size()[0]`. `cause` is a frame or a place, several of them
+    innermost first, or a text such as "model.py:19 in Model.forward".
     """
 
     path: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import DataDependentError
+from monograph.diagnostics.wording import paste
 
 
 @message("data-dependent-branch", DataDependentError)
@@ -21,8 +22,10 @@ def data_dependent_branch(*, condition: object = "", here: str = "") -> Text:
         label="true or false?",
         helps=(
             f"to choose between values, compute both: torch.where({asked}, a, b)",
-            f"to run only one side, give both as functions:\n"
-            f"torch.cond({asked}, true_side, false_side, (x,))",
+            paste(
+                "to run only one side, give both as functions:",
+                f"torch.cond({asked}, true_side, false_side, (x,))",
+            ),
             f"if it always holds, say so instead of asking: torch._check(({asked}).item())",
         ),
     )
@@ -30,7 +33,10 @@ def data_dependent_branch(*, condition: object = "", here: str = "") -> Text:
 
 @message("data-dependent-size", DataDependentError)
 def data_dependent_size(*, question: object, size: object, born: object = "") -> Text:
-    """Say that a question about a size that depends on data has no answer yet; `born` says where it comes from."""
+    """Say that a question about a size that depends on data has no answer yet.
+
+    `born` says where the size comes from: "mask.sum().item() at model.py:31".
+    """
     return Text(
         headline=f"whether `{question}` holds depends on data: `{size}` is known only "
         "when the program runs",
@@ -44,7 +50,7 @@ def data_dependent_size(*, question: object, size: object, born: object = "") ->
 
 @message("value-read", DataDependentError)
 def value_read(*, call: str, tensor: object = "") -> Text:
-    """Say that user code reads the data of a tensor out of the program: `x.numpy()`, `x.tolist()`, `float(x)`."""
+    """Say that user code reads a tensor's data out of the program: `x.numpy()`, `x.tolist()`."""
     what = f" of {tensor}" if str(tensor) else ""
     return Text(
         headline=f"`{call}` reads the values{what}, which are known only when the program runs",

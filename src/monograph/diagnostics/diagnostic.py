@@ -1,7 +1,7 @@
 """A message as data: what happened, where, why, what else is known, and which edit helps.
 
-Nothing here is layout; `render` turns a diagnostic into lines. A spot is a frame (cheap to take while a program
-is captured) or a place (read from a file); both are resolved to source when printed.
+Nothing here is layout; `render` turns a diagnostic into lines. A spot is a frame (cheap to take
+while a program is captured) or a place (read from a file); both become source when printed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Spot = Frame | Place
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A contributing fact: the user's lines it comes from, innermost first (may be empty), and what it says."""
+    """A contributing fact: the lines it comes from, innermost first or none, and what it says."""
 
     at: tuple[Spot, ...]
     label: str
@@ -36,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: name, headline, the user's frames (innermost first), causes, notes and edits that help.
+    """One message: name, headline, the user's frames innermost first, causes, notes and edits.
 
     `graph` is the program so far, where there is one; it is never printed with the message.
     """

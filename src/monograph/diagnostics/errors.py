@@ -1,18 +1,20 @@
 """The exceptions of this package; each carries its message as data in `.diagnostic`.
 
-MonographError
-  ExportError              while a program is captured
-    SpecError              the declaration of inputs or sizes is wrong            (also ValueError)
-    ConstraintViolation    the sizes learnt contradict the declaration            (also ValueError)
-    DataDependentError     needs a value or a fact that nobody stated             (also RuntimeError)
-    UnsupportedError       Python or an operator that is not covered              (also RuntimeError)
-    SideEffectError        a write that outlives the call                         (also RuntimeError)
-    ExportErrors           several of these, found in one run
-      SpecErrors           several, all of them SpecError                         (also SpecError)
-      ConstraintViolations several, all of them ConstraintViolation               (also ConstraintViolation)
-  ContractError            a call the program cannot vouch for                    (also RuntimeError)
-  ArchiveError             a file that cannot be read or written
-  BugError                 ours; asks for a report
+    MonographError
+      ExportError              while a program is captured
+        SpecError              the declaration of inputs or sizes is wrong (ValueError)
+        ConstraintViolation    the sizes learnt contradict the declaration (ValueError)
+        DataDependentError     needs a value or a fact that nobody stated (RuntimeError)
+        UnsupportedError       Python or an operator that is not covered (RuntimeError)
+        SideEffectError        a write that outlives the call (RuntimeError)
+        ExportErrors           several of these, found in one run
+          SpecErrors           several, every one a SpecError, and so is the group
+          ConstraintViolations several, every one a ConstraintViolation, and so is the group
+      ContractError            a call the program cannot vouch for (RuntimeError)
+      ArchiveError             a file that cannot be read or written
+      BugError                 ours; asks for a report
+
+In brackets: the class of Python that it also is, so that code written for PyTorch catches it.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ class SideEffectError(ExportError, RuntimeError):
     """The program writes to something that outlives the call."""
 
 
-class ExportErrors(ExportError):
+class ExportErrors(ExportError):  # noqa: N818  (several errors)
     """Several problems of one run; `.diagnostic` is the first one's. Made by `together`."""
 
     def __init__(self, problems: Iterable[MonographError]) -> None:
@@ -106,7 +108,7 @@ class ExportErrors(ExportError):
         return render_all([problem.diagnostic for problem in self._problems])
 
 
-class SpecErrors(ExportErrors, SpecError):
+class SpecErrors(ExportErrors, SpecError):  # noqa: N818  (several errors)
     """Several mistakes in the declaration of inputs or sizes."""
 
 
@@ -127,9 +129,14 @@ class BugError(MonographError):
 
 
 def together(problems: Iterable[MonographError]) -> MonographError:
-    """Return the problem itself if there is one, else one error that carries them all; equal messages count once."""
+    """Return the only problem, or one error that carries them all; equal messages count once.
+
+    The group is a SpecError if all of them are, a ConstraintViolation if all of them are.
+    """
     found = {error.diagnostic: error for group in problems for error in group.problems}
     single = tuple(found.values())
+    if not single:
+        raise ValueError("there is no problem to raise")
     if len(single) == 1:
         return single[0]
     if all(isinstance(error, SpecError) for error in single):

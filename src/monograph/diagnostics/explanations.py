@@ -1,6 +1,6 @@
-"""The page behind every message name: what happened, why it is refused, an example, the example repaired.
+"""The page behind every name: what happened, why it is refused, an example, and it repaired.
 
-Pages are Markdown files in `pages/`, one per name, shipped with the package; there is no other copy.
+Pages are Markdown files in `pages/`, one per name, shipped with the package; no other copy exists.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Where the user's program is: frames taken while it runs, places when a message is printed.
 
-A frame is a code object with an instruction offset, so taking one costs a dictionary look-up; the line's text and
-columns are found when somebody reads them. Files are of three kinds:
+A frame is a code object with an instruction offset, so taking one costs a dictionary look-up; the
+line's text and columns are found when somebody reads them. Files are of four kinds:
 
     user       the model, its helpers, third-party packages: what messages point at
-    library    torch and Python's standard library: kept in stack traces, as torch.export keeps them
-    machinery  what only passes calls on (`Module.__call__`, dispatch, contextlib, this package): kept nowhere
+    library    torch and the standard library: kept in stack traces, as torch.export keeps them
+    machinery  what only passes calls on (`Module.__call__`, dispatch, contextlib): kept nowhere
+    ours       this package: kept nowhere
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sysconfig
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")
 class Frame(NamedTuple):
     """One call in progress: the code, the offset of its current instruction in bytes, and its line.
 
-    Why: hashing or comparing code objects reads all their contents, so look frames up by `id(code)`.
+    Why: hashing or comparing code objects reads all of their contents, so maps of frames are
+    keyed by `id(code)`.
     """
 
     code: CodeType
@@ -45,7 +48,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A span of source: lines from 1, columns from 0 in characters, None where Python kept no columns."""
+    """A span of source: lines from 1, columns from 0 in characters, None where none were kept."""
 
     file: str
     line: int
@@ -58,9 +61,9 @@ class Place:
 class FrameFilter:
     """What is known about files and frames during one capture; every answer is remembered.
 
-    Law: `walk` and `stack_text` depend on `(code, lasti)` alone, so one look-up per frame answers both.
-    A code object ends with its own instructions, hence `id(code) + lasti` lies inside it and names the pair
-    while the code lives; `_kept` keeps it alive.
+    Law: what is kept and what is printed depend on `(code, lasti)` alone, one look-up per frame.
+    A code object ends with its own instructions (CPython 3.11 and later), hence `id(code) + lasti`
+    lies inside it and names the pair while the code lives; `_kept` keeps it alive.
     """
 
     __slots__ = ("_frames", "_kept", "_kinds", "_lines", "_roots", "_texts")
@@ -75,7 +78,7 @@ class FrameFilter:
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
     def walk(self, frame: FrameType | None, stop: CodeType | None = None) -> tuple[Frame, ...]:
-        """Return the frames from here outwards, innermost first, without machinery, up to `stop` (excluded)."""
+        """Return the frames from here to `stop` (excluded), innermost first, without machinery."""
         known = self._frames
         found: list[Frame] = []
         while frame is not None:
@@ -93,7 +96,7 @@ class FrameFilter:
         return tuple(found)
 
     def frame(self, code: CodeType, lasti: int) -> Frame:
-        """Return the frame at this instruction, whatever its file; the interpreter makes its frames here."""
+        """Return the frame at this instruction, whatever its file; for code that is interpreted."""
         here = self._frames.get(id(code) + lasti)
         if here is None:
             here = Frame(code, lasti, self._line(code, lasti))
@@ -103,7 +106,10 @@ class FrameFilter:
         return here
 
     def stack_text(self, frames: Iterable[Frame]) -> str:
-        """Return the frames, given innermost first, as a traceback prints them: outermost first, without carets."""
+        """Return frames, given innermost first, as a traceback prints them, without carets.
+
+        Source: `traceback.StackSummary.format`, except that repeated frames are all printed.
+        """
         known = self._texts
         texts: list[str] = []
         for frame in frames:
@@ -125,7 +131,7 @@ class FrameFilter:
         return self._kind(file) in {"machinery", "ours"}
 
     def is_library(self, file: str) -> bool:
-        """Tell whether this file is torch, the standard library or this package: no line a user can edit."""
+        """Tell whether this file is torch, the standard library or ours: not for users to edit."""
         return self._kind(file) != "user"
 
     def is_ours(self, file: str) -> bool:
@@ -156,8 +162,9 @@ class FrameFilter:
 def user_frames(start: FrameType | None = None, stop: CodeType | None = None) -> tuple[Frame, ...]:
     """Return the user's frames around `start` (default: the caller), innermost first.
 
-    Inside a capture these are the frames between the operation and our own; elsewhere only the user's line that
-    called us, because what lies outside it is the caller's own business. With `stop`, all up to that code.
+    Inside a capture these are the frames between the operation and our own; elsewhere only the
+    user's line that called us, because what lies outside it is the caller's own business. With
+    `stop`, all of them up to that code.
     """
     where = FrameFilter()
     frame: FrameType | None = start or sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (documented)
@@ -232,11 +239,12 @@ class _Roots(NamedTuple):
 def _roots() -> _Roots:
     """Return the folders that tell file kinds apart; torch is looked up, never imported."""
     torch_file = getattr(sys.modules.get("torch"), "__file__", None)
-    torch = os.path.dirname(torch_file) + os.sep if isinstance(torch_file, str) else None
-    return _Roots(_OURS, torch, *_python_roots())
+    torch = _folder_of(torch_file) if isinstance(torch_file, str) else None
+    return _Roots(_folder_of(_folder_of(__file__)), torch, *_python_roots())
 
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+def _folder_of(file: str) -> str:
+    return f"{Path(file).parent}{os.sep}"
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SpecError, UnsupportedError
+from monograph.diagnostics.wording import paste
 
 LEAVES = "tensors, int, float, bool, str, None, and containers of them"
 
@@ -22,10 +23,12 @@ def not_a_module(*, given: object) -> Text:
     return Text(
         headline=f"`export` takes a torch.nn.Module, and was given a `{given}`",
         helps=(
-            "wrap a function in a module:\n"
-            "class Model(torch.nn.Module):\n"
-            "    def forward(self, x):\n"
-            "        return function(x)",
+            paste(
+                "wrap a function in a module:",
+                "class Model(torch.nn.Module):",
+                "    def forward(self, x):",
+                "        return function(x)",
+            ),
         )
         if "function" in str(given) or "method" in str(given)
         else ("export an instance of a torch.nn.Module: export(Model(), args)",),
@@ -49,8 +52,8 @@ def args_not_a_tuple(*, given: object) -> Text:
 def forward_rejects_inputs(*, signature: object, given: object, reason: object) -> Text:
     """Say that the example inputs do not bind to forward's parameters.
 
-    `signature` is "forward(x, mask=None)", `given` a phrase such as "2 positional inputs and `mask`", `reason`
-    Python's own words.
+    `signature` is "forward(x, mask=None)", `given` a phrase such as "2 positional inputs and
+    `mask`", `reason` Python's own words.
     """
     return Text(
         headline=f"`{signature}` does not take the example inputs: {reason}",
@@ -61,13 +64,12 @@ def forward_rejects_inputs(*, signature: object, given: object, reason: object) 
 
 @message("unsupported-input", UnsupportedError)
 def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
-    """Say that an input has a leaf that is neither a tensor nor a constant; `type` is its type's name."""
+    """Say that an input has a leaf that cannot be one; `type` is its type's name."""
     return Text(
         headline=f"the input `{path}` is a `{type}`, which is neither a tensor nor a constant",
         notes=(f"inputs are {LEAVES}",),
         helps=(
-            f"if it holds tensors, say how it is taken apart: "
-            f"torch.utils._pytree.register_pytree_node({type}, flatten, unflatten)",
+            paste("if it holds tensors, say how it is taken apart:", _registration(type)),
             f"if it never changes, keep it on the module: self.{_attribute(path)} = ...",
         ),
     )
@@ -75,16 +77,19 @@ def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what 
 
 @message("unsupported-output", UnsupportedError)
 def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
-    """Say that forward returns a leaf that is neither a tensor nor a constant; `type` is its type's name."""
+    """Say that forward returns a leaf that cannot be an output; `type` is its type's name."""
     return Text(
         headline=f"the output `{path}` is a `{type}`, which is neither a tensor nor a constant",
         notes=(f"outputs are {LEAVES}",),
         helps=(
             "return its tensors instead, in a tuple or a dict",
-            f"or say how it is taken apart: "
-            f"torch.utils._pytree.register_pytree_node({type}, flatten, unflatten)",
+            paste("or say how it is taken apart:", _registration(type)),
         ),
     )
+
+
+def _registration(of: object) -> str:
+    return f"torch.utils._pytree.register_pytree_node({of}, flatten, unflatten)"
 
 
 def _attribute(path: str) -> str:

@@ -23,7 +23,7 @@ def bug(*, reason: object, dump: object = "") -> Text:
 
 @message("invalid-program", BugError)
 def invalid_program(*, node: object, reason: object, after: object = "") -> Text:
-    """Say that the verifier found a node that breaks a rule of programs; `after` names the step that made it."""
+    """Say that a node breaks a rule of programs; `after` names the step that made it."""
     step = f" after {after}" if str(after) else ""
     return Text(
         headline=f"the program is not well formed{step}: `{node}` {reason}",

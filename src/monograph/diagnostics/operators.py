@@ -10,22 +10,28 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import UnsupportedError
+from monograph.diagnostics.wording import paste
 
 
 @message("unsupported-operator", UnsupportedError)
 def unsupported_operator(
     *, op: object, reason: object = "", custom: bool = False, signature: str = "x"
 ) -> Text:
-    """Say that nothing says what shape the operator returns; `op` is "namespace::name", `custom` whether it is a user's."""
+    """Say that nothing tells what the operator returns.
+
+    `op` is "namespace::name", `custom` whether it is a user's, `signature` its arguments.
+    """
     why = f": {reason}" if str(reason) else ""
     return Text(
         headline=f"the shape of the result of `{op}` is unknown{why}",
         notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
         helps=(
-            f"say what it returns, as an empty tensor of that shape:\n"
-            f'@torch.library.register_fake("{op}")\n'
-            f"def fake({signature}):\n"
-            f"    return torch.empty_like({signature.split(',', maxsplit=1)[0]})",
+            paste(
+                "say what it returns, as an empty tensor of that shape:",
+                f'@torch.library.register_fake("{op}")',
+                f"def fake({signature}):",
+                f"    return torch.empty_like({signature.partition(',')[0]})",
+            ),
         )
         if custom
         else ("write it with operators that are covered, or as a custom operator",),
@@ -34,7 +40,7 @@ def unsupported_operator(
 
 @message("operator-refused-types", UnsupportedError)
 def operator_refused_types(*, op: object, reason: object, types: object = "") -> Text:
-    """Say that the operator itself refuses these arguments; `reason` is PyTorch's own words, `types` what it was given."""
+    """Say that the operator itself refuses these arguments; `reason` is in its own words."""
     words = str(reason).strip().split("\n")[0].rstrip(".")
     return Text(
         headline=f"`{op}` refuses its arguments: {words}",
@@ -44,7 +50,7 @@ def operator_refused_types(*, op: object, reason: object, types: object = "") ->
 
 @message("unsupported-subclass", UnsupportedError)
 def unsupported_subclass(*, type: object, path: str = "", reason: object = "") -> Text:  # noqa: A002
-    """Say that a tensor of a subclass whose behaviour a capture does not follow; `path` says which."""
+    """Say that a tensor is of a subclass that a capture does not follow; `path` says which."""
     what = f"`{path}` is" if path else "this tensor is"
     why = f": {reason}" if str(reason) else ""
     return Text(

@@ -1,12 +1,11 @@
 """From a name and facts to an exception: what every place that refuses something calls.
 
-`problem("sizes-disagree", left=..., right=...)` never raises; a mistake in the call itself (no such name, facts that
-do not fit) comes back as a `BugError` that says so and repeats the facts.
+`problem("sizes-disagree", left=..., right=...)` never raises; a mistake in the call itself (no such
+name, facts that do not fit) comes back as a `BugError` that says so and repeats the facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from monograph.diagnostics import (
@@ -28,7 +27,7 @@ from monograph.diagnostics.rendering import snippet
 from monograph.diagnostics.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["problem"]
 

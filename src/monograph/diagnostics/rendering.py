@@ -1,7 +1,7 @@
 """A diagnostic as lines: what, where, why, note, help; at most 25 lines, 100 columns.
 
-Colour changes no character. What does not fit is dropped from the least needed end: callers first, then causes,
-then notes, and a line says how many.
+Colour changes no character. What does not fit is dropped, the least needed first: callers, then
+causes, then notes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import linecache
 import os
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
@@ -72,7 +73,7 @@ class _Style:
 
 
 def render(
-    diagnostic: Diagnostic, color: bool = False, width: int = WIDTH, lines: int = LINES
+    diagnostic: Diagnostic, *, color: bool = False, width: int = WIDTH, lines: int = LINES
 ) -> str:
     """Return the message as text, without a final line break."""
     at = tuple(place(spot) for spot in diagnostic.at)
@@ -89,17 +90,21 @@ def render(
     return "\n".join([*kept, f"{ELLIPSIS} {counted(len(drawn) - len(kept), 'more line')}"])
 
 
-def render_all(diagnostics: Sequence[Diagnostic], color: bool = False, width: int = WIDTH) -> str:
-    """Return several messages below a headline that counts them; beyond three, each in its short form."""
+def render_all(
+    diagnostics: Sequence[Diagnostic], *, color: bool = False, width: int = WIDTH
+) -> str:
+    """Return several messages below a headline that counts them; many are each shown short."""
     lines = LINES if len(diagnostics) <= 3 else SHORT_LINES
     head = _Style(1, width, color).paint(
         f"error: {counted(len(diagnostics), 'problem')} found", RED
     )
-    return "\n\n".join([head, *(render(each, color, width, lines) for each in diagnostics)])
+    return "\n\n".join(
+        [head, *(render(each, color=color, width=width, lines=lines) for each in diagnostics)]
+    )
 
 
 def snippet(spots: Iterable[Spot]) -> str:
-    """Return the source text under the caret of the innermost spot, "" if unknown, long or on several lines."""
+    """Return the source under the caret of the first spot, "" if unknown, long or broken."""
     for spot in spots:
         where = place(spot)
         if where.column is None or where.end_line != where.line:
@@ -155,7 +160,7 @@ def _callers(callers: tuple[Place, ...], style: _Style, most: int) -> list[str]:
 
 
 def _section(title: str, text: str, style: _Style) -> list[str]:
-    """Draw a note or a help: prose on the first line is wrapped, the lines below it are code and stay as they are."""
+    """Draw a note or a help: its first line is prose and wrapped, those below are code and kept."""
     first, *code = text.split("\n")
     indent = " " * (len(title) + 2)
     lines = _wrapped(f"{title}: ", first, style, indent)
@@ -176,11 +181,16 @@ def _wrapped(start: str, text: str, style: _Style, indent: str) -> list[str]:
 
 
 def _location(where: Place) -> str:
-    file = where.file
-    inside = os.path.join(os.getcwd(), "")
-    shown = file.removeprefix(inside)
     function = "" if where.function == "<module>" else f" in {where.function}"
-    return f"{shown}:{where.line}{function}"
+    return f"{_shown_file(where.file)}:{where.line}{function}"
+
+
+def _shown_file(file: str) -> str:
+    """Return the file as seen from the current folder; a folder that is gone hides nothing."""
+    try:
+        return file.removeprefix(f"{Path.cwd()}{os.sep}")
+    except OSError:
+        return file
 
 
 def _source(where: Place) -> str:

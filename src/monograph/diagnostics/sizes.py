@@ -1,17 +1,18 @@
 """Messages about sizes that cannot agree, with each other or with what was declared.
 
 Sizes are ints, or expressions whose `str` is how users name them: `batch`, `4*n`, `x.shape[0]`.
+All are `ConstraintViolation`, except dtype-disagrees, an `UnsupportedError`.
 
-    sizes-disagree          left, right, dim=None, left_shape="", right_shape="", operator=""      ConstraintViolation
-    rank-disagrees          what, expected, got, shape=""                                          ConstraintViolation
-    dimension-out-of-range  dim, rank, shape=""                                                    ConstraintViolation
-    view-impossible         shape, target, reason=""                                               ConstraintViolation
-    dtype-disagrees         what, expected, got                                                    UnsupportedError
-    size-must-be-positive   size, what, dim=None                                                   ConstraintViolation
-    dim-specialised         path, dim, value                                                       ConstraintViolation
-    dim-range-violated      path, dim, declared, needed                                            ConstraintViolation
-    dims-must-be-equal      first, second, first_path, second_path                                 ConstraintViolation
-    relation-not-declared   relation, dims="", suggestion=""                                       ConstraintViolation
+    sizes-disagree          left, right, dim=None, left_shape="", right_shape="", operator=""
+    rank-disagrees          what, expected, got, shape=""
+    dimension-out-of-range  dim, rank, shape=""
+    view-impossible         shape, target, reason=""
+    dtype-disagrees         what, expected, got
+    size-must-be-positive   size, what, dim=None
+    dim-specialised         path, dim, value
+    dim-range-violated      path, dim, declared, needed
+    dims-must-be-equal      first, second, first_path, second_path
+    relation-not-declared   relation, dims="", suggestion=""
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from monograph.diagnostics.wording import counted, quoted
 
 
 @message("sizes-disagree", ConstraintViolation)
-def sizes_disagree(
+def sizes_disagree(  # noqa: PLR0913  (one fact each)
     *,
     left: object,
     right: object,
@@ -33,7 +34,7 @@ def sizes_disagree(
     operator: object = "",
     here: str = "",
 ) -> Text:
-    """Say that two sizes of one operation must be equal and are not; `dim` is the dimension, if there is one."""
+    """Say that two sizes of one operation must be equal and are not, in dimension `dim`."""
     where = f"dimension {dim} of " if dim is not None else "a size of "
     what = here or str(operator)
     subject = f"{where}`{what}`" if what else where.removesuffix(" of ")
@@ -47,7 +48,7 @@ def sizes_disagree(
 
 
 def _make_equal(left: object, right: object) -> tuple[str, ...]:
-    """Say how a named size and another are made equal; two numbers can only be changed in the model."""
+    """Say how a named size and another are made equal; of two numbers nothing can be said."""
     named = [size for size in (left, right) if not isinstance(size, int)]
     fixed = [size for size in (left, right) if isinstance(size, int)]
     if len(named) == 1 and fixed:
@@ -65,7 +66,7 @@ def _make_equal(left: object, right: object) -> tuple[str, ...]:
 
 @message("rank-disagrees", ConstraintViolation)
 def rank_disagrees(*, what: object, expected: object, got: int, shape: object = "") -> Text:
-    """Say that an operand has a number of dimensions that the operator does not take; `what` names the operand."""
+    """Say that the operand `what` has a number of dimensions that its operator does not take."""
     has = f"has shape {shape}, " if str(shape) else "has "
     dims = expected if not isinstance(expected, int) else counted(expected, "dimension")
     return Text(
@@ -88,7 +89,7 @@ def dimension_out_of_range(*, dim: int, rank: int, shape: object = "") -> Text:
 
 @message("view-impossible", ConstraintViolation)
 def view_impossible(*, shape: object, target: object, reason: object = "") -> Text:
-    """Say that a view would need another layout, or another number of elements; `reason` is a clause."""
+    """Say that a view needs another layout or number of elements; `reason` is a clause."""
     why = f": {reason}" if str(reason) else ""
     return Text(
         headline=f"a tensor of shape {shape} cannot be viewed as {target}{why}",
@@ -112,7 +113,7 @@ def _dtype(phrase: object) -> str:
 
 @message("size-must-be-positive", ConstraintViolation)
 def size_must_be_positive(*, size: object, what: object, dim: int | None = None) -> Text:
-    """Say that an operation has no answer for a size of 0, or would make a negative one; `what` names it."""
+    """Say that the operation `what` has no answer for a size of 0, or makes a negative one."""
     where = "" if dim is None else f" in dimension {dim}"
     return Text(
         headline=f"{quoted(what)} needs a size of at least 1{where}, and gets {quoted(size)}",
@@ -124,7 +125,7 @@ def size_must_be_positive(*, size: object, what: object, dim: int | None = None)
 
 @message("dim-specialised", ConstraintViolation)
 def dim_specialised(*, path: str, dim: object, value: int) -> Text:
-    """Say that a size declared dynamic turned out to be one number; give the line that asked as a cause."""
+    """Say that a dynamic size turned out to be one number; the line that asked is a cause."""
     return Text(
         headline=f"`{dim}` is declared dynamic in `{path}`, but the model fixes it to {value}",
         helps=(
@@ -137,11 +138,11 @@ def dim_specialised(*, path: str, dim: object, value: int) -> Text:
 
 @message("dim-range-violated", ConstraintViolation)
 def dim_range_violated(*, path: str, dim: object, declared: object, needed: object) -> Text:
-    """Say that the model accepts fewer sizes than were declared; both ranges are phrases such as "2 … 1024"."""
+    """Say that the model takes fewer sizes than declared; both are phrases like "2 … 1024"."""
     lower, _, upper = str(needed).partition(" … ")
     ends = f"min={lower}, max={upper}" if upper else f"min={lower.removesuffix(' and more')}"
     return Text(
-        headline=f"`{dim}` is declared as {declared} in `{path}`, but the model takes only {needed}",
+        headline=f"`{dim}` is declared {declared} in `{path}`, but the model takes only {needed}",
         helps=(f'narrow the range: Dim("{dim}", {ends})',),
     )
 
@@ -150,7 +151,7 @@ def dim_range_violated(*, path: str, dim: object, declared: object, needed: obje
 def dims_must_be_equal(*, first: object, second: object, first_path: str, second_path: str) -> Text:
     """Say that two sizes with different names must be equal in the model."""
     return Text(
-        headline=f"`{first}` and `{second}` are declared as two sizes, but the model needs them equal",
+        headline=f"`{first}` and `{second}` are declared apart, but the model needs them equal",
         notes=(f"they are declared in `{first_path}` and `{second_path}`",),
         helps=(f"use `{first}` in both places: {second_path} = {first}",),
     )
@@ -158,7 +159,7 @@ def dims_must_be_equal(*, first: object, second: object, first_path: str, second
 
 @message("relation-not-declared", ConstraintViolation)
 def relation_not_declared(*, relation: object, dims: object = "", suggestion: object = "") -> Text:
-    """Say that the model holds only where a relation of sizes holds, and the declaration does not say so."""
+    """Say that the model needs a relation of sizes that the declaration does not ensure."""
     note = (f"the sizes are declared in {dims}",) if str(dims) else ()
     helps = (f"declare it: {suggestion}",) if str(suggestion) else ()
     return Text(

@@ -1,6 +1,7 @@
-"""Messages about what the user declares of sizes: mistakes in `dynamic_shapes`. All are `SpecError`.
+"""Messages about what the user declares of sizes: mistakes in `dynamic_shapes`.
 
-Paths are as the user would write them: `dynamic_shapes["x"][0]` for the declaration, `x` or `batch["ids"]` for inputs.
+Paths are as the user would write them: `dynamic_shapes["x"][0]` for the declaration, `x` or
+`batch["ids"]` for inputs. All are `SpecError`.
 
     spec-unknown-argument       argument, arguments
     spec-structure-differs      path, expected, given, skeleton=""
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @message("spec-unknown-argument", SpecError)
 def spec_unknown_argument(*, argument: str, arguments: Iterable[str]) -> Text:
-    """Say that `dynamic_shapes` has a key that is no argument: the key, and the names of the arguments."""
+    """Say that `dynamic_shapes` has a key that is no argument; `arguments` are all names."""
     names = tuple(arguments)
     meant = nearest(argument, names)
     known = listed(names) or "no arguments"
@@ -50,8 +51,8 @@ def spec_structure_differs(
 ) -> Text:
     """Say that the declaration is nested unlike the input.
 
-    `expected` and `given` are phrases such as "a dict with keys `a`, `b`" and "a list of 2"; `skeleton` is a
-    declaration of the right structure that can be pasted.
+    `expected` and `given` are phrases such as "a dict with keys `a`, `b`" and "a list of 2";
+    `skeleton` is a declaration of the right structure that can be pasted.
     """
     return Text(
         headline=f"`{path}` is {given}, but the input there is {expected}",
@@ -104,7 +105,7 @@ def spec_range_empty(*, dim: str, lower: object, upper: object) -> Text:
 
 
 @message("spec-size-outside-range", SpecError)
-def spec_size_outside_range(
+def spec_size_outside_range(  # noqa: PLR0913  (one fact each)
     *, path: str, tensor: str, axis: int, dim: object, size: int, lower: object, upper: object
 ) -> Text:
     """Say that the example input's own size is not in the range declared for it."""
@@ -170,7 +171,7 @@ def spec_dim_sizes_differ(
 
 @message("spec-on-non-tensor", SpecError)
 def spec_on_non_tensor(*, path: str, given: object, value: object) -> Text:
-    """Say that sizes are declared for an input that has none, such as a str or None; `value` is the input."""
+    """Say that sizes are declared for an input that has none; `value` is that input."""
     return Text(
         headline=f"`{path}` declares sizes ({given}), but the input there is {quoted(value)}",
         helps=("only tensors have sizes; declare this input fixed: None",),

@@ -28,7 +28,7 @@ def mutated_constant(*, name: str) -> Text:
 
 @message("leaked-tensor", SideEffectError)
 def leaked_tensor(*, tensor: object = "", origin: object = "") -> Text:
-    """Say that a tensor of a capture that has ended is used; `tensor` is its type, `origin` where it was made."""
+    """Say that a tensor of an ended capture is used; `tensor` is its type, `origin` its place."""
     what = f" `{tensor}`" if str(tensor) else ""
     return Text(
         headline=f"this tensor{what} belongs to a capture that has ended, and has no values",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["counted", "interval", "listed", "quoted"]
+__all__ = ["counted", "interval", "listed", "paste", "quoted"]
 
 
 def quoted(value: object) -> str:
@@ -48,3 +48,13 @@ def interval(lower: object, upper: object) -> str:
     ('1 … 8', '2 and more')
     """
     return f"{lower} and more" if upper is None else f"{lower} … {upper}"
+
+
+def paste(prose: str, *code: str) -> str:
+    """Return a help whose edit is lines of code: the prose, then the lines below it.
+
+    >>> print(paste("say so:", "torch._check(n > 0)"))
+    say so:
+    torch._check(n > 0)
+    """
+    return "\n".join([prose, *code])
