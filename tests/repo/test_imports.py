@@ -1,0 +1,108 @@
+"""Imports go downward, reach nothing private of torch outside host, and never its exporter."""
+
+import ast
+import subprocess
+import sys
+
+from tests.repo.sources import ROOT, dotted, environment, imported, is_within, sources
+
+FORBIDDEN = (
+    "sympy",
+    "torch._dynamo",
+    "torch._export",
+    "torch._functorch",
+    "torch._subclasses",
+    "torch.export",
+    "torch.fx.experimental",
+)
+# Imported inside functions only, so that `import monograph` does not pay for them.
+LATE = ("rich", "typer", "z3")
+TORCHLESS = ("bytecode", "diagnostics", "integers")
+
+
+def test_layers_hold():
+    """Every contract of pyproject.toml holds, indirect imports included."""
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_exporter_of_torch_is_not_imported():
+    """No file outside interop imports or names torch.export, Dynamo, fake tensors or sympy."""
+    found = [
+        f"{source.at(node)} {name}"
+        for source in sources()
+        if source.folder != "interop"
+        for node, name in [*imported(source.tree), *looked_up(source.tree)]
+        if any(is_within(name, module) for module in FORBIDDEN)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_what_needs_no_torch_imports_none():
+    """Integers, messages and the interpreter of bytecode stand on their own."""
+    found = [
+        f"{source.at(node)} {name}"
+        for source in sources()
+        if source.folder in TORCHLESS
+        for node, name in imported(source.tree)
+        if is_within(name, "torch")
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_private_torch_is_touched_in_host_alone():
+    """No file outside host imports or spells a name of torch with a leading underscore."""
+    found = [
+        f"{source.at(node)} {name}"
+        for source in sources()
+        if source.folder not in ("host", "interop")
+        for node, name in [*imported(source.tree), *looked_up(source.tree)]
+        if is_private_torch(name)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_functions_import_only_what_is_late_by_design():
+    """An import inside a function is z3, an optional extra, or host's of a slow module of torch."""
+    found = [
+        f"{source.at(node)} {name}"
+        for source in sources()
+        if source.folder != "host"
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node, name in imported(function)
+        if not any(is_within(name, module) for module in LATE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def looked_up(tree):
+    """Give every chain of attributes and every constant name handed to an import function."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute():
+                name = dotted(node)
+                if name is not None:
+                    yield node, name
+            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if dotted(
+                function
+            ) in ("__import__", "importlib.import_module", "import_module"):
+                yield node, name
+
+
+def is_private_torch(name):
+    """Say whether the name starts at torch and passes through an underscore."""
+    parts = name.split(".")
+    return (
+        parts[0] == "torch"
+        and any(part.startswith("_") and not part.startswith("__") for part in parts[1:])
+        and not name.startswith(("torch.ops.", "torch._check"))
+    )
