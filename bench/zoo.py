@@ -10,6 +10,7 @@ import argparse
 import collections
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,8 +43,14 @@ def run(folder: Path, name: str, options: argparse.Namespace) -> list[dict]:
     command += ["--mode", options.mode, "--json", str(file), "--resume"]
     command += ["--only", options.only] if options.only else []
     command += ["--strict"] if options.strict else []
-    subprocess.run(command, cwd=folder, check=True)
+    subprocess.run(command, cwd=folder, env=environment(), check=True)
     return json.loads(file.read_text())["results"]
+
+
+def environment() -> dict[str, str]:
+    """Let a process that runs in the zoo's folder find the package."""
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def row(name: str, mode: str, records: list[dict]) -> tuple[str, ...]:
