@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 from monograph.diagnostics.diagnostic import Text
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from monograph.diagnostics.errors import MonographError
 
 __all__ = ["Entry", "entries", "find_entry", "message"]
@@ -45,7 +47,8 @@ def message(name: str, error: type[MonographError]) -> Callable[[Template], Temp
         code = template.__code__
         if not KEBAB_CASE.fullmatch(name):
             raise ValueError(f"the message name {name!r} is not kebab-case")
-        if name in _ENTRIES:
+        known = _ENTRIES.get(name)
+        if known is not None and not _same_source(known.template.__code__, code):
             raise ValueError(f"there are two messages named {name!r}")
         if code.co_argcount:
             raise ValueError(f"the facts of {name!r} must be keyword-only")
@@ -54,6 +57,12 @@ def message(name: str, error: type[MonographError]) -> Callable[[Template], Temp
         return template
 
     return enter
+
+
+def _same_source(one: CodeType, other: CodeType) -> bool:
+    """Tell whether a template is entered again because its file was imported again."""
+    origin = (one.co_filename, one.co_firstlineno)
+    return origin == (other.co_filename, other.co_firstlineno)
 
 
 def find_entry(name: str) -> Entry | None:

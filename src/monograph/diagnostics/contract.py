@@ -1,6 +1,6 @@
 """The message of a call that a program cannot vouch for; it is raised before any operator runs.
 
-contract-broken  clauses: Sequence[Clause]    ContractError
+contract-broken  clauses: Sequence[Clause], helps=()    ContractError
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Clause(NamedTuple):
 
 
 @message("contract-broken", ContractError)
-def contract_broken(*, clauses: Sequence[Clause]) -> Text:
-    """Say that a call differs from what the program accepts, in one or several clauses."""
+def contract_broken(*, clauses: Sequence[Clause], helps: Sequence[str] = ()) -> Text:
+    """Say that a call differs from what the program accepts; `helps` are edits to allow it."""
     words = [f"`{path}` expected {expected}, got {got}" for path, expected, got, _ in clauses]
     more = f", and {counted(len(words) - 1, 'more difference')}" if words[1:] else ""
     return Text(
@@ -46,6 +46,7 @@ def contract_broken(*, clauses: Sequence[Clause]) -> Text:
             for position, (clause, text) in enumerate(zip(clauses, words, strict=True))
             if (cause := _cause(clause, text if position else "this line needs it")) is not None
         ),
+        helps=tuple(helps),
     )
 
 
@@ -57,5 +58,5 @@ def _cause(clause: Clause, words: str) -> Cause | None:
     if isinstance(cause, tuple):
         return Cause(cause, words)
     if cause:
-        return Cause((), f"{words}: {cause}")
+        return Cause((), f"{words} ({cause})")
     return None if words == "this line needs it" else Cause((), words)

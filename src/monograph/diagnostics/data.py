@@ -1,7 +1,7 @@
 """Messages about values that are known only when the program runs. All are `DataDependentError`.
 
 data-dependent-branch  condition=""              (the source under the caret, unless given)
-data-dependent-size    question, size, born=""
+data-dependent-size    question, size, born="", negation=""
 value-read             call, tensor=""
 """
 
@@ -16,9 +16,11 @@ from monograph.diagnostics.wording import paste
 @message("data-dependent-branch", DataDependentError)
 def data_dependent_branch(*, condition: object = "", here: str = "") -> Text:
     """Say that python asks for the truth of a tensor's value: `if x.sum() > 0`."""
-    asked = str(condition) or here or "condition"
+    source = str(condition) or here
+    value = f"the value of `{source}`," if source else "a value"
+    asked = source or "condition"
     return Text(
-        headline=f"this branch depends on the value of `{asked}`, known only when the program runs",
+        headline=f"this branch depends on {value} known only when the program runs",
         label="true or false?",
         helps=(
             f"to choose between values, compute both: torch.where({asked}, a, b)",
@@ -26,16 +28,18 @@ def data_dependent_branch(*, condition: object = "", here: str = "") -> Text:
                 "to run only one side, give both as functions:",
                 f"torch.cond({asked}, true_side, false_side, (x,))",
             ),
-            f"if it always holds, say so instead of asking: torch._check(({asked}).item())",
         ),
     )
 
 
 @message("data-dependent-size", DataDependentError)
-def data_dependent_size(*, question: object, size: object, born: object = "") -> Text:
+def data_dependent_size(
+    *, question: object, size: object, born: object = "", negation: object = ""
+) -> Text:
     """Say that a question about a size that depends on data has no answer yet.
 
-    `born` says where the size comes from: "mask.sum().item() at model.py:31".
+    `born` says where the size comes from: "mask.sum().item() at model.py:31"; `negation` is the
+    opposite of the question, where it can be written.
     """
     return Text(
         headline=f"whether `{question}` holds depends on data: `{size}` is known only "
@@ -43,7 +47,7 @@ def data_dependent_size(*, question: object, size: object, born: object = "") ->
         notes=(f"`{size}` comes from {born}",) if str(born) else (),
         helps=(
             f"if it always holds, say so before this line: torch._check({question})",
-            f"if it never holds: torch._check(not ({question}))",
+            *((f"if it never holds: torch._check({negation})",) if str(negation) else ()),
         ),
     )
 

@@ -167,7 +167,8 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
     `stop`, all of them up to that code.
     """
     where = FrameFilter()
-    frame: FrameType | None = start or sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (documented)
+    # `sys` documents `_getframe`.
+    frame: FrameType | None = start or sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     found: list[Frame] = []
     while frame is not None and frame.f_code is not stop:
         file = frame.f_code.co_filename

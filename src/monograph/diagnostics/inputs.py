@@ -69,7 +69,7 @@ def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what 
         headline=f"the input `{path}` is a `{type}`, which is neither a tensor nor a constant",
         notes=(f"inputs are {LEAVES}",),
         helps=(
-            paste("if it holds tensors, say how it is taken apart:", _registration(type)),
+            _registration(type),
             f"if it never changes, keep it on the module: self.{_attribute(path)} = ...",
         ),
     )
@@ -83,13 +83,13 @@ def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what
         notes=(f"outputs are {LEAVES}",),
         helps=(
             "return its tensors instead, in a tuple or a dict",
-            paste("or say how it is taken apart:", _registration(type)),
+            _registration(type),
         ),
     )
 
 
 def _registration(of: object) -> str:
-    return f"torch.utils._pytree.register_pytree_node({of}, flatten, unflatten)"
+    return f"if it is a dataclass, register it: monograph.register_dataclass({of})"
 
 
 def _attribute(path: str) -> str:

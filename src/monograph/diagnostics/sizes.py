@@ -20,11 +20,11 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Cause, Text
 from monograph.diagnostics.errors import ConstraintViolation, UnsupportedError
-from monograph.diagnostics.wording import counted, quoted
+from monograph.diagnostics.wording import counted, dim_source, quoted
 
 
 @message("sizes-disagree", ConstraintViolation)
-def sizes_disagree(  # noqa: PLR0913  (one fact each)
+def sizes_disagree(
     *,
     left: object,
     right: object,
@@ -59,7 +59,7 @@ def _make_equal(left: object, right: object) -> tuple[str, ...]:
     if len(named) == 2:
         return (
             "if the two are always equal, declare both with the same Dim",
-            f"or state it in the model: torch._check({left} == {right})",
+            "or state it before this line, with torch._check on the two sizes",
         )
     return ()
 
@@ -67,11 +67,10 @@ def _make_equal(left: object, right: object) -> tuple[str, ...]:
 @message("rank-disagrees", ConstraintViolation)
 def rank_disagrees(*, what: object, expected: object, got: int, shape: object = "") -> Text:
     """Say that the operand `what` has a number of dimensions that its operator does not take."""
-    has = f"has shape {shape}, " if str(shape) else "has "
+    of = f", of shape {shape}" if str(shape) else ""
     dims = expected if not isinstance(expected, int) else counted(expected, "dimension")
     return Text(
-        headline=f"{quoted(what)} takes {dims}, and the tensor {has}"
-        + (f"which is {counted(got, 'dimension')}" if str(shape) else f"{got}"),
+        headline=f"{quoted(what)} takes {dims}, and was given {got}{of}",
     )
 
 
@@ -119,7 +118,7 @@ def size_must_be_positive(*, size: object, what: object, dim: int | None = None)
         headline=f"{quoted(what)} needs a size of at least 1{where}, and gets {quoted(size)}",
         helps=()
         if isinstance(size, int)
-        else (f"if {quoted(size)} is never 0, declare it so: Dim(..., min=1)",),
+        else (f"if {quoted(size)} is never 0, declare it so: {dim_source(size, 'min=1')}",),
     )
 
 
@@ -129,7 +128,7 @@ def dim_specialised(*, path: str, dim: object, value: int) -> Text:
     return Text(
         headline=f"`{dim}` is declared dynamic in `{path}`, but the model fixes it to {value}",
         helps=(
-            f"if it is always {value}, declare it fixed: {value}",
+            f"if it is always {value}, declare it fixed: {path} = {value}",
             f"otherwise write the model without the number {value}, on the line shown",
             "or let the exporter choose: Dim.AUTO",
         ),
@@ -143,7 +142,7 @@ def dim_range_violated(*, path: str, dim: object, declared: object, needed: obje
     ends = f"min={lower}, max={upper}" if upper else f"min={lower.removesuffix(' and more')}"
     return Text(
         headline=f"`{dim}` is declared {declared} in `{path}`, but the model takes only {needed}",
-        helps=(f'narrow the range: Dim("{dim}", {ends})',),
+        helps=(f"narrow the range: {dim_source(dim, ends)}",),
     )
 
 
@@ -162,8 +161,9 @@ def relation_not_declared(*, relation: object, dims: object = "", suggestion: ob
     """Say that the model needs a relation of sizes that the declaration does not ensure."""
     note = (f"the sizes are declared in {dims}",) if str(dims) else ()
     helps = (f"declare it: {suggestion}",) if str(suggestion) else ()
+    other = "or leave" if helps else "leave"
     return Text(
         headline=f"the model needs `{relation}`, which the declared sizes do not ensure",
         notes=note,
-        helps=(*helps, f"or state it in the model, for callers to obey: torch._check({relation})"),
+        helps=(*helps, f"{other} these sizes to the exporter: Dim.AUTO"),
     )

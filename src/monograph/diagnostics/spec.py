@@ -18,13 +18,14 @@ Paths are as the user would write them: `dynamic_shapes["x"][0]` for the declara
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SpecError
 from monograph.diagnostics.spelling import nearest
-from monograph.diagnostics.wording import counted, interval, listed, quoted
+from monograph.diagnostics.wording import counted, interval, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,7 +106,7 @@ def spec_range_empty(*, dim: str, lower: object, upper: object) -> Text:
 
 
 @message("spec-size-outside-range", SpecError)
-def spec_size_outside_range(  # noqa: PLR0913  (one fact each)
+def spec_size_outside_range(
     *, path: str, tensor: str, axis: int, dim: object, size: int, lower: object, upper: object
 ) -> Text:
     """Say that the example input's own size is not in the range declared for it."""
@@ -160,7 +161,7 @@ def spec_dim_sizes_differ(
 ) -> Text:
     """Say that one Dim is declared for two dimensions whose sizes differ in the example inputs."""
     return Text(
-        headline=f"`{dim}` is {first_size} in `{first_path}` and {second_size} in `{second_path}`",
+        headline=f"`{dim}` is {first_size} as `{first_path}` and {second_size} as `{second_path}`",
         notes=("one name is one size",),
         helps=(
             f'if the sizes are independent, name them apart: Dim("{dim}"), Dim("{dim}_2")',
@@ -173,7 +174,7 @@ def spec_dim_sizes_differ(
 def spec_on_non_tensor(*, path: str, given: object, value: object) -> Text:
     """Say that sizes are declared for an input that has none; `value` is that input."""
     return Text(
-        headline=f"`{path}` declares sizes ({given}), but the input there is {quoted(value)}",
+        headline=f"`{path}` declares sizes ({given}), but the input there is {reprlib.repr(value)}",
         helps=("only tensors have sizes; declare this input fixed: None",),
     )
 

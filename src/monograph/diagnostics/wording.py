@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["counted", "interval", "listed", "paste", "quoted"]
+__all__ = ["counted", "dim_source", "interval", "listed", "paste", "quoted"]
 
 
 def quoted(value: object) -> str:
@@ -39,6 +39,16 @@ def counted(count: int, noun: str) -> str:
     ('1 dimension', '3 dimensions')
     """
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def dim_source(name: object, ends: str = "") -> str:
+    """Return a Dim as it is written; an anonymous size, named by where it comes from, becomes `n`.
+
+    >>> dim_source("batch", "min=1"), dim_source("x.shape[0]")
+    ('Dim("batch", min=1)', 'Dim("n")')
+    """
+    text = str(name) if str(name).isidentifier() else "n"
+    return f'Dim("{text}", {ends})' if ends else f'Dim("{text}")'
 
 
 def interval(lower: object, upper: object) -> str:
