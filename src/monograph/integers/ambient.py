@@ -1,0 +1,168 @@
+"""The facts in force: the one ambient value, and the questions rules ask of it.
+
+Law: `known` looks and records nothing; `require` proves, records or refuses; only `decide`, for
+user code, lets an example choose a side.
+Read by: rules (`known`, `require`, `fresh`), capture (`decide`, `use`).
+"""
+
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Final
+
+from monograph.diagnostics import MonographError, problem
+from monograph.integers.expr import Expr, Int
+from monograph.integers.facts import Contradiction, Facts
+from monograph.integers.printing import relation_text
+from monograph.integers.relation import Truth, negate, relation_symbols
+
+__all__ = ["active", "decide", "fresh", "known", "require", "simplify", "use"]
+
+_ACTIVE: Final[ContextVar[Facts]] = ContextVar("monograph_facts")
+
+
+def active() -> Facts:
+    """The facts in force.
+
+    >>> facts = Facts()
+    >>> with use(facts):
+    ...     active() is facts
+    True
+    """
+    try:
+        return _ACTIVE.get()
+    except LookupError:
+        raise LookupError("no Facts are in force here; wrap the call in `use(facts)`") from None
+
+
+class use:  # noqa: N801  # reads as a verb: `with use(facts):`
+    """Put facts in force for the duration of a `with` block.
+
+    >>> with use(Facts()) as facts:
+    ...     n = facts.symbol("n", hint=3)
+    """
+
+    __slots__ = ("_facts", "_token")
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._token: Token[Facts] | None = None
+
+    def __enter__(self) -> Facts:
+        """Put them in force."""
+        self._token = _ACTIVE.set(self._facts)
+        return self._facts
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Put back the ones before."""
+        if self._token is not None:
+            _ACTIVE.reset(self._token)
+
+
+def known(r: Truth) -> bool | None:
+    """Whether a relation is proved by the facts in force: True, False, or None. Records nothing.
+
+    >>> from monograph.integers import ge
+    >>> with use(Facts()) as facts:
+    ...     n = facts.symbol("n", hint=3)
+    ...     known(ge(n, 0)), known(ge(n, 4)), known(ge(5, 4))
+    (True, None, True)
+    """
+    if r is True or r is False:
+        return r
+    return active().known(r)
+
+
+def require(r: Truth, name: str, **facts: object) -> None:
+    """Prove a relation, or make it a condition of the program, or refuse with `problem(name)`.
+
+    Raises: the diagnostic `name`, filled with `facts`.
+
+    >>> from monograph.integers import ge, relation_text
+    >>> with use(Facts()) as known_here:
+    ...     n = known_here.symbol("n", hint=5)
+    ...     require(ge(n, 4), "sizes-disagree")
+    ...     [relation_text(guard.relation) for guard in known_here.guards]
+    ['n >= 4']
+    """
+    if r is True:
+        return
+    if r is False:
+        raise problem(name, **facts)
+    here = active()
+    answer = here.known(r)
+    if answer:
+        return
+    example = None if answer is False else here.hint_of_relation(r)
+    if answer is False or example is False:
+        raise problem(name, **facts)
+    try:
+        if example is None:
+            here.assert_at_run(r)
+        else:
+            here.guard(r)
+    except Contradiction as error:
+        raise problem(name, **facts) from error
+
+
+def decide(r: Truth) -> bool:
+    """Answer a question of user code: as proved, else as it is for the example, with a guard.
+
+    Raises: data-dependent-size.
+
+    >>> from monograph.integers import ge, relation_text
+    >>> with use(Facts()) as facts:
+    ...     n = facts.symbol("n", hint=3)
+    ...     decide(ge(n, 4)), [relation_text(guard.relation) for guard in facts.guards]
+    (False, ['n <= 3'])
+    """
+    if r is True or r is False:
+        return r
+    here = active()
+    answer = here.known(r)
+    if answer is not None:
+        return answer
+    example = here.hint_of_relation(r)
+    if example is None:
+        raise _undecidable(here, r)
+    here.guard(r if example else negate(r))
+    return example
+
+
+def _undecidable(here: Facts, r: Truth) -> MonographError:
+    names = {symbol: here.source_of(symbol) or symbol.name for symbol in here.symbols}
+    unbacked = [s for s in here.symbols if here.is_unbacked(s) and s in relation_symbols(r)]
+    return problem(
+        "data-dependent-size",
+        question=relation_text(r, names),
+        size=", ".join([names[symbol] for symbol in unbacked]),
+        negation=relation_text(negate(r), names),
+    )
+
+
+def fresh(label: str, lower: int | None = 0, upper: int | None = None) -> Expr:
+    """An unknown integer that the program computes from data, with nothing known but its range.
+
+    >>> with use(Facts()) as facts:
+    ...     fresh("mask.sum().item()", 0, 16), facts.source_of(facts.symbols[0])
+    (u0, 'mask.sum().item()')
+    """
+    here = active()
+    taken = {symbol.name for symbol in here.symbols}
+    number = sum(here.is_unbacked(symbol) for symbol in here.symbols)
+    while f"u{number}" in taken:
+        number += 1
+    return here.symbol(f"u{number}", hint=None, lower=lower, upper=upper, source=label)
+
+
+def simplify(e: Int) -> Int:
+    """Apply the equalities that are in force.
+
+    >>> simplify(3)
+    3
+    """
+    return active().simplify(e) if isinstance(e, Expr) else e

@@ -1,0 +1,208 @@
+"""Facts: the symbols of one capture and everything known about them.
+
+Law: `known` answers only what follows from what was declared and assumed; `guards` and
+`assertions` are what the program has to check so that the assumptions hold, in the order they
+were made (a later one may lean on an earlier one, e.g. for a divisor that is not zero).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from monograph.integers.expr import Expr, Int, Pool
+from monograph.integers.interval import INFINITY, Interval, meet
+from monograph.integers.knowledge import Contradiction, Knowledge
+from monograph.integers.learning import learn
+from monograph.integers.proving import known
+from monograph.integers.relation import Relation, Truth, eq, holds
+from monograph.integers.structure import evaluate, substitute
+
+__all__ = ["Contradiction", "Facts", "Guard", "Origin"]
+
+Origin = object
+"""Where a fact was stated: whatever `Facts.locate` returns, for the one who prints it."""
+
+_ANONYMOUS = re.compile(r"[a-z]\d+")
+
+
+def _nowhere() -> Origin:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A relation that somebody stated, and where."""
+
+    relation: Relation
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    hint: int | None
+    source: str
+
+
+class Facts:
+    """What is known about the symbols of one capture.
+
+    >>> from monograph.integers import eq, ge, text
+    >>> facts = Facts()
+    >>> n, m = facts.symbol("n", hint=6), facts.symbol("m", hint=12)
+    >>> facts.known(ge(n, 0)), facts.known(ge(n, 4))
+    (True, None)
+    >>> facts.assume(eq(m, 2 * n))
+    >>> text(facts.simplify(m + 1)), facts.known(eq(m % 2, 0))
+    ('2*n + 1', True)
+    """
+
+    __slots__ = (
+        "_hints",
+        "_knowledge",
+        "_known_hints",
+        "_symbols",
+        "_unbacked",
+        "assertions",
+        "guards",
+        "locate",
+        "pool",
+        "stated",
+    )
+
+    def __init__(self) -> None:
+        self.pool = Pool()
+        self._symbols: dict[Expr, _Symbol] = {}
+        self._unbacked: set[Expr] = set()
+        self._hints: dict[Expr, int] = {}
+        self._known_hints: dict[Expr, int] = {}
+        self._knowledge = Knowledge(self.pool, self._precedence)
+        self.locate: Callable[[], Origin] = _nowhere
+        # Everything assumed, whoever has to check it; then what inputs must satisfy; then what
+        # the program asserts while it runs, because it is about values born there.
+        self.stated: list[Guard] = []
+        self.guards: list[Guard] = []
+        self.assertions: list[Guard] = []
+
+    def symbol(
+        self,
+        name: str,
+        *,
+        hint: int | None,
+        lower: int | None = 0,
+        upper: int | None = None,
+        source: str = "",
+    ) -> Expr:
+        """Make a new symbol in [lower, upper] (None: unbounded); without a hint it is unbacked."""
+        within = Interval(
+            -INFINITY if lower is None else lower, INFINITY if upper is None else upper
+        )
+        if within.is_empty:
+            raise Contradiction(f"no integer {name} is in [{lower}, {upper}]")
+        made = self.pool.symbol(name, within)
+        self._symbols[made] = _Symbol(hint, source)
+        if hint is None:
+            self._unbacked.add(made)
+        else:
+            self._hints[made] = hint
+        if within.is_point:
+            self.assume(eq(made, int(within.lower)))
+        return made
+
+    def _precedence(self, symbol: Expr) -> tuple[int, ...]:
+        if symbol not in self._symbols:
+            return (2, 0, symbol.index)
+        anonymous = _ANONYMOUS.fullmatch(symbol.name) is not None
+        return (int(symbol in self._unbacked), int(anonymous), symbol.index)
+
+    @property
+    def symbols(self) -> tuple[Expr, ...]:
+        """All symbols in the order they were made."""
+        return tuple(self._symbols)
+
+    @property
+    def hints(self) -> Mapping[Expr, int]:
+        """The hints of all backed symbols."""
+        return MappingProxyType(self._hints)
+
+    @property
+    def replacements(self) -> Mapping[Expr, Int]:
+        """Symbols that equal something simpler, which `simplify` puts for them."""
+        return MappingProxyType(self._knowledge.visible)
+
+    @property
+    def sizes_leaned_on(self) -> tuple[Expr, ...]:
+        """Symbols some float was exact for only because a size is below `SIZE_LIMIT`."""
+        return tuple(self.pool.leaned_on)
+
+    def source_of(self, symbol: Expr) -> str:
+        """What the maker of a symbol said it comes from."""
+        return self._symbols[symbol].source
+
+    def is_unbacked(self, e: Int) -> bool:
+        """Whether it depends on a symbol without a hint."""
+        return isinstance(e, Expr) and not self._unbacked.isdisjoint(e.symbols)
+
+    def hint_of(self, e: Int) -> int | None:
+        """The value at the hints; None where a symbol has none."""
+        if not isinstance(e, Expr):
+            return e
+        found = self._known_hints.get(e)
+        if found is None:
+            backed = self.simplify(e) if self.is_unbacked(e) else e
+            if self.is_unbacked(backed):
+                return None
+            found = self._known_hints[e] = evaluate(backed, self._hints)
+        return found
+
+    def hint_of_relation(self, r: Truth) -> bool | None:
+        """Whether a relation holds at the hints; None where a symbol has none."""
+        if not isinstance(r, Relation):
+            return r
+        unbacked = r.symbols & self._unbacked
+        if not unbacked:
+            return holds(r, self._hints)
+        hints = {symbol: self.hint_of(symbol) for symbol in unbacked}
+        given = {symbol: hint for symbol, hint in hints.items() if hint is not None}
+        return holds(r, {**self._hints, **given}) if len(given) == len(hints) else None
+
+    def interval(self, e: Int) -> Interval:
+        """Bounds of an expression."""
+        k = self._knowledge
+        own = k.interval(e)
+        if not k.bindings:
+            return own
+        resolved = substitute(e, k.bindings)
+        return own if resolved is e else meet(own, k.interval(resolved))
+
+    def range_of(self, symbol: Expr) -> Interval:
+        """Bounds of a symbol."""
+        return self.interval(symbol)
+
+    def simplify(self, e: Int) -> Int:
+        """Apply the equalities that were learnt."""
+        return self._knowledge.simplify(e)
+
+    def known(self, r: Truth) -> bool | None:
+        """Whether a relation holds: True or False if that is provable, else None."""
+        return known(self._knowledge, r)
+
+    def assume(self, r: Truth, origin: Origin = None) -> None:
+        """Take a relation for true from now on. Raises `Contradiction`."""
+        if isinstance(r, Relation):
+            self.stated.append(Guard(r, origin))
+        learn(self._knowledge, r)
+
+    def guard(self, r: Truth) -> None:
+        """Assume a relation, and have the inputs checked for it."""
+        self._record(self.guards, r)
+
+    def assert_at_run(self, r: Truth) -> None:
+        """Assume a relation, and have the running program check it."""
+        self._record(self.assertions, r)
+
+    def _record(self, into: list[Guard], r: Truth) -> None:
+        origin = self.locate()
+        self.assume(r, origin)
+        if isinstance(r, Relation) and all(r is not made.relation for made in into):
+            into.append(Guard(r, origin))

@@ -1,0 +1,551 @@
+"""A Real is a float-valued expression over integer expressions, what `torch.SymFloat` wraps.
+
+Law: its value is, bit for bit, the one Python computes with floats for the same operations (a
+zero may lose its sign). Two forms:
+
+- *ratio*: an integer expression n over a constant d > 0, standing for the float nearest to n/d.
+  Kept only where |n| and d are below `EXACT`, so that conversions are exact and one rounding
+  happened at most; then floor, ceil and comparisons can be read off n and d.
+- any other `kind`: a tree of operations, which `evaluate_real` replays in the same order.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from monograph.integers import interval
+from monograph.integers.expr import (
+    INTEGER_FUNCTIONS,
+    Expr,
+    Int,
+    bound,
+    declared_interval,
+    opaque,
+)
+from monograph.integers.interval import EVERYTHING, INFINITY, Interval
+from monograph.integers.structure import evaluate, maximum, minimum, substitute
+
+__all__ = [
+    "EXACT",
+    "FLOAT_FUNCTIONS",
+    "SIZE_LIMIT",
+    "Number",
+    "Real",
+    "call",
+    "ceil",
+    "evaluate_real",
+    "floor",
+    "magnitude",
+    "ratio_of",
+    "round_",
+    "sqrt",
+    "substitute_real",
+    "to_float",
+    "trunc",
+]
+
+Number: TypeAlias = "Real | Expr | int | float"
+
+# For |n| < 2**52 and an integer d, n/d and the nearest integer or half-integer it is not equal to
+# are further apart than the rounding error |n/d| * 2**-53, so rounding crosses none of them.
+EXACT: Final = 2**52
+# A symbol declared without an upper bound, but not negative, is read as a size: below 2**44.
+# Symbols this was used for are listed in `Pool.leaned_on`; the contract checks them.
+SIZE_LIMIT: Final = 2**44
+
+
+def _power(x: float, y: float) -> float:
+    result: object = x**y
+    if not isinstance(result, float):
+        raise ValueError(f"{x} ** {y} is not a real number")
+    return result
+
+
+FLOAT_FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = MappingProxyType(
+    {
+        "abs": operator.abs,
+        "acos": math.acos,
+        "add": operator.add,
+        "asin": math.asin,
+        "atan": math.atan,
+        "atan2": math.atan2,
+        "cos": math.cos,
+        "cosh": math.cosh,
+        "exp": math.exp,
+        "float": float,
+        "floordiv": operator.floordiv,
+        "log": math.log,
+        "log10": math.log10,
+        "log2": math.log2,
+        "max": max,
+        "min": min,
+        "mod": operator.mod,
+        "mul": operator.mul,
+        "neg": operator.neg,
+        "pow": _power,
+        "sin": math.sin,
+        "sinh": math.sinh,
+        "sqrt": math.sqrt,
+        "sub": operator.sub,
+        "tan": math.tan,
+        "tanh": math.tanh,
+        "truediv": operator.truediv,
+    }
+)
+"""What each `kind` of Real computes from the values of its arguments ("ratio" is n / d)."""
+
+
+class Real:
+    """A float-valued expression that is not a constant. Made by `to_float` and arithmetic.
+
+    `kind` is "ratio" with `args` (n: Expr, d: int), or a key of `FLOAT_FUNCTIONS`.
+    Interned, so equal means the same object.
+
+    >>> from monograph.integers import Facts, text
+    >>> n = Facts().symbol("n", hint=3)
+    >>> text(floor(to_float(n) * 0.5)), text(trunc(to_float(n) * 2.0 + 1))
+    ('n//2', '2*n + 1')
+    """
+
+    __slots__ = ("args", "kind", "pool", "symbols")
+
+    def __init__(self, kind: str, args: "tuple[Number, ...]") -> None:
+        self.kind = kind
+        self.args = args
+        held = [arg for arg in args if not isinstance(arg, int | float)]
+        self.pool = held[0].pool
+        self.symbols: frozenset[Expr] = frozenset[Expr]().union(*[arg.symbols for arg in held])
+
+    def evaluate(self, env: Mapping[Expr, int]) -> float:
+        """See `evaluate_real`."""
+        return evaluate_real(self, env)
+
+    def substitute(self, env: Mapping[Expr, Int]) -> "Real | float":
+        """See `substitute_real`."""
+        return substitute_real(self, env)
+
+    def rounded(self, name: str) -> Int:
+        """See `floor`, `ceil`, `round_` and `trunc`."""
+        return _ROUND[name](self)
+
+    def __add__(self, other: Number) -> "Real | float":
+        """Sum of floats."""
+        return _add(self, other)
+
+    def __radd__(self, other: Number) -> "Real | float":
+        """Sum of floats."""
+        return _add(other, self)
+
+    def __sub__(self, other: Number) -> "Real | float":
+        """Difference of floats."""
+        return _subtract(self, other)
+
+    def __rsub__(self, other: Number) -> "Real | float":
+        """Difference of floats."""
+        return _subtract(other, self)
+
+    def __mul__(self, other: Number) -> "Real | float":
+        """Product of floats."""
+        return _multiply(self, other)
+
+    def __rmul__(self, other: Number) -> "Real | float":
+        """Product of floats."""
+        return _multiply(other, self)
+
+    def __truediv__(self, other: Number) -> "Real | float":
+        """Quotient of floats."""
+        return _divide(self, other)
+
+    def __rtruediv__(self, other: Number) -> "Real | float":
+        """Quotient of floats."""
+        return _divide(other, self)
+
+    def __floordiv__(self, other: Number) -> "Real | float":
+        """Quotient of floats rounded down, as a float."""
+        return call("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Number) -> "Real | float":
+        """Quotient of floats rounded down, as a float."""
+        return call("floordiv", other, self)
+
+    def __mod__(self, other: Number) -> "Real | float":
+        """Remainder of floats."""
+        return call("mod", self, other)
+
+    def __rmod__(self, other: Number) -> "Real | float":
+        """Remainder of floats."""
+        return call("mod", other, self)
+
+    def __pow__(self, other: Number) -> "Real | float":
+        """Power of floats."""
+        return call("pow", self, other)
+
+    def __rpow__(self, other: Number) -> "Real | float":
+        """Power of floats."""
+        return call("pow", other, self)
+
+    def __neg__(self) -> "Real | float":
+        """Negation."""
+        pair = _exact_pair(self, rounded=True)
+        if pair is None:
+            return _node("neg", (self,))
+        return _or_node(_ratio(-pair[0], pair[1]), "neg", self)
+
+    def __abs__(self) -> "Real | float":
+        """Distance from zero."""
+        pair = _exact_pair(self, rounded=True)
+        if pair is None:
+            return _node("abs", (self,))
+        return _or_node(_ratio(maximum(pair[0], -pair[0]), pair[1]), "abs", self)
+
+    def __bool__(self) -> bool:
+        """Refuse: whether it is zero depends on values nobody has yet."""
+        raise TypeError("a Real has no truth value; ask `known(ne(r, 0.0))` or `decide(...)`")
+
+    def __copy__(self) -> "Real":
+        """Itself: an interned value is its own copy."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Real":
+        """Itself: an interned value is its own copy."""
+        return self
+
+    def __repr__(self) -> str:
+        """Write the tree; `text` prints it for people."""
+        return f"{self.kind}({', '.join(map(repr, self.args))})"
+
+
+def _node(kind: str, args: tuple[Number, ...]) -> Real:
+    # A float is told apart by its digits and its type: 1 == 1.0 and 0.0 == -0.0.
+    key = ("real", kind, *[(float, repr(a)) if isinstance(a, float) else a for a in args])
+    pool = next(arg for arg in args if isinstance(arg, Expr | Real)).pool
+    found = pool.memo.get(key)
+    if not isinstance(found, Real):
+        found = pool.memo[key] = Real(kind, args)
+    return found
+
+
+def magnitude(e: Int) -> interval.Bound:
+    """An upper bound of |e|, reading a missing upper bound of a size as `SIZE_LIMIT`.
+
+    >>> from monograph.integers import Facts
+    >>> n = Facts().symbol("n", hint=3)
+    >>> magnitude(2 * n) == 2 * SIZE_LIMIT, magnitude(-3)
+    (True, 3)
+    """
+    if not isinstance(e, Expr):
+        return abs(e)
+    declared = declared_interval(e)
+    result = max(-declared.lower, declared.upper)
+    if result < INFINITY:
+        return result
+    clipped: dict[Expr, Interval] = {}
+    for symbol in e.symbols:
+        lower, upper = e.pool.declared[symbol]
+        if lower >= 0 and upper == INFINITY:
+            clipped[symbol] = Interval(lower, max(lower, SIZE_LIMIT))
+    sized = bound(e, clipped, {})
+    result = max(-sized.lower, sized.upper)
+    if result < EXACT:
+        e.pool.leaned_on.update(dict.fromkeys(clipped))
+    return result
+
+
+def _ratio(n: Int, d: int) -> Real | float | None:
+    """Make the float nearest to n/d, in lowest terms; None where n or d may be too large."""
+    if not isinstance(n, Expr):
+        return n / d
+    common = d
+    for _, coefficient in n.parts:
+        common = math.gcd(common, coefficient)
+    n, d = n // common, d // common
+    if d >= EXACT or magnitude(n) >= EXACT:
+        return None
+    return _node("ratio", (n, d))
+
+
+def _or_node(made: Real | float | None, kind: str, x: Real | Expr) -> Real | float:
+    return _node(kind, (x,)) if made is None else made
+
+
+def to_float(e: Int) -> Real | float:
+    """The float nearest to an integer, as `float(e)`.
+
+    >>> to_float(3)
+    3.0
+    """
+    if not isinstance(e, Expr):
+        return float(e)
+    return _or_node(_ratio(e, 1), "float", e)
+
+
+def ratio_of(x: Number) -> tuple[Int, int] | None:
+    """(n, d) where the value is the float nearest to n/d, within the limits of a ratio.
+
+    >>> ratio_of(0.75), ratio_of(float("inf"))
+    ((3, 4), None)
+    """
+    return _exact_pair(x, rounded=True)
+
+
+def _exact_pair(x: Number, *, rounded: bool) -> tuple[Int, int] | None:
+    """(n, d) with x = n/d: exactly (d a power of two) or, if `rounded`, after one rounding."""
+    if isinstance(x, float):
+        if not math.isfinite(x):
+            return None
+        n, d = x.as_integer_ratio()
+        return (n, d) if abs(n) < EXACT and d < EXACT else None
+    if isinstance(x, int | Expr):
+        return (x, 1) if magnitude(x) < EXACT else None
+    if x.kind != "ratio":
+        return None
+    n, d = x.args
+    if not isinstance(n, int | Expr) or not isinstance(d, int):
+        return None
+    return (n, d) if rounded or not d & (d - 1) else None
+
+
+def _as_float(x: Number) -> Real | float:
+    return to_float(x) if isinstance(x, int | Expr) else x
+
+
+def _exactly(n: Int, d: int) -> Real | float | None:
+    """n/d if the float is exactly that."""
+    made = _ratio(n, d)
+    return made if made is None or _exact_pair(made, rounded=False) else None
+
+
+def _add(x: Number, y: Number) -> Real | float:
+    p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
+    if p and q:
+        made = _exactly(p[0] * q[1] + q[0] * p[1], p[1] * q[1])
+        if made is not None:
+            return made
+    return _call("add", x, y)
+
+
+def _subtract(x: Number, y: Number) -> Real | float:
+    p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
+    if p and q:
+        made = _exactly(p[0] * q[1] - q[0] * p[1], p[1] * q[1])
+        if made is not None:
+            return made
+    return _call("sub", x, y)
+
+
+def _multiply(x: Number, y: Number) -> Real | float:
+    p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
+    if p and q:
+        made = _exactly(p[0] * q[0], p[1] * q[1])
+        if made is not None:
+            return made
+    return _call("mul", x, y)
+
+
+def _divide(x: Number, y: Number) -> Real | float:
+    p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
+    if p and q and isinstance(q[0], int) and q[0]:
+        # Both are exact, so their float quotient is the exact one rounded once: a ratio.
+        n, d = p[0] * q[1], p[1] * q[0]
+        made = _ratio(n, d) if d > 0 else _ratio(-n, -d)
+        if made is not None:
+            return made
+    return _call("truediv", x, y)
+
+
+def _call(name: str, *args: Number) -> Real | float:
+    operands = tuple([_as_float(arg) for arg in args])
+    if all(isinstance(arg, float) for arg in operands):
+        return FLOAT_FUNCTIONS[name](*operands)
+    return _node(name, operands)
+
+
+def call(name: str, *args: Number) -> Real | float:
+    """The float function `name`, a key of `FLOAT_FUNCTIONS`; integers become floats first.
+
+    >>> from monograph.integers import Facts
+    >>> n = Facts().symbol("n", hint=3)
+    >>> call("log", n), call("exp", 0), call("add", n, 1)
+    (log(ratio(n, 1)), 1.0, ratio(1*n + 1, 1))
+    """
+    if name not in FLOAT_FUNCTIONS:
+        raise KeyError(f"no float function {name!r}; there are {sorted(FLOAT_FUNCTIONS)}")
+    operation = _OPERATORS.get(name)
+    return operation(*args) if operation else _call(name, *args)
+
+
+def sqrt(x: Number) -> Real | float:
+    """The square root.
+
+    >>> sqrt(16)
+    4.0
+    """
+    return call("sqrt", x)
+
+
+def evaluate_real(r: Number, env: Mapping[Expr, int]) -> float:
+    """The float Python computes where each symbol has the value in `env`.
+
+    >>> from monograph.integers import Facts
+    >>> n = Facts().symbol("n", hint=3)
+    >>> evaluate_real(to_float(n) / 3 + 0.5, {n: 1}) == 1 / 3 + 0.5
+    True
+    """
+    if isinstance(r, int | float):
+        return r
+    if isinstance(r, Expr):
+        return evaluate(r, env)
+    values = [evaluate_real(arg, env) for arg in r.args]
+    if r.kind == "ratio":
+        return values[0] / values[1]
+    return FLOAT_FUNCTIONS[r.kind](*values)
+
+
+def substitute_real(r: Real | float, env: Mapping[Expr, Int]) -> Real | float:
+    """Put the expression in `env` for each symbol it has one for.
+
+    >>> from monograph.integers import Facts
+    >>> n = Facts().symbol("n", hint=3)
+    >>> substitute_real(to_float(n) / 2, {n: 3})
+    1.5
+    """
+    if not isinstance(r, Real) or r.symbols.isdisjoint(env):
+        return r
+    args: list[Number] = []
+    for arg in r.args:
+        if isinstance(arg, Expr):
+            args.append(substitute(arg, env))
+        else:
+            args.append(substitute_real(arg, env) if isinstance(arg, Real) else arg)
+    if r.kind == "ratio":
+        n, d = args
+        return _divide(n, d)
+    return call(r.kind, *args)
+
+
+def _negate(x: Number) -> Real | float:
+    return -_as_float(x)
+
+
+def _absolute(x: Number) -> Real | float:
+    return abs(_as_float(x))
+
+
+_OPERATORS: Final[Mapping[str, Callable[..., Real | float]]] = MappingProxyType(
+    {
+        "abs": _absolute,
+        "add": _add,
+        "float": _as_float,
+        "mul": _multiply,
+        "neg": _negate,
+        "sub": _subtract,
+        "truediv": _divide,
+    }
+)
+
+
+def _rounded_quotient(r: Number) -> tuple[Int, Int] | None:
+    """(a, b) where r is the float nearest to a/b and rounding it to an integer rounds a/b."""
+    pair = _exact_pair(r, rounded=True)
+    if pair is None and isinstance(r, Real) and r.kind == "truediv":
+        p, q = [_exact_pair(arg, rounded=False) for arg in r.args]
+        if p and q:
+            a, b = p[0] * q[1], q[0] * p[1]
+            # Both sides of n1/d1 / (n2/d2) are exact; the quotient is rounded once.
+            return (a, b) if magnitude(a) < EXACT and magnitude(b) < EXACT else None
+    return pair
+
+
+def floor(r: Number) -> Int:
+    """The greatest integer below or at a float, as `math.floor`.
+
+    >>> floor(2.5), floor(-2.5)
+    (2, -3)
+    """
+    quotient = _rounded_quotient(r)
+    return quotient[0] // quotient[1] if quotient else _opaque_rounding("floor", r)
+
+
+def ceil(r: Number) -> Int:
+    """The smallest integer above or at a float, as `math.ceil`.
+
+    >>> ceil(2.5), ceil(-2.5)
+    (3, -2)
+    """
+    quotient = _rounded_quotient(r)
+    return -(-quotient[0] // quotient[1]) if quotient else _opaque_rounding("ceil", r)
+
+
+def trunc(r: Number) -> Int:
+    """Round a float towards zero, as `int`.
+
+    >>> trunc(2.5), trunc(-2.5)
+    (2, -2)
+    """
+    quotient = _rounded_quotient(r)
+    if quotient is None or not isinstance(quotient[1], int):
+        return _opaque_rounding("trunc", r)
+    n, d = quotient
+    # n = max(n, 0) + min(n, 0), and one of the two is zero.
+    return maximum(n, 0) // d - (-minimum(n, 0)) // d
+
+
+def round_(r: Number) -> Int:
+    """Round a float to the nearest integer, ties to the even one, as `round`.
+
+    >>> round_(2.5), round_(3.5)
+    (2, 4)
+    """
+    pair = _exact_pair(r, rounded=True)
+    if pair is None or pair[1] % 2 == 0:
+        return _opaque_rounding("round", r)
+    # With d odd there are no ties: round(n/d) = floor((2*n + d) / (2*d)).
+    n, d = pair
+    return (2 * n + d) // (2 * d)
+
+
+_ROUND: Final[Mapping[str, Callable[[Number], Int]]] = MappingProxyType(
+    {"ceil": ceil, "floor": floor, "round": round_, "trunc": trunc}
+)
+
+
+def _opaque_rounding(name: str, r: Number) -> Int:
+    if isinstance(r, int | Expr):
+        return r
+    if isinstance(r, float):
+        return INTEGER_FUNCTIONS[name](r)
+    lower, upper = _bounds(r)
+    within = Interval(
+        INTEGER_FUNCTIONS[name](lower) if math.isfinite(lower) else -INFINITY,
+        INTEGER_FUNCTIONS[name](upper) if math.isfinite(upper) else INFINITY,
+    )
+    return opaque(r.pool, name, (r,), EVERYTHING if within == EVERYTHING else within)
+
+
+def _bounds(r: Number) -> tuple[float, float]:
+    """Floats between which the value lies, or infinities.
+
+    Rounding is monotone, so the same float operation on the ends bounds the rounded results.
+    """
+    if isinstance(r, int | float):
+        return (r, r)
+    if isinstance(r, Expr):
+        return tuple(declared_interval(r))
+    ends = [_bounds(arg) for arg in r.args]
+    try:
+        match r.kind:
+            case "ratio" | "truediv" if ends[1][0] > 0:
+                corners = [x / y for x in ends[0] for y in ends[1]]
+            case "float" | "sqrt":
+                corners = [FLOAT_FUNCTIONS[r.kind](x) for x in ends[0]]
+            case "add" | "mul" | "sub":
+                corners = [FLOAT_FUNCTIONS[r.kind](x, y) for x in ends[0] for y in ends[1]]
+            case _:
+                corners = []
+    except (OverflowError, ValueError):
+        corners = []
+    if not corners or any(math.isnan(corner) for corner in corners):
+        return (-INFINITY, INFINITY)
+    return (min(corners), max(corners))
