@@ -38,13 +38,22 @@ def data_dependent_size(
 ) -> Text:
     """Say that a question about a size that depends on data has no answer yet.
 
-    `born` says where the size comes from: "mask.sum().item() at model.py:31"; `negation` is the
-    opposite of the question, where it can be written.
+    `question` is a relation, or "int(...)" where a plain number is asked for; `born` says where the
+    size comes from: "mask.sum().item() at model.py:31"; `negation` is the opposite of the question,
+    where it can be written.
     """
+    origin = (f"`{size}` comes from {born}",) if str(born) else ()
+    number = str(question).removesuffix("(...)")
+    if number != str(question):
+        return Text(
+            headline=f"`{number}` needs the value of `{size}`, known only when the program runs",
+            notes=origin,
+            helps=(f"use `{size}` as it is, without `{number}`",),
+        )
     return Text(
         headline=f"whether `{question}` holds depends on data: `{size}` is known only "
         "when the program runs",
-        notes=(f"`{size}` comes from {born}",) if str(born) else (),
+        notes=origin,
         helps=(
             f"if it always holds, say so before this line: torch._check({question})",
             *((f"if it never holds: torch._check({negation})",) if str(negation) else ()),

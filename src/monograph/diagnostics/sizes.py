@@ -13,6 +13,7 @@ All are `ConstraintViolation`, except dtype-disagrees, an `UnsupportedError`.
     dim-range-violated      path, dim, declared, needed
     dims-must-be-equal      first, second, first_path, second_path
     relation-not-declared   relation, dims="", suggestion=""
+    check-fails             condition
 """
 
 from __future__ import annotations
@@ -166,4 +167,14 @@ def relation_not_declared(*, relation: object, dims: object = "", suggestion: ob
         headline=f"the model needs `{relation}`, which the declared sizes do not ensure",
         notes=note,
         helps=(*helps, f"{other} these sizes to the exporter: Dim.AUTO"),
+    )
+
+
+@message("check-fails", ConstraintViolation)
+def check_fails(*, condition: object) -> Text:
+    """Say that what the model states with torch._check does not hold."""
+    return Text(
+        headline=f"`{condition}` is checked here, and does not hold",
+        label="must be true",
+        helps=("correct the check, or export with example inputs for which it holds",),
     )

@@ -1,7 +1,7 @@
 """Messages about what outlives a call, and captures that meet.
 
 mutated-constant        name, call=""                      SideEffectError
-leaked-tensor           tensor="", origin=""               SideEffectError
+leaked-tensor           tensor="", origin="", op=""               SideEffectError
 capture-inside-capture  (no facts)                         UnsupportedError
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SideEffectError, UnsupportedError
+from monograph.diagnostics.wording import quoted
 
 
 @message("mutated-constant", SideEffectError)
@@ -27,12 +28,18 @@ def mutated_constant(*, name: str) -> Text:
 
 
 @message("leaked-tensor", SideEffectError)
-def leaked_tensor(*, tensor: object = "", origin: object = "") -> Text:
-    """Say that a tensor of an ended capture is used; `tensor` is its type, `origin` its place."""
+def leaked_tensor(*, tensor: object = "", origin: object = "", op: object = "") -> Text:
+    """Say that a tensor of an ended capture is used.
+
+    `tensor` is its type, `origin` where it was made, `op` what used it.
+    """
     what = f" `{tensor}`" if str(tensor) else ""
     return Text(
         headline=f"this tensor{what} belongs to a capture that has ended, and has no values",
-        notes=(f"it was made at {origin}",) if str(origin) else (),
+        notes=(
+            *((f"it was made at {origin}",) if str(origin) else ()),
+            *((f"it is used by {quoted(op)}",) if str(op) else ()),
+        ),
         helps=("return it from forward instead of keeping it in a list, a global or an attribute",),
     )
 
