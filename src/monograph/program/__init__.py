@@ -1,0 +1,85 @@
+"""ExportedProgram: a graph with its signature, state and contract, and the ways to call it.
+
+`build` makes one from what a capture leaves behind; `program.module()` makes it callable.
+"""
+
+from __future__ import annotations
+
+from monograph.program.assemble import build
+from monograph.program.calling import CheckInputs, ProgramModule
+from monograph.program.compile_checks import compile_checks
+from monograph.program.contract import (
+    Contract,
+    InputClause,
+    NumberClause,
+    SymbolRange,
+    TensorClause,
+    ValueClause,
+)
+from monograph.program.graph_module import GraphModule
+from monograph.program.printing import dtype_text, readable, type_text
+from monograph.program.program import (
+    CallSpec,
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    ValueRange,
+)
+from monograph.program.signature import (
+    ArgumentSpec,
+    ConstantArgument,
+    CustomObjArgument,
+    ExportBackwardSignature,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+    TokenArgument,
+)
+from monograph.program.structure import CallNames, call_names, input_paths
+from monograph.program.verifier import verify
+
+__all__ = [
+    "ArgumentSpec",
+    "CallNames",
+    "CallSpec",
+    "CheckInputs",
+    "ConstantArgument",
+    "Contract",
+    "CustomObjArgument",
+    "ExportBackwardSignature",
+    "ExportGraphSignature",
+    "ExportedProgram",
+    "GraphModule",
+    "InputClause",
+    "InputKind",
+    "InputSpec",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
+    "NumberClause",
+    "OutputKind",
+    "OutputSpec",
+    "ProgramModule",
+    "SymBoolArgument",
+    "SymFloatArgument",
+    "SymIntArgument",
+    "SymbolRange",
+    "TensorArgument",
+    "TensorClause",
+    "TokenArgument",
+    "ValueClause",
+    "ValueRange",
+    "build",
+    "call_names",
+    "compile_checks",
+    "dtype_text",
+    "input_paths",
+    "readable",
+    "type_text",
+    "verify",
+]

@@ -1,0 +1,83 @@
+"""From what a capture leaves behind to a verified program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.program.graph_module import GraphModule
+from monograph.program.program import (
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    ValueRange,
+)
+from monograph.program.signature import ExportGraphSignature, InputKind, OutputKind
+from monograph.program.structure import call_names
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Mapping, Sequence
+
+    from monograph.program.contract import Contract
+    from monograph.program.program import Arguments
+    from monograph.program.signature import InputSpec, OutputSpec
+
+
+def build(  # noqa: PLR0913  (one argument for each thing a program is made of)
+    *,
+    graph: torch.fx.Graph,
+    input_specs: Sequence[InputSpec],
+    output_specs: Sequence[OutputSpec],
+    state_dict: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    in_spec: Any,
+    out_spec: Any,
+    contract: Contract,
+    signature: inspect.Signature | None = None,
+    submodules: Mapping[str, torch.nn.Module] | None = None,
+    mutated_in_place: Mapping[str, str] | None = None,
+    range_constraints: Mapping[Any, ValueRange] | None = None,
+    example_inputs: Arguments | None = None,
+    facts: Any = None,
+    training: bool = True,
+) -> ExportedProgram:
+    """Put a program together and verify it.
+
+    `graph` is complete: placeholders in the order of `input_specs`, calls with their values in
+    `meta["val"]`, one output. `in_spec` is the structure of `(args, kwargs)`; `signature` is that
+    of the original `forward`, bound. `range_constraints` defaults to the ranges of the contract.
+
+    Raises: invalid-program.
+    """
+    module = GraphModule(dict(submodules or {}), graph)
+    args_spec, kwargs_spec = in_spec.children()
+    names = call_names(signature, args_spec.num_children, kwargs_spec.context or ())
+    if range_constraints is None:
+        range_constraints = {
+            symbol: ValueRange(lower, upper) for symbol, lower, upper in contract.ranges
+        }
+    user_inputs = [each.arg for each in input_specs if each.kind is InputKind.USER_INPUT]
+    user_outputs = [each.arg for each in output_specs if each.kind is OutputKind.USER_OUTPUT]
+    arg_names = [*names.positional, *names.keywords]
+    root = ModuleCallSignature(user_inputs, user_outputs, in_spec, out_spec, arg_names)
+    program = ExportedProgram(
+        graph_module=module,
+        graph_signature=ExportGraphSignature(
+            list(input_specs), list(output_specs), dict(mutated_in_place or {})
+        ),
+        state_dict=dict(state_dict),
+        constants=dict(constants),
+        range_constraints=range_constraints,
+        in_spec=in_spec,
+        out_spec=out_spec,
+        example_inputs=example_inputs,
+        contract=contract,
+        call_names=names,
+        facts=facts,
+        training=training,
+        module_call_graph=[ModuleCallEntry("", root)],
+    )
+    program.validate()
+    return program

@@ -1,0 +1,240 @@
+"""A program as a module: called like the original, holding its state under the original names.
+
+The graph of `program.module()` reads its state through get_attr nodes instead of taking it as
+inputs, writes mutated state back with copy_, and begins with the contract's checks: no operator
+runs on inputs the program cannot vouch for. Argument structure is checked by the signature and the
+first line of the generated `forward`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.graph import (  # what tools look for to know a graph takes structured arguments
+    _PyTreeCodeGen,  # pyright: ignore[reportPrivateUsage]
+    _PyTreeInfo,  # pyright: ignore[reportPrivateUsage]
+)
+from torch.fx.node import map_arg
+
+from monograph.diagnostics import problem
+from monograph.host.fx_nodes import append_node, close_graph
+from monograph.program.compile_checks import compile_checks
+from monograph.program.graph_module import GraphModule, adopt
+from monograph.program.signature import InputKind, OutputKind
+from monograph.program.structure import CallNames, compile_flatten, structure_clause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch.fx import Graph, Node
+
+    from monograph.program.contract import Contract
+    from monograph.program.program import ExportedProgram
+    from monograph.program.signature import InputSpec
+
+CHECKS = "_guards_fn"
+
+STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
+MUTATIONS = (
+    OutputKind.BUFFER_MUTATION,
+    OutputKind.PARAMETER_MUTATION,
+    OutputKind.USER_INPUT_MUTATION,
+)
+
+
+class CheckInputs(torch.nn.Module):
+    """Checks the flat inputs against the contract; its code is generated at the first call."""
+
+    # torch.fx: not to be removed although nothing uses its result.
+    _is_impure = True
+
+    def __init__(self, contract: Contract) -> None:
+        super().__init__()
+        self.contract = contract
+        self.check: Callable[[tuple[Any, ...]], None] | None = None
+
+    def forward(self, *leaves: Any) -> None:
+        """Return None, or refuse.
+
+        Raises: contract-broken.
+        """
+        if self.check is None:
+            self.check = compile_checks(self.contract)
+        self.check(leaves)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "check": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CheckInputs:
+        # A contract never changes, so copies share it.
+        return CheckInputs(self.contract)
+
+
+class CallCode(_PyTreeCodeGen):
+    """Generates `forward` with the original's parameters and structured inputs and outputs."""
+
+    def __init__(self, names: CallNames, in_spec: Any, out_spec: Any) -> None:
+        orig_args = [*names.positional, *names.keywords]
+        super().__init__(_PyTreeInfo(orig_args, in_spec, out_spec))
+        self.names = names
+        self.flat_inputs = compile_flatten(in_spec, names)
+
+    def gen_fn_def(
+        self,
+        free_vars: list[str],
+        maybe_return_annotation: str,
+        *,
+        expanded_def: bool = False,  # noqa: ARG002  (torch's signature)
+    ) -> str:
+        """Write the signature and the line that takes the arguments apart."""
+        names = self.names
+        parameters, arguments = (
+            (names.parameters(), names.arguments())
+            if names.is_plain
+            else ("*args, **kwargs", "args, kwargs")
+        )
+        head = f"def forward({', '.join(filter(None, ['self', parameters]))})"
+        leaves = "".join(f"{each.split(':')[0].strip()}, " for each in free_vars)
+        targets = f"{leaves}= " if leaves else ""
+        return f"{head}{maybe_return_annotation}:\n    {targets}flat_inputs({arguments})"
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        """Bind `flat_inputs` in the generated code."""
+        return [*super().additional_globals(), ("flat_inputs", self.flat_inputs)]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CallCode:
+        # Nothing in it changes, and the structures may hold types that cannot be copied.
+        return self
+
+
+class ProgramModule(GraphModule):
+    """What `program.module()` returns. Its mode is that of the capture."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError:
+            # Arguments that do not fit the signature fail in the call itself; anything else that
+            # raises TypeError does so in an operator, after they were bound.
+            code: Any = self.graph._codegen  # noqa: SLF001  (set by `make_module`)
+            if isinstance(code, CallCode) and not _fits(self.forward, args, kwargs):
+                spec = code.pytree_info.in_spec
+                clause = structure_clause(spec, code.names, args, kwargs)
+                raise problem("contract-broken", clauses=[clause]) from None
+            raise
+
+    def train(self, mode: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (torch's signature)
+        """Refuse to change the mode.
+
+        Raises: mode-is-fixed.
+        """
+        if mode == self.training:
+            return self
+        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
+
+    def _get_name(self) -> str:
+        return "GraphModule"
+
+
+def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModule:
+    """Return a module that is called like the original and shares the program's state."""
+    names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
+    graph = _stateful_graph(program, check=check)
+    graph.set_codegen(CallCode(names, in_spec, out_spec))
+    children: dict[str, Any] = dict(program.graph_module.named_children())
+    if check:
+        children[CHECKS] = CheckInputs(program.contract)
+    module = ProgramModule(children, graph)
+    for spec in program.graph_signature.input_specs:
+        if spec.kind in STATE and spec.target is not None:
+            adopt(module, spec.target, _state(program, spec), persistent=spec.persistent)
+    module.meta.update(program.graph_module.meta)
+    for each in module.modules():
+        each.training = program.training
+    return module
+
+
+def _state(program: ExportedProgram, spec: InputSpec) -> Any:
+    assert spec.target is not None, "state has a target"
+    if spec.target in program.state_dict:
+        return program.state_dict[spec.target]
+    return program.constants[spec.target]
+
+
+def _stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
+    """Copy the graph, with state read by get_attr, checks first and mutations written back."""
+    signature = program.graph_signature
+    specs = {spec.arg.name: spec for spec in signature.input_specs}
+    graph = torch.fx.Graph()
+    taken = {node.name for node in program.graph.nodes}
+    copies: dict[Node, Node] = {}
+
+    def put(op: str, name: str, target: Any, args: Any = (), kwargs: Any = None) -> Node:
+        return append_node(graph, name, op, target, args, kwargs or {})
+
+    inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
+    leaves = [node for node in inputs if specs[node.name].kind not in STATE]
+    for node in leaves:
+        copies[node] = put("placeholder", node.name, node.name)
+    if check:
+        put("call_module", _free(CHECKS, taken), CHECKS, tuple(copies[node] for node in leaves))
+    for node in inputs:
+        if node not in copies:
+            target = specs[node.name].target or node.name
+            copies[node] = put("get_attr", _free(target.replace(".", "_"), taken), target)
+    for node in program.graph.nodes:
+        if node.op == "output":
+            _close(put, node, inputs, copies, program, taken)
+        elif node not in copies:
+            args = map_arg(node.args, copies.__getitem__)
+            kwargs = map_arg(node.kwargs, copies.__getitem__)
+            copies[node] = put(node.op, node.name, node.target, args, kwargs)
+    for node, copied in copies.items():
+        copied.meta = dict(node.meta)
+    close_graph(graph, [node.name for node in graph.nodes])
+    return graph
+
+
+def _close(
+    put: Callable[..., Node],
+    output: Node,
+    inputs: list[Node],
+    copies: dict[Node, Node],
+    program: ExportedProgram,
+    taken: set[str],
+) -> None:
+    """Write mutated values back to where they belong and return the rest."""
+    signature = program.graph_signature
+    holders = {
+        spec.target if spec.kind in STATE else spec.arg.name: copies[node]
+        for spec, node in zip(signature.input_specs, inputs, strict=True)
+    }
+    values: Any = output.args[0]
+    kept: list[Any] = []
+    for spec, value in zip(signature.output_specs, values, strict=True):
+        if spec.kind in MUTATIONS:
+            args = (holders[spec.target], copies[value])
+            put("call_function", _free("copy_", taken), torch.ops.aten.copy_.default, args)
+        elif spec.kind is not OutputKind.TOKEN:
+            kept.append(value)
+    put("output", output.name, "output", (map_arg(tuple(kept), copies.__getitem__),))
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a node name that is not taken yet, and take it."""
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    taken.add(found)
+    return found

@@ -1,0 +1,354 @@
+"""From a contract to one plain function that checks a call's flat inputs.
+
+Law: the function returns None iff `broken_clauses` finds nothing. Its fast path is straight-line
+code over the inputs; whatever goes wrong there, be it a comparison or an attribute that an input
+does not have, leads to the slow path, which looks again and names everything that differs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.diagnostics import Clause, problem
+from monograph.integers import (
+    evaluate,
+    evaluate_namespace,
+    holds,
+    python_source,
+    relation_source,
+    relation_text,
+    solution_order,
+    symbols,
+)
+from monograph.integers import text as expr_text
+from monograph.program.contract import (
+    Contract,
+    NumberClause,
+    TensorClause,
+    ValueClause,
+    spots,
+)
+from monograph.program.printing import type_text
+from monograph.program.structure import with_article
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from monograph.integers import Expr, Guard, Int
+
+DEVICE_FLAGS = {"cpu": "is_cpu", "cuda": "is_cuda", "meta": "is_meta"}
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A number an input shows must equal an expression: `spot` is where, as code and for people."""
+
+    code: str
+    path: str
+    expected: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """symbol = (what `equation` shows - offset) / coefficient; offset holds symbols known before."""
+
+    symbol: Expr
+    equation: Equation
+    coefficient: int
+    offset: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How all symbols follow from the inputs, and which equations are left to compare."""
+
+    steps: tuple[Step, ...]
+    left: tuple[Equation, ...]
+
+
+def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
+    """Make the function that takes the flat inputs and returns None, or refuses.
+
+    Raises (the function): contract-broken.
+    """
+    constants: dict[str, Any] = {"Tensor": torch.Tensor, "same": same_value}
+    constants |= evaluate_namespace()
+    plan = solution_plan(contract)
+    names = {step.symbol: _symbol_name(step) for step in plan.steps}
+    lines = [_unpacking(contract), *_size_lines(contract), *_step_lines(plan, names)]
+    conditions = [
+        *_input_conditions(contract, constants),
+        *(f"{each.code} == {python_source(each.expected, names)}" for each in plan.left),
+        *_range_conditions(contract, names),
+        *(
+            relation_source(guard.relation, names)
+            for guard in contract.guards
+            if guard.relation.symbols <= names.keys()
+        ),
+    ]
+    body = "\n        ".join(line for line in lines if line)
+    condition = "\n            and ".join(conditions) or "True"
+    source = (
+        "def check(leaves):\n"
+        "    try:\n"
+        f"        {body or 'pass'}\n"
+        f"        if (\n            {condition}\n        ):\n"
+        "            return\n"
+        "    except (AttributeError, TypeError, ValueError, ZeroDivisionError):\n"
+        "        pass\n"
+        "    explain(leaves)\n"
+    )
+
+    def explain(leaves: Sequence[Any]) -> None:
+        clauses = list(broken_clauses(contract, plan, leaves))
+        if clauses:
+            raise problem("contract-broken", clauses=clauses)
+
+    namespace = {**constants, "explain": explain}
+    exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
+    return namespace["check"]
+
+
+def same_value(expected: object, got: object) -> bool:
+    """Whether two constants are the same to a program: type, value, sign of zero; NaN is NaN.
+
+    >>> same_value(0.0, -0.0), same_value(math.nan, math.nan), same_value(1, True)
+    (False, True, False)
+    """
+    if expected is got:
+        return True
+    if type(expected) is not type(got):
+        return False
+    if isinstance(expected, float) and isinstance(got, float):
+        return _same_float(expected, got)
+    if isinstance(expected, complex) and isinstance(got, complex):
+        return _same_float(expected.real, got.real) and _same_float(expected.imag, got.imag)
+    return bool(expected == got)
+
+
+def _same_float(a: float, b: float) -> bool:
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) and math.isnan(b)
+    return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
+
+
+# ---------------------------------------------------------------------------------------- solving
+def equations(contract: Contract) -> Iterator[Equation]:
+    """Yield what the inputs show: each dynamic size, each integer that differs between calls."""
+    for index, clause in enumerate(contract.clauses):
+        if isinstance(clause, TensorClause) and not _is_static(clause):
+            for dim, size in enumerate(clause.shape):
+                yield Equation(f"d{index}_{dim}", f"{clause.path}.size()[{dim}]", size)
+        elif isinstance(clause, NumberClause):
+            yield Equation(f"l{index}", clause.path, clause.value)
+
+
+def solution_plan(contract: Contract) -> Plan:
+    """Say how each symbol follows from one equation, and which equations that leaves.
+
+    Raises: bug, where the sizes do not determine a symbol they are made of.
+    """
+    shown = list(equations(contract))
+    steps = tuple(
+        Step(symbol, shown[index], coefficient, offset)
+        for symbol, index, coefficient, offset in solution_order([e.expected for e in shown])
+    )
+    solved = {step.symbol for step in steps}
+    used = {step.equation.code for step in steps}
+    for equation in shown:
+        if not symbols(equation.expected) <= solved:
+            text = expr_text(equation.expected, contract.names)
+            raise problem("bug", reason=f"the size {text} does not determine its symbols")
+    return Plan(steps, tuple(each for each in shown if each.code not in used))
+
+
+# ------------------------------------------------------------------------------------------- code
+def _is_static(clause: TensorClause) -> bool:
+    return all(isinstance(size, int) for size in clause.shape)
+
+
+def _unpacking(contract: Contract) -> str:
+    names = "".join(f"l{index}, " for index in range(len(contract.clauses)))
+    return f"{names}= leaves" if names else ""
+
+
+def _size_lines(contract: Contract) -> Iterator[str]:
+    for index, clause in enumerate(contract.clauses):
+        if isinstance(clause, TensorClause) and not _is_static(clause):
+            sizes = "".join(f"d{index}_{dim}, " for dim in range(len(clause.shape)))
+            yield f"{sizes}= l{index}.shape"
+
+
+def _symbol_name(step: Step) -> str:
+    is_itself = step.equation.expected is step.symbol
+    return step.equation.code if is_itself else f"{step.equation.code}_solved"
+
+
+def _step_lines(plan: Plan, names: Mapping[Expr, str]) -> Iterator[str]:
+    for step in plan.steps:
+        name = names[step.symbol]
+        if name == step.equation.code:
+            continue
+        difference = f"{step.equation.code} - ({python_source(step.offset, names)})"
+        yield f"{name}, remainder = divmod({difference}, {step.coefficient})"
+        yield "if remainder: raise ValueError"
+
+
+def _input_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
+    for index, clause in enumerate(contract.clauses):
+        name = f"l{index}"
+        match clause:
+            case TensorClause():
+                yield from _tensor_conditions(name, clause, constants)
+            case NumberClause():
+                yield f"type({name}) is int"
+            case ValueClause():
+                yield _value_condition(name, clause.value, constants)
+
+
+def _tensor_conditions(name: str, clause: TensorClause, constants: dict[str, Any]) -> Iterator[str]:
+    flag = DEVICE_FLAGS.get(clause.device_type)
+    yield f"isinstance({name}, Tensor)"
+    yield f"{name}.dtype is {_constant(clause.dtype, constants)}"
+    yield f"{name}.{flag}" if flag else f"{name}.device.type == {clause.device_type!r}"
+    yield f"{name}.layout is {_constant(clause.layout, constants)}"
+    if _is_static(clause):
+        yield f"{name}.shape == {clause.shape!r}"
+
+
+def _value_condition(name: str, value: object, constants: dict[str, Any]) -> str:
+    if value is None or isinstance(value, bool):
+        return f"{name} is {value!r}"
+    if type(value) is int or type(value) is str:
+        return f"type({name}) is {type(value).__name__} and {name} == {value!r}"
+    if type(value) is float and math.isfinite(value) and value:
+        return f"type({name}) is float and {name} == {value!r}"
+    return f"same({_constant(value, constants)}, {name})"
+
+
+def _constant(value: object, constants: dict[str, Any]) -> str:
+    found = (name for name, each in constants.items() if each is value)
+    name = next(found, None) or f"c{len(constants)}"
+    constants[name] = value
+    return name
+
+
+def _range_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterator[str]:
+    for symbol, lower, upper in contract.ranges:
+        name = names.get(symbol)
+        if name is None:
+            continue
+        yield f"{name} >= {lower}"
+        if upper is not None:
+            yield f"{name} <= {upper}"
+
+
+# ---------------------------------------------------------------------------------------- reasons
+def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Iterator[Clause]:
+    """Yield everything in which a call differs from the contract, inputs first."""
+    if len(leaves) != len(contract.clauses):
+        yield Clause("forward", f"{len(contract.clauses)} flat inputs", str(len(leaves)))
+        return
+    seen: dict[str, int] = {}
+    for index, (clause, leaf) in enumerate(zip(contract.clauses, leaves, strict=True)):
+        match clause:
+            case TensorClause():
+                yield from _broken_tensor(index, clause, leaf, contract, seen)
+            case NumberClause():
+                if isinstance(leaf, int | torch.SymInt) and not isinstance(leaf, bool):
+                    seen[f"l{index}"] = leaf
+                else:
+                    yield Clause(clause.path, "an int", _shown(leaf))
+            case ValueClause():
+                if not same_value(clause.value, leaf):
+                    yield Clause(clause.path, _shown(clause.value), _shown(leaf))
+    yield from _broken_relations(contract, plan, seen)
+
+
+def _broken_tensor(
+    index: int, clause: TensorClause, leaf: object, contract: Contract, seen: dict[str, int]
+) -> Iterator[Clause]:
+    """Compare one tensor with its clause; its sizes are put into `seen` under their code names."""
+    path = clause.path
+    if not isinstance(leaf, torch.Tensor):
+        sizes = ", ".join(expr_text(size, contract.names) for size in clause.shape)
+        yield Clause(path, f"a tensor of shape [{sizes}]", _shown(leaf))
+        return
+    if leaf.dtype is not clause.dtype:
+        yield Clause(f"{path}.dtype", clause.dtype, leaf.dtype)
+    if leaf.device.type != clause.device_type:
+        yield Clause(f"{path}.device.type", clause.device_type, leaf.device.type)
+    if leaf.layout is not clause.layout:
+        yield Clause(f"{path}.layout", clause.layout, leaf.layout)
+    if leaf.dim() != len(clause.shape):
+        yield Clause(f"{path}.dim()", len(clause.shape), leaf.dim())
+        return
+    is_static = _is_static(clause)
+    for dim, (expected, size) in enumerate(zip(clause.shape, leaf.shape, strict=True)):
+        if not is_static:
+            seen[f"d{index}_{dim}"] = size
+        elif size != expected:
+            yield Clause(f"{path}.size()[{dim}]", expected, size)
+
+
+def _broken_relations(contract: Contract, plan: Plan, seen: Mapping[str, int]) -> Iterator[Clause]:
+    """Solve for the symbols as far as the inputs allow; compare what can be compared."""
+    env: dict[Expr, int] = {}
+    origin: dict[Expr, str] = {}
+    for step in plan.steps:
+        equation = step.equation
+        if equation.code not in seen or not symbols(step.offset) <= env.keys():
+            continue
+        difference = seen[equation.code] - evaluate(step.offset, env)
+        if difference % step.coefficient:
+            expected = expr_text(equation.expected, contract.names)
+            yield Clause(equation.path, expected, seen[equation.code])
+            continue
+        env[step.symbol] = difference // step.coefficient
+        origin[step.symbol] = equation.path
+    for equation in plan.left:
+        if equation.code not in seen or not symbols(equation.expected) <= env.keys():
+            continue
+        value = evaluate(equation.expected, env)
+        if value != seen[equation.code]:
+            expected = _valued(equation.expected, value, contract)
+            yield Clause(equation.path, expected, seen[equation.code])
+    yield from _outside_ranges(contract, env, origin)
+    for guard in contract.guards:
+        if guard.relation.symbols <= env.keys() and not holds(guard.relation, env):
+            yield _broken_guard(contract, guard, env)
+
+
+def _outside_ranges(
+    contract: Contract, env: Mapping[Expr, int], origin: Mapping[Expr, str]
+) -> Iterator[Clause]:
+    for symbol, lower, upper in contract.ranges:
+        if symbol not in env:
+            continue
+        value = env[symbol]
+        if value < lower:
+            yield Clause(origin[symbol], f"at least {lower}", value)
+        elif upper is not None and value > upper:
+            yield Clause(origin[symbol], f"at most {upper}", value)
+
+
+def _broken_guard(contract: Contract, guard: Guard, env: Mapping[Expr, int]) -> Clause:
+    values = {expr_text(symbol, contract.names): env[symbol] for symbol in guard.relation.symbols}
+    got = ", ".join(f"{name} = {values[name]}" for name in sorted(values))
+    relation = relation_text(guard.relation, contract.names)
+    return Clause(relation, "to hold", got, spots(guard.origin))
+
+
+def _valued(e: Int, value: int, contract: Contract) -> str:
+    return str(value) if isinstance(e, int) else f"{expr_text(e, contract.names)} = {value}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor {type_text(value)}"
+    text = repr(value)
+    return text if len(text) <= 60 else with_article(type(value).__name__)

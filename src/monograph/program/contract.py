@@ -1,0 +1,161 @@
+"""What a caller must satisfy, as data: one clause per flat input, ranges, and relations with origins.
+
+Law: a call is accepted iff its structure is `in_spec`, every clause holds, every symbol solved from
+the sizes lies in its range, and every relation holds. `compile_checks` writes the function that
+decides this; the data here is what it is written from, what is printed, and what is saved.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.diagnostics import Frame, Place, place
+from monograph.integers import Expr, relation_text
+from monograph.integers import text as expr_text
+from monograph.program.printing import dtype_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from monograph.diagnostics import Spot
+    from monograph.integers import Guard, Int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorClause:
+    """The input is a tensor of this dtype, on this kind of device, with these sizes."""
+
+    path: str
+    dtype: torch.dtype
+    device_type: str
+    shape: tuple[Int, ...]
+    layout: torch.layout = torch.strided
+
+
+@dataclass(frozen=True, slots=True)
+class NumberClause:
+    """The input is an integer that differs between calls; `value` is the symbol it determines."""
+
+    path: str
+    value: Int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueClause:
+    """The input has this type and value, and no other: NaN matches NaN, -0.0 does not match 0.0."""
+
+    path: str
+    value: Any
+
+
+InputClause = TensorClause | NumberClause | ValueClause
+
+
+SymbolRange = tuple[Expr, int, int | None]
+"""A symbol with the least and the greatest value it may have; an upper end of None is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """Everything a caller must satisfy.
+
+    `in_spec` is the structure of `(args, kwargs)`; clauses are in the order of its leaves. A guard
+    is a relation with its origin: the user's lines that asked, innermost first, or None. `names`
+    says how a symbol is called in messages: `batch`, or where it comes from: `x.shape[0]`.
+    """
+
+    in_spec: Any
+    clauses: tuple[InputClause, ...]
+    guards: tuple[Guard, ...] = ()
+    ranges: tuple[SymbolRange, ...] = ()
+    names: Mapping[Expr, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)
+
+
+def tables(contract: Contract) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Return the contract as titled rows of text: inputs, ranges, relations."""
+    names = contract.names
+    return [
+        ("inputs", [_input_row(clause, names) for clause in contract.clauses]),
+        (
+            "ranges",
+            [
+                (expr_text(symbol, names), range_text(lower, upper))
+                for symbol, lower, upper in contract.ranges
+            ],
+        ),
+        (
+            "relations",
+            [(relation_text(each.relation, names), where(each.origin)) for each in contract.guards],
+        ),
+    ]
+
+
+def shape_text(shape: Iterable[Int], names: Mapping[Expr, str]) -> str:
+    """Return sizes as `[batch, 4]`."""
+    return f"[{', '.join(expr_text(size, names) for size in shape)}]"
+
+
+def range_text(lower: int, upper: int | None) -> str:
+    """Return a range as people read it.
+
+    >>> range_text(2, None), range_text(1, 8)
+    ('2 …', '1 … 8')
+    """
+    return f"{lower} …" if upper is None else f"{lower} … {upper}"
+
+
+def where(origin: object) -> str:
+    """Return `model.py:31` of a guard's innermost line, "" if it has none."""
+    for spot in spots(origin):
+        found = place(spot)
+        return f"{os.path.basename(found.file)}:{found.line}"  # noqa: PTH119  (a name, not a path)
+    return ""
+
+
+def spots(origin: object) -> tuple[Spot, ...]:
+    """Return a guard's lines, innermost first, whatever form its origin has."""
+    if isinstance(origin, Frame | Place):
+        return (origin,)
+    return origin if isinstance(origin, tuple) else ()
+
+
+def _input_row(clause: InputClause, names: Mapping[Expr, str]) -> tuple[str, ...]:
+    match clause:
+        case TensorClause(path, dtype, device_type, shape, _):
+            return (path, f"{dtype_text(dtype)}{shape_text(shape, names)}", device_type)
+        case NumberClause(path, value):
+            return (path, "int", expr_text(value, names))
+        case ValueClause(path, value):
+            return (path, "always", repr(value))
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(f"    {line}".rstrip() for line in lines)
+
+
+__all__ = [
+    "Contract",
+    "InputClause",
+    "NumberClause",
+    "SymbolRange",
+    "TensorClause",
+    "ValueClause",
+    "range_text",
+    "shape_text",
+    "spots",
+    "tables",
+    "where",
+]

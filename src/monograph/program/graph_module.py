@@ -1,0 +1,212 @@
+"""A `torch.fx.GraphModule` that writes its Python code when somebody first needs it.
+
+Law: an instance is in one of two states. Its class is `GraphModule` itself: no code yet. Its class
+is a subclass of its own, which holds the generated `forward`: code is there. `materialize` goes
+from the first to the second; assigning a graph goes back. Editing the graph in place after the code
+was generated needs `recompile()`, as with torch's own.
+
+Why: code generation costs as much as capturing the graph, and most graphs are transformed, saved
+or merely inspected before they are called.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import linecache
+import weakref
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+
+from monograph.program.printing import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch.fx.graph import PythonCode
+
+NUMBERS = itertools.count()
+
+# What a fresh instance holds besides its modules, parameters and graph; torch.fx reads each of them.
+GENERATED = ("_code", "_lineno_map", "_prologue_start")
+
+
+class GraphModule(torch.fx.GraphModule):
+    """A graph that can be called; see the module's docstring for when its code is written."""
+
+    def __new__(cls, *_args: object, **_kwargs: object) -> GraphModule:
+        # torch makes a class per instance here; ours is made with the code.
+        return torch.nn.Module.__new__(lazy_class(cls))
+
+    def __init__(
+        self,
+        root: torch.nn.Module | Mapping[str, Any],
+        graph: torch.fx.Graph,
+        class_name: str = "GraphModule",  # noqa: ARG002  (torch's signature; our class has one name)
+    ) -> None:
+        torch.nn.Module.__init__(self)
+        # Straight into `__dict__`: `Module.__setattr__` looks at each value for a microsecond.
+        self.__dict__.update(
+            _graph=graph,
+            _tracer_cls=None,
+            _tracer_extras={},
+            meta={},
+            _replace_hooks=[],
+            _create_node_hooks=[],
+            _erase_node_hooks=[],
+            _deepcopy_hooks=[],
+            shape_env=None,
+        )
+        if isinstance(root, torch.nn.Module):
+            self.__dict__["training"] = root.training
+            _adopt_targets(self, root, graph)
+        else:
+            for name, value in root.items():
+                adopt(self, name, value)
+        graph.owning_module = self
+
+    @property
+    def graph(self) -> torch.fx.Graph:
+        """The graph; assigning one drops the generated code."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: torch.fx.Graph) -> None:
+        self.__dict__["_graph"] = graph
+        graph.owning_module = self
+        self._forget_code()
+
+    @property
+    def code(self) -> str:
+        """The Python code of `forward`."""
+        self.materialize()
+        return self._code
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph; the first call generates the code."""
+        self.materialize()
+        return self.forward(*args, **kwargs)
+
+    def materialize(self) -> None:
+        """Generate the code, if it is not there."""
+        if type(self) is lazy_class(type(self)):
+            self.recompile()
+
+    def recompile(self) -> PythonCode:
+        """Generate the code anew, after the graph was edited in place."""
+        graph = self._graph
+        info = getattr(graph._codegen, "pytree_info", None)  # noqa: SLF001  (as torch's own recompile)
+        if info is not None:
+            self.__dict__.update(_in_spec=info.in_spec, _out_spec=info.out_spec)
+        python_code = graph.python_code(root_module="self")
+        self.__dict__.update(
+            _code=python_code.src,
+            _lineno_map=python_code._lineno_map,  # noqa: SLF001  (torch.fx reads them off the module)
+            _prologue_start=python_code._prologue_start,  # noqa: SLF001
+        )
+        lazy = lazy_class(type(self))
+        own = type(lazy.__name__, (lazy,), {"__module__": lazy.__module__, "_generated": True})
+        own.forward = _function(python_code.src, python_code.globals, own)
+        self.__class__ = own
+        for child in self.children():
+            if isinstance(child, GraphModule):
+                child._forget_code()
+            elif isinstance(child, torch.fx.GraphModule):
+                child.recompile()
+        return python_code
+
+    def print_readable(  # noqa: PLR0913  (torch's signature)
+        self,
+        print_output: bool = True,  # noqa: FBT001, FBT002
+        include_stride: bool = False,  # noqa: FBT001, FBT002
+        include_device: bool = False,  # noqa: FBT001, FBT002
+        colored: bool = False,  # noqa: FBT001, FBT002, ARG002
+        **_other: object,
+    ) -> str:
+        """Return the code with the type of every value and the user's line that made it."""
+        text = readable(
+            self, self._get_name(), with_strides=include_stride, with_device=include_device
+        )
+        if print_output:
+            print(text)  # noqa: T201  (what the method is for)
+        return text
+
+    def _forget_code(self) -> None:
+        self.__class__ = lazy_class(type(self))
+        for name in GENERATED:
+            self.__dict__.pop(name, None)
+
+    def __str__(self) -> str:
+        self.materialize()
+        return super().__str__()
+
+    def __reduce__(self) -> Any:
+        self.materialize()
+        return super().__reduce__()
+
+    def __copy__(self) -> GraphModule:
+        copied = lazy_class(type(self)).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied._forget_code()
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
+        copied = lazy_class(type(self)).__new__(type(self))
+        memo[id(self)] = copied
+        kept = {name: value for name, value in self.__dict__.items() if name not in GENERATED}
+        copied.__dict__.update(copy.deepcopy(kept, memo))
+        copied._graph.owning_module = copied
+        for hook in self._deepcopy_hooks:
+            hook(copied)
+        return copied
+
+
+def lazy_class(cls: type[Any]) -> type[GraphModule]:
+    """Return the class without generated code that `cls` is, or was derived from."""
+    return cls.__base__ if "_generated" in vars(cls) else cls
+
+
+def adopt(
+    module: torch.nn.Module, target: str, value: object, *, persistent: bool | None = True
+) -> None:
+    """Put a module, parameter, tensor or plain value at a qualified name, making what is between.
+
+    A tensor becomes a buffer, unless `persistent` is None: then it is a plain attribute.
+    """
+    *between, name = target.split(".")
+    for part in between:
+        child = getattr(module, part, None)
+        if child is None:
+            child = torch.nn.Module()
+            module.add_module(part, child)
+        module = cast("torch.nn.Module", child)
+    is_buffer = isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
+    if is_buffer and persistent is not None:
+        module.register_buffer(name, value, persistent=persistent)
+    elif isinstance(value, torch.nn.Module) and name.isidentifier():
+        module.add_module(name, value)
+    else:
+        setattr(module, name, value)
+
+
+def _adopt_targets(module: GraphModule, root: torch.nn.Module, graph: torch.fx.Graph) -> None:
+    """Take from `root` what the graph's get_attr and call_module nodes name."""
+    for node in graph.nodes:
+        if node.op not in {"get_attr", "call_module"}:
+            continue
+        value: Any = root
+        for part in node.target.split("."):
+            value = getattr(value, part)
+        adopt(module, node.target, value)
+
+
+def _function(source: str, names: Mapping[str, Any], owner: object) -> Any:
+    """Compile `forward`; its source stays readable in tracebacks while `owner` lives."""
+    # A name inside this package: messages point at the lines of users, not at these.
+    file = f"{__file__}, graph {next(NUMBERS)}"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    weakref.finalize(owner, linecache.cache.pop, file, None)
+    namespace = dict(names)
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)  # noqa: S102  (fx generated it)
+    return namespace["forward"]

@@ -1,0 +1,204 @@
+"""The exported program: a graph, what its inputs and outputs mean, its state, and its contract.
+
+It is a description. It runs as `program.module()`, which takes what the original module took.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from monograph.diagnostics import problem
+from monograph.program import refusals  # noqa: F401  (a family enters its messages when imported)
+from monograph.program.calling import make_module
+from monograph.program.html import program_html
+from monograph.program.verifier import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import torch
+
+    from monograph.program.calling import ProgramModule
+    from monograph.program.contract import Contract
+    from monograph.program.graph_module import GraphModule
+    from monograph.program.signature import ArgumentSpec, ExportGraphSignature
+    from monograph.program.structure import CallNames
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class CallSpec(NamedTuple):
+    """The structure of `(args, kwargs)` and of the result."""
+
+    in_spec: Any
+    out_spec: Any
+
+
+class ValueRange(NamedTuple):
+    """The values a symbol may have; an end of None is open. Prints as torch prints ranges."""
+
+    lower: int | None
+    upper: int | None
+
+    def __str__(self) -> str:
+        lower = "-int_oo" if self.lower is None else self.lower
+        upper = "int_oo" if self.upper is None else self.upper
+        return f"VR[{lower}, {upper}]"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, int):
+            return False
+        return (self.lower is None or value >= self.lower) and (
+            self.upper is None or value <= self.upper
+        )
+
+
+@dataclass(slots=True)
+class ModuleCallSignature:
+    """How one module of the original is called: its values by node name, and their structure."""
+
+    inputs: list[ArgumentSpec]
+    outputs: list[ArgumentSpec]
+    in_spec: Any
+    out_spec: Any
+    forward_arg_names: list[str] | None = None
+
+
+@dataclass(slots=True)
+class ModuleCallEntry:
+    """One module of the original by qualified name; "" is the module that was exported."""
+
+    fqn: str
+    signature: ModuleCallSignature | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ExportedProgram:
+    """A captured program. Made by `export`, `load`, or a pass over another program.
+
+    `state_dict` holds parameters and persistent buffers, `constants` the rest of the tensors the
+    graph reads: non-persistent buffers and lifted constants. `contract` is what callers must
+    satisfy, and `facts` everything that was learnt about sizes.
+    """
+
+    graph_module: GraphModule
+    graph_signature: ExportGraphSignature
+    state_dict: dict[str, Any]
+    constants: dict[str, Any]
+    range_constraints: Mapping[Any, ValueRange]
+    in_spec: Any
+    out_spec: Any
+    example_inputs: Arguments | None
+    contract: Contract
+    call_names: CallNames
+    facts: Any = None
+    training: bool = True
+    module_call_graph: list[ModuleCallEntry] = field(default_factory=list[ModuleCallEntry])
+    dialect: str = "TRAINING"
+
+    @property
+    def graph(self) -> torch.fx.Graph:
+        """The graph; its placeholders are state first, then flat user inputs."""
+        return self.graph_module.graph
+
+    @property
+    def tensor_constants(self) -> dict[str, Any]:
+        """Another name for `constants`, as in torch.export."""
+        return self.constants
+
+    @property
+    def call_spec(self) -> CallSpec:
+        """The structure of inputs and outputs."""
+        return CallSpec(self.in_spec, self.out_spec)
+
+    @property
+    def verifiers(self) -> list[Any]:
+        """What checks this program, as in torch.export."""
+        return [verify]
+
+    @property
+    def verifier(self) -> Any:
+        """What checks this program."""
+        return verify
+
+    def validate(self) -> None:
+        """Check that the program is well formed.
+
+        Raises: invalid-program.
+        """
+        verify(self.graph_module, self.graph_signature, self.state_dict, self.constants)
+
+    def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Yield each parameter with its qualified name in the original module."""
+        for name in self.graph_signature.parameters:
+            yield name, self.state_dict[name]
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Yield each parameter."""
+        for _, parameter in self.named_parameters():
+            yield parameter
+
+    def named_buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield each buffer with its qualified name in the original module."""
+        kept_out = set(self.graph_signature.non_persistent_buffers)
+        for name in self.graph_signature.buffers:
+            yield name, (self.constants if name in kept_out else self.state_dict)[name]
+
+    def buffers(self) -> Iterator[torch.Tensor]:
+        """Yield each buffer."""
+        for _, buffer in self.named_buffers():
+            yield buffer
+
+    def module(self, check: bool = True, *, check_guards: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (an option users set)
+        """Return a module that is called like the original and shares this program's state.
+
+        Its inputs are checked against the contract before any operator runs, unless `check` is
+        False; `check_guards` is torch.export's name for that.
+        """
+        return make_module(self, check=check and check_guards)
+
+    def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
+        """Refuse: the mode is part of what was captured.
+
+        Raises: mode-is-fixed.
+        """
+        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
+
+    def eval(self) -> NoReturn:
+        """Refuse: the mode is part of what was captured.
+
+        Raises: mode-is-fixed.
+        """
+        raise problem("mode-is-fixed", call="eval()")
+
+    def __call__(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise problem("program-called")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
+        """Copy graph, signature and state; what never changes is shared."""
+        shared = {"contract", "call_names", "facts", "in_spec", "out_spec", "range_constraints"}
+        return ExportedProgram(
+            **{
+                name: value if name in shared else copy.deepcopy(value, memo)
+                for name in self.__dataclass_fields__
+                for value in (getattr(self, name),)
+            }
+        )
+
+    def __str__(self) -> str:
+        code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
+        signature = str(self.graph_signature).replace("\n", "\n    ")
+        ranges = ", ".join(f"{symbol}: {span}" for symbol, span in self.range_constraints.items())
+        return (
+            f"ExportedProgram:\n    {code}\n"
+            f"Graph signature: {signature}\n"
+            f"Range constraints: {{{ranges}}}\n"
+        )
+
+    def _repr_html_(self) -> str:
+        return program_html(self)

@@ -1,0 +1,29 @@
+"""The messages of a program that is used as if it were the module it came from.
+
+program-called  (nothing)     UnsupportedError
+mode-is-fixed   call: str     UnsupportedError
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics import Text, UnsupportedError, message
+
+
+@message("program-called", UnsupportedError)
+def program_called() -> Text:
+    """Say that a program is not called itself."""
+    return Text(
+        headline="an ExportedProgram is a description and cannot be called itself",
+        helps=("call the module it makes: program.module()(...)",),
+    )
+
+
+@message("mode-is-fixed", UnsupportedError)
+def mode_is_fixed(*, call: str) -> Text:
+    """Say that train and eval were decided when the program was captured."""
+    return Text(
+        headline=f"`{call}` changes nothing: the program was captured in one mode and stays in it",
+        helps=(
+            f"switch the original module and export it again: model.{call}; export(model, ...)",
+        ),
+    )

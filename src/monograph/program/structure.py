@@ -1,0 +1,322 @@
+"""How a call's arguments become the flat list of leaves that a graph takes, and where each leaf is.
+
+Law: arguments are accepted when their structure is that of the example, exactly: the same container
+types, lengths, keys in the same order, contexts of registered types. Two freedoms, which change
+nothing the model could see: keyword arguments come in any order, and an argument may be given by
+position or by name where the signature allows both.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch.utils import _pytree as pytree  # noqa: TID251  (structures are torch's own pytrees)
+
+from monograph.diagnostics import Clause, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from torch.utils._pytree import TreeSpec  # noqa: TID251
+
+Flattened = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallNames:
+    """How the example's arguments are named, and which of them go by position or by name.
+
+    `positional` names `args`, of which the first `n_position_only` cannot be given by name.
+    `keywords` are the keys of `kwargs` in the example's order; those in `either_way`, which are the
+    parameters that follow the positional ones, may be given by position too, in that order.
+    """
+
+    positional: tuple[str, ...]
+    n_position_only: int
+    keywords: tuple[str, ...]
+    either_way: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a Python signature can be written with these names."""
+        names = (*self.positional, *self.keywords)
+        return len({*names, "self"}) == len(names) + 1 and all(
+            name.isidentifier() and not keyword.iskeyword(name) for name in names
+        )
+
+    def parameters(self) -> str:
+        """The parameters of a function called like the example, without `self`."""
+        parts = list(self.positional)
+        if self.n_position_only:
+            parts.insert(self.n_position_only, "/")
+        parts += self.either_way
+        named = [name for name in self.keywords if name not in self.either_way]
+        return ", ".join([*parts, "*", *named] if named else parts)
+
+    def arguments(self) -> str:
+        """The expressions that gather the parameters into `args, kwargs`."""
+        args = ", ".join(self.positional) + ("," if len(self.positional) == 1 else "")
+        kwargs = ", ".join(f"{name!r}: {name}" for name in self.keywords)
+        return f"({args}), {{{kwargs}}}"
+
+
+def call_names(
+    signature: inspect.Signature | None, n_args: int, keywords: Sequence[str]
+) -> CallNames:
+    """Name `n_args` positional arguments and the keywords after the parameters of `forward`.
+
+    >>> import inspect
+    >>> def forward(x, *rest, mask=None): ...
+    >>> call_names(inspect.signature(forward), 3, ["mask"]).parameters()
+    'x, rest_0, rest_1, /, *, mask'
+    """
+    parameters = [] if signature is None else list(signature.parameters.values())
+    by_position = [each for each in parameters if each.kind in _BY_POSITION]
+    names = [each.name for each in by_position[:n_args]]
+    rest = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), "args")
+    n_rest = n_args - len(names)
+    names += [f"{rest}_{index}" for index in range(n_rest)]
+    n_position_only = (
+        n_args
+        if n_rest
+        else sum(each.kind is each.POSITIONAL_ONLY for each in by_position[:n_args])
+    )
+    either_way: list[str] = []
+    for each in by_position[n_args:]:
+        if each.kind is each.POSITIONAL_ONLY or each.name not in keywords:
+            break
+        either_way.append(each.name)
+    positional = tuple(
+        f"{name}_" if name in keywords and index < n_position_only else name
+        for index, name in enumerate(names)
+    )
+    return CallNames(positional, n_position_only, tuple(keywords), tuple(either_way))
+
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def input_paths(names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    """Return where each leaf is, as a user writes it: `x`, `y[0]`, `batch['mask']`, `cache.keys[1]`."""
+    roots = [
+        *zip(names.positional, args, strict=True),
+        *((name, kwargs[name]) for name in names.keywords),
+    ]
+    return [path for name, value in roots for path in _leaf_paths(name, value)]
+
+
+def _leaf_paths(path: str, value: object) -> Iterator[str]:
+    parts = _parts(value)
+    if parts is None:
+        yield path
+        return
+    for step, part in zip(_steps(value, len(parts[0])), parts[0], strict=True):
+        yield from _leaf_paths(path + step, part)
+
+
+def _parts(value: object) -> tuple[list[Any], Any] | None:
+    """Return the children and the context of a container, None for a leaf."""
+    node = pytree.SUPPORTED_NODES.get(_node_type(value))
+    return None if node is None else node.flatten_fn(value)
+
+
+def _node_type(value: object) -> Any:
+    return pytree._get_node_type(value)  # noqa: SLF001  (all named tuples are one node type)
+
+
+def _steps(value: object, count: int) -> list[str]:
+    node = pytree.SUPPORTED_NODES[_node_type(value)]
+    if node.flatten_with_keys_fn is None:
+        return [f"[{index}]" for index in range(count)]
+    return [str(key) for key, _ in node.flatten_with_keys_fn(value)[0]]
+
+
+# ------------------------------------------------------------------------------------- flattening
+class _Writer:
+    """Writes straight-line code that takes a structure apart; a raised `Differs` means it differs."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {"Differs": _DiffersError, "children": _children}
+        self.leaves: list[str] = []
+        self.count = 0
+
+    def fresh(self, prefix: str, value: Any = None) -> str:
+        self.count += 1
+        name = f"{prefix}{self.count}"
+        if value is not None:
+            self.constants[name] = value
+        return name
+
+    def take_apart(self, name: str, spec: TreeSpec) -> None:
+        """Write the code for one node, named `name`, and everything below it."""
+        if spec.is_leaf():
+            self.leaves.append(name)
+            return
+        parts = [self.fresh("v") for _ in range(spec.num_children)]
+        targets = "".join(f"{part}, " for part in parts)
+        if spec.type in _EXACT:
+            expected = self.fresh("type_", spec.type)
+            keys = self.fresh("keys_", spec.context) if spec.type in _DICTS else ""
+            differs = f" or list({name}) != {keys}" if keys else ""
+            self.refuse(f"type({name}) is not {expected} or len({name}) != {len(parts)}{differs}")
+            source = f"{name}.values()" if keys else name
+        else:
+            source = f"children({name}, {self.fresh('spec_', spec)})"
+        if parts:
+            self.lines.append(f"{targets}= {source}")
+        elif spec.type not in _EXACT:
+            self.lines.append(source)
+        for part, child in zip(parts, spec.children(), strict=True):
+            self.take_apart(part, child)
+
+    def refuse(self, condition: str) -> None:
+        self.lines.append(f"if {condition}: raise Differs")
+
+
+_DICTS: tuple[Any, ...] = (dict, OrderedDict)
+_EXACT: tuple[Any, ...] = (tuple, list, *_DICTS)
+
+
+class _DiffersError(Exception):
+    """The structure is not the example's; `structure_clause` says how."""
+
+
+def _children(value: object, spec: TreeSpec) -> list[Any]:
+    """Return the children of a container of a registered type, if it is like the example's."""
+    node_type = _node_type(value)
+    if node_type is not spec.type:
+        raise _DiffersError
+    parts, context = pytree.SUPPORTED_NODES[node_type].flatten_fn(value)
+    if len(parts) != spec.num_children or context != spec.context:
+        raise _DiffersError
+    return parts
+
+
+def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any], Flattened]:
+    """Make the function from `(args, kwargs)` to the flat leaves.
+
+    Raises: contract-broken.
+    """
+    writer = _Writer()
+    args_spec, kwargs_spec = in_spec.children()
+    positional = [writer.fresh("v") for _ in names.positional]
+    writer.refuse(f"len(args) != {len(positional)} or len(kwargs) != {len(names.keywords)}")
+    if positional:
+        writer.lines.append(f"{''.join(f'{each}, ' for each in positional)}= args")
+    for name, spec in zip(positional, args_spec.children(), strict=True):
+        writer.take_apart(name, spec)
+    for key, spec in zip(names.keywords, kwargs_spec.children(), strict=True):
+        name = writer.fresh("v")
+        writer.lines.append(f"{name} = kwargs[{key!r}]")
+        writer.take_apart(name, spec)
+    body = "\n        ".join(writer.lines)
+    source = (
+        "def flat_inputs(args, kwargs):\n"
+        "    try:\n"
+        f"        {body}\n"
+        "    except (Differs, KeyError):\n"
+        "        pass\n"
+        "    else:\n"
+        f"        return [{', '.join(writer.leaves)}]\n"
+        "    raise refuse(args, kwargs)\n"
+    )
+
+    def refuse(args: Any, kwargs: Any) -> Exception:
+        clause = structure_clause(in_spec, names, args, kwargs)
+        return problem("contract-broken", clauses=[clause])
+
+    namespace = {**writer.constants, "refuse": refuse}
+    exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
+    return namespace["flat_inputs"]
+
+
+# ------------------------------------------------------------------------------------ differences
+def structure_clause(
+    in_spec: TreeSpec, names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Clause:
+    """Return the first difference between a call's structure and the example's."""
+    given, extra = _bound(names, args, kwargs)
+    if extra:
+        return Clause(extra[0][0], "no argument", _described(extra[0][1]))
+    args_spec, kwargs_spec = in_spec.children()
+    specs = zip(
+        (*names.positional, *names.keywords),
+        (*args_spec.children(), *kwargs_spec.children()),
+        strict=True,
+    )
+    for name, spec in specs:
+        if name not in given:
+            return Clause(name, _expected(spec), "no argument")
+        clause = _difference(name, spec, given[name])
+        if clause is not None:
+            return clause
+    return Clause("forward", "arguments structured as in the example", "others")
+
+
+def _bound(
+    names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """Return the arguments by name, and those for which there is no name."""
+    by_position = (*names.positional, *names.either_way)
+    given = dict(zip(by_position, args, strict=False))
+    extra = [(f"args[{index}]", args[index]) for index in range(len(by_position), len(args))]
+    by_name = {*names.positional[names.n_position_only :], *names.keywords}
+    for name, value in kwargs.items():
+        if name in given or name not in by_name:
+            extra.append((name, value))
+        else:
+            given[name] = value
+    return given, extra
+
+
+def _difference(path: str, spec: TreeSpec, value: object) -> Clause | None:
+    if spec.is_leaf():
+        return None
+    parts = _parts(value)
+    if parts is None or _node_type(value) is not spec.type or parts[1] != spec.context:
+        return Clause(path, _expected(spec), _described(value))
+    if len(parts[0]) != spec.num_children:
+        return Clause(path, _expected(spec), _described(value))
+    found = (
+        _difference(path + step, child, part)
+        for step, child, part in zip(
+            _steps(value, len(parts[0])), spec.children(), parts[0], strict=True
+        )
+    )
+    return next((clause for clause in found if clause is not None), None)
+
+
+def with_article(noun: str) -> str:
+    """Return the noun with "a" or "an", by its first letter.
+
+    >>> with_article("int"), with_article("dict")
+    ('an int', 'a dict')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def _expected(spec: TreeSpec) -> str:
+    if spec.is_leaf():
+        return "an argument"
+    return _container(spec.type, spec.context, spec.num_children)
+
+
+def _described(value: object) -> str:
+    parts = _parts(value)
+    if parts is None:
+        return "None" if value is None else with_article(type(value).__name__)
+    return _container(_node_type(value), parts[1], len(parts[0]))
+
+
+def _container(node_type: Any, context: Any, count: int) -> str:
+    if node_type in _DICTS:
+        keys = ", ".join(repr(key) for key in context)
+        name = with_article(node_type.__name__)
+        return f"{name} with the keys {keys}" if count else f"{name} without keys"
+    name = getattr(context, "__name__", "") if node_type not in _EXACT else ""
+    return f"{with_article(name or node_type.__name__)} of {count}"

@@ -1,0 +1,244 @@
+"""The rules every program obeys, checked each time one is built.
+
+    nodes       are placeholders, calls of operators, get_attr of subgraphs, and one output
+    names       are unique, and a value is made before it is used
+    values      every call says what it returns, in `node.meta["val"]`
+    signature   lists the placeholders and outputs in order; its state exists; kinds fit values
+
+One pass over the nodes, without allocation where nothing is wrong, because every export waits for it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload  # noqa: TID251  (the two kinds of operator)
+
+from monograph.diagnostics import problem
+from monograph.program.signature import (
+    ConstantArgument,
+    InputKind,
+    OutputKind,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch.fx import Graph, Node
+
+    from monograph.program.signature import ExportGraphSignature
+
+FUNCTIONS: frozenset[Any] = frozenset(
+    {
+        operator.add,
+        operator.and_,
+        operator.eq,
+        operator.floordiv,
+        operator.ge,
+        operator.getitem,
+        operator.gt,
+        operator.invert,
+        operator.le,
+        operator.lshift,
+        operator.lt,
+        operator.mod,
+        operator.mul,
+        operator.ne,
+        operator.neg,
+        operator.not_,
+        operator.or_,
+        operator.pos,
+        operator.pow,
+        operator.rshift,
+        operator.sub,
+        operator.truediv,
+        operator.xor,
+        math.ceil,
+        math.floor,
+        math.trunc,
+        round,
+        torch.sym_float,
+        torch.sym_int,
+        torch.sym_ite,
+        torch.sym_max,
+        torch.sym_min,
+        torch.sym_not,
+        torch.sym_sqrt,
+        torch.sym_sum,
+    }
+)
+"""Plain functions a graph may call: arithmetic of sizes, and taking results apart."""
+
+# Types fit kinds of argument like this; a constant fits any.
+KINDS: tuple[tuple[type[Any], type[Any]], ...] = (
+    (TensorArgument, torch.Tensor),
+    (SymIntArgument, torch.SymInt),
+    (SymFloatArgument, torch.SymFloat),
+    (SymBoolArgument, torch.SymBool),
+)
+
+STATE = {InputKind.PARAMETER, InputKind.BUFFER}
+HELD = {InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ}
+STATE_WRITES = {OutputKind.PARAMETER_MUTATION, OutputKind.BUFFER_MUTATION}
+
+
+def verify(
+    module: torch.fx.GraphModule,
+    signature: ExportGraphSignature,
+    state_dict: Mapping[str, Any],
+    constants: Mapping[str, Any],
+) -> None:
+    """Check a program.
+
+    Raises: invalid-program.
+    """
+    _verify_graph(module, is_root=True)
+    for node, reason in _signature_faults(module.graph, signature, state_dict, constants):
+        raise problem("invalid-program", at=(), graph=module.graph, node=node, reason=reason)
+
+
+def _verify_graph(module: torch.fx.GraphModule, *, is_root: bool) -> None:
+    names: set[str] = set()
+    made: set[Node] = set()
+    children: list[torch.fx.GraphModule] = []
+    last = ""
+    for node in module.graph.nodes:
+        op = node.op
+        if op == "call_function":
+            reason = _call_fault(node)
+        elif op == "get_attr":
+            value = _attribute(module, node.target)
+            reason = _attribute_fault(value, is_root=is_root)
+            if isinstance(value, torch.fx.GraphModule):
+                children.append(value)
+        elif op in {"placeholder", "output"}:
+            reason = ""
+        else:
+            reason = f"is a {op}, which programs do not have"
+        if not reason and last == "output":
+            reason = "comes after the output"
+        if not reason and not made.issuperset(node.all_input_nodes):
+            reason = "uses a value that is made later, or in another graph"
+        if not reason and node.name in names:
+            reason = "has a name that an earlier node has"
+        if reason:
+            raise problem("invalid-program", at=(), graph=module.graph, node=node, reason=reason)
+        names.add(node.name)
+        made.add(node)
+        last = op
+    if last != "output":
+        raise problem(
+            "invalid-program", at=(), graph=module.graph, node="graph", reason="has no output"
+        )
+    for child in children:
+        _verify_graph(child, is_root=False)
+
+
+def _call_fault(node: Node) -> str:
+    target: Any = node.target
+    if not isinstance(target, OpOverload | HigherOrderOperator) and target not in FUNCTIONS:
+        return f"calls {target}, which is neither an operator nor arithmetic of sizes"
+    return "" if "val" in node.meta else "does not say what it returns"
+
+
+def _attribute(module: torch.fx.GraphModule, target: str) -> Any:
+    value: Any = module
+    for part in target.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def _attribute_fault(value: object, *, is_root: bool) -> str:
+    """Only subgraphs are attributes of a program; a subgraph may hold tensors of its own."""
+    if isinstance(value, torch.fx.GraphModule):
+        return ""
+    if value is None:
+        return "names an attribute that does not exist"
+    if is_root or not isinstance(value, torch.Tensor):
+        return f"reads a {type(value).__name__}, where programs read subgraphs only"
+    return ""
+
+
+# -------------------------------------------------------------------------------------- signature
+Fault = tuple[object, str]
+
+
+def _signature_faults(
+    graph: Graph,
+    signature: ExportGraphSignature,
+    state_dict: Mapping[str, Any],
+    constants: Mapping[str, Any],
+) -> Iterator[Fault]:
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    yield from _input_faults(inputs, signature, state_dict, constants)
+    output = next(iter(reversed(graph.nodes)))
+    yield from _output_faults(output, signature)
+    names = {node.name for node in inputs}
+    for name in signature.mutated_in_place:
+        if name not in names:
+            yield name, "is said to be mutated in place, and is no input"
+
+
+def _input_faults(
+    inputs: list[Node],
+    signature: ExportGraphSignature,
+    state_dict: Mapping[str, Any],
+    constants: Mapping[str, Any],
+) -> Iterator[Fault]:
+    specs = signature.input_specs
+    if len(inputs) != len(specs):
+        yield "graph", f"has {len(inputs)} inputs, and the signature {len(specs)}"
+        return
+    for node, spec in zip(inputs, specs, strict=True):
+        if node.name != spec.arg.name:
+            yield node, f"is called `{spec.arg.name}` in the signature"
+        if spec.kind in STATE and spec.target not in state_dict and spec.target not in constants:
+            yield node, f"stands for `{spec.target}`, which is not in the state"
+        if spec.kind in HELD and spec.target not in constants:
+            yield node, f"stands for `{spec.target}`, which is not among the constants"
+        if spec.kind is InputKind.USER_INPUT and spec.target is not None:
+            yield node, "is a user input, and has a target"
+        reason = _kind_fault(spec.arg, node)
+        if reason:
+            yield node, reason
+
+
+def _output_faults(output: Node, signature: ExportGraphSignature) -> Iterator[Fault]:
+    specs = signature.output_specs
+    values: Any = output.args[0]
+    if not isinstance(values, tuple | list) or len(values) != len(specs):
+        yield output, f"does not return the {len(specs)} values of the signature"
+        return
+    state = {*signature.parameters, *signature.buffers}
+    for value, spec in zip(values, specs, strict=True):
+        if isinstance(spec.arg, ConstantArgument):
+            if isinstance(value, torch.fx.Node) and value.name != spec.arg.name:
+                yield output, f"returns {value} where the signature has a constant"
+            continue
+        if getattr(value, "name", None) != spec.arg.name:
+            yield output, f"returns `{value}` where the signature has `{spec.arg.name}`"
+            continue
+        if spec.kind in STATE_WRITES and spec.target not in state:
+            yield value, f"is written to `{spec.target}`, which is not in the signature"
+        reason = _kind_fault(spec.arg, value)
+        if reason:
+            yield value, reason
+
+
+def _kind_fault(arg: object, node: Node) -> str:
+    value = node.meta.get("val")
+    for kind, expected in KINDS:
+        if isinstance(arg, kind) and not isinstance(value, expected):
+            # A symbolic number may have become a constant since.
+            if kind is not TensorArgument and isinstance(value, int | float):
+                return ""
+            found = type(value).__name__
+            return f"is a {found}, where the signature has a {expected.__name__}"
+    return ""
