@@ -1,0 +1,158 @@
+"""Types of elementwise results: shape, device and strides as PyTorch's TensorIterator gives them.
+
+Source: `ATen/TensorIterator.cpp` (observed, not copied): the output of operands that are all dense
+in one order keeps that order; otherwise dimensions are sorted by the operands' strides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.abstract.broadcast import broadcast_shapes
+from monograph.abstract.layout import is_dense, no_greater, strides_in_order
+from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
+from monograph.integers import active, known, le, lt, require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.integers import Int
+
+
+def common_device(operands: Sequence[TensorType]) -> torch.device:
+    """The device operands share; a 0-dim CPU tensor may join any.
+
+    Raises: operator-refused-types.
+    """
+    device: torch.device | None = None
+    movable = True
+    for t in operands:
+        if device is None or (movable and t.device != device):
+            device, movable = t.device, not t.shape and t.device.type == "cpu"
+        elif t.device != device and (t.shape or t.device.type != "cpu"):
+            raise problem(
+                "operator-refused-types",
+                op="this operator",
+                reason=f"its tensors are on {device} and {t.device}",
+            )
+        elif t.shape:
+            movable = False
+    return device or torch.device("cpu")
+
+
+def elementwise(operands: Sequence[TensorType], dtype: torch.dtype) -> TensorType:
+    """The result of an elementwise operation over tensor operands (Python numbers left out).
+
+    Raises: sizes-disagree, operator-refused-types.
+    """
+    first = operands[0]
+    if len(operands) == 1:
+        return TensorType(first.shape, dtype, first.device, unary_strides(first))
+    shape = broadcast_shapes(*[t.shape for t in operands])
+    device = first.device
+    contiguous = True
+    for t in operands:
+        if t.device != device:
+            device = common_device(operands)
+        if t.strides is not None:
+            contiguous = False
+    if contiguous:
+        return TensorType(shape, dtype, device)
+    return TensorType(shape, dtype, device, _strides(operands, shape))
+
+
+def unary_strides(t: TensorType) -> tuple[Int, ...] | None:
+    """Strides of `f(t)`: `t`'s own if dense, else its order of dimensions."""
+    if t.strides is None:
+        return None
+    return _strides([t], t.shape)
+
+
+def _strides(operands: Sequence[TensorType], shape: tuple[Int, ...]) -> tuple[Int, ...] | None:
+    full = [t for t in operands if t.shape == shape]
+    if len(full) == len(operands):
+        strides = full[0].stride()
+        if all(t.stride() == strides for t in full) and is_dense(full[0]):
+            return strides
+    return strides_from_steps([_broadcast_strides(t, shape) for t in operands], shape)
+
+
+def strides_from_steps(
+    steps: Sequence[tuple[Int, ...]], shape: tuple[Int, ...]
+) -> tuple[Int, ...] | None:
+    """Strides of a fresh result, given each operand's own; 0 where an operand is repeated.
+
+    The first operand that says which of two dimensions is faster decides; None means contiguous.
+
+    >>> strides_from_steps([(1, 0, 0), (0, 1, 3)], (2, 3, 4))
+    (12, 1, 3)
+    """
+    order = _sorted_dims(steps, shape)
+    if order == list(range(len(shape) - 1, -1, -1)):
+        return None
+    return strides_in_order(shape, order)
+
+
+def _broadcast_strides(t: TensorType, shape: tuple[Int, ...]) -> tuple[Int, ...]:
+    lead = len(shape) - t.rank
+    own = t.stride()
+    inner = tuple(
+        0 if isinstance(size, int) and size == 1 and shape[lead + i] != 1 else own[i]
+        for i, size in enumerate(t.shape)
+    )
+    return (0,) * lead + inner
+
+
+def _sorted_dims(steps: Sequence[tuple[Int, ...]], shape: tuple[Int, ...]) -> list[int]:
+    """Insertion sort from fastest to slowest, where a comparison may be undecided.
+
+    Undecided pairs keep the row-major order, as TensorIterator does.
+    """
+    order = list(range(len(shape) - 1, -1, -1))
+    for i in range(1, len(order)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            verdict = _compare(steps, shape, order[before], order[at])
+            if verdict > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif verdict < 0:
+                break
+    return order
+
+
+def _compare(steps: Sequence[tuple[Int, ...]], shape: tuple[Int, ...], a: int, b: int) -> int:
+    """Positive if dimension `a` is slower than `b`, negative if faster, 0 if they tie."""
+    for strides in steps:
+        left, right = strides[a], strides[b]
+        if (isinstance(left, int) and left == 0) or (isinstance(right, int) and right == 0):
+            continue
+        if left is right or left == right:
+            if known(lt(shape[b], shape[a])) is True:
+                return 1
+            continue
+        verdict = _faster(left, right)
+        if verdict:
+            return verdict
+    return 0
+
+
+def _faster(left: Int, right: Int) -> int:
+    """Negative if stride `left` is the smaller one, positive if `right` is, 0 if nobody can say.
+
+    Where nothing is known the example decides, under a guard: the result's layout depends on it.
+    """
+    if no_greater(left, right):
+        return -1
+    if no_greater(right, left):
+        return 1
+    here, there = active().hint_of(left), active().hint_of(right)
+    if here is None or there is None or here == there:
+        return 0
+    smaller, greater = (left, right) if here < there else (right, left)
+    question = f"{smaller} <= {greater}"
+    require(le(smaller, greater), "data-dependent-size", question=question, size=greater)
+    return -1 if here < there else 1

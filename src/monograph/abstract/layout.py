@@ -1,0 +1,219 @@
+"""How the elements of a tensor lie in memory: strides, contiguity, memory formats.
+
+Questions here give the *general* answer: what holds for all sizes that the facts allow. They never
+record a guard. (Strides of a dimension of size 1 do not matter to any kernel, and a tensor of size
+0 has no elements; so a general "contiguous" stays true in those cases.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.integers import eq, known, le, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.integers import Expr, Int
+
+_CHANNELS_LAST_ORDER = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
+
+
+def contiguous_strides(shape: Sequence[Int]) -> tuple[Int, ...]:
+    """Row-major strides. A size 0 counts as 1, as in PyTorch.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides: list[Int] = [1] * len(shape)
+    step: Int = 1
+    for i in range(len(shape) - 1, -1, -1):
+        strides[i] = step
+        size = shape[i]
+        if not (isinstance(size, int) and size < 2):
+            step = step * size
+    return tuple(strides)
+
+
+def strides_in_order(shape: Sequence[Int], order: Sequence[int]) -> tuple[Int, ...]:
+    """Dense strides where `order` lists the dimensions from fastest to slowest.
+
+    >>> strides_in_order((2, 3, 4, 5), (1, 3, 2, 0))
+    (60, 1, 15, 3)
+    """
+    strides: list[Int] = [1] * len(shape)
+    step: Int = 1
+    for i in order:
+        strides[i] = step
+        size = shape[i]
+        if not (isinstance(size, int) and size < 2):
+            step = step * size
+    return tuple(strides)
+
+
+def _same(left: Int, right: Int) -> bool:
+    return left is right or left == right or known(eq(left, right)) is True
+
+
+def is_size_one(size: Int) -> bool:
+    """Whether the size is 1 for certain."""
+    return size == 1 if isinstance(size, int) else known(eq(size, 1)) is True
+
+
+def _lies_in_order(t: TensorType, order: Sequence[int]) -> bool:
+    step: Int = 1
+    strides = t.stride()
+    for i in order:
+        size = t.shape[i]
+        if is_size_one(size):
+            continue
+        if not _same(strides[i], step):
+            return False
+        step = step * size
+    return True
+
+
+def is_contiguous(
+    t: TensorType, memory_format: torch.memory_format = torch.contiguous_format
+) -> bool:
+    """Whether `t` is contiguous in the given format, for all sizes in question."""
+    if memory_format == torch.contiguous_format:
+        return t.strides is None or _has_no_elements(t) or _lies_in_order(t, range(t.rank)[::-1])
+    rank = 4 if memory_format == torch.channels_last else 5
+    return t.rank == rank and _lies_in_order(t, _CHANNELS_LAST_ORDER[rank])
+
+
+def _has_no_elements(t: TensorType) -> bool:
+    return any(isinstance(size, int) and size == 0 for size in t.shape)
+
+
+def strides_for(shape: Sequence[Int], memory_format: torch.memory_format) -> tuple[Int, ...] | None:
+    """Strides of a fresh tensor in a memory format; None means contiguous."""
+    if memory_format == torch.channels_last and len(shape) == 4:
+        return strides_in_order(shape, _CHANNELS_LAST_ORDER[4])
+    if memory_format == torch.channels_last_3d and len(shape) == 5:
+        return strides_in_order(shape, _CHANNELS_LAST_ORDER[5])
+    return None
+
+
+def suggest_memory_format(t: TensorType) -> torch.memory_format:
+    """The format convolutions and pools follow: channels_last if the strides say so."""
+    if t.strides is None:
+        return torch.contiguous_format
+    if t.rank == 4 and _looks_channels_last(t):
+        return torch.channels_last
+    if t.rank == 5 and _looks_channels_last(t):
+        return torch.channels_last_3d
+    return torch.contiguous_format
+
+
+def _looks_channels_last(t: TensorType) -> bool:
+    """Whether strides grow C, W, H, N.
+
+    Source: c10's `is_channels_last_strides_2d` (observed, not copied).
+    """
+    strides = t.stride()
+    if isinstance(strides[1], int) and strides[1] == 0:
+        return False
+    least: Int = 0
+    for i in _CHANNELS_LAST_ORDER[t.rank]:
+        if isinstance(t.shape[i], int) and t.shape[i] == 0:
+            return False
+        if known(le(least, strides[i])) is not True:
+            return False
+        if i == 0 and _same(least, strides[1]):
+            return False
+        least = strides[i] if is_size_one(t.shape[i]) else strides[i] * t.shape[i]
+    return True
+
+
+def no_greater(left: Int, right: Int) -> bool:
+    """Whether one stride is at most another in every tensor that has elements.
+
+    Such a tensor has no size 0, so whatever its strides are products of counts from 1 here.
+    """
+    if isinstance(left, int) and isinstance(right, int):
+        return left <= right
+    if left is right or known(le(left, right)) is True:
+        return True
+    # Write each atom as 1 + x, x >= 0. If no coefficient is negative then, neither is the gap.
+    shifted: dict[tuple[Expr, ...], int] = {}
+    for coefficient, atoms in terms(right - left):
+        expanded: dict[tuple[Expr, ...], int] = {(): coefficient}
+        for atom in atoms:
+            for monomial, c in list(expanded.items()):
+                longer = (*monomial, atom)
+                expanded[longer] = expanded.get(longer, 0) + c
+        for monomial, c in expanded.items():
+            shifted[monomial] = shifted.get(monomial, 0) + c
+    return all(c >= 0 for c in shifted.values())
+
+
+def stride_order(t: TensorType) -> tuple[int, ...]:
+    """Dimensions from fastest to slowest; ties keep the later dimension first (row-major)."""
+    strides = t.stride()
+    if not all(type(step) is int for step in strides):
+        dense = _dense_order(t)
+        if dense is not None:
+            return dense
+    order: list[int] = []
+    for dim in range(t.rank - 1, -1, -1):
+        place = len(order)
+        while place > 0 and _strictly_faster(strides[dim], strides[order[place - 1]]):
+            place -= 1
+        order.insert(place, dim)
+    return tuple(order)
+
+
+def _strictly_faster(left: Int, right: Int) -> bool:
+    if isinstance(left, int) and isinstance(right, int):
+        return left < right
+    return not _same(left, right) and no_greater(left, right)
+
+
+def is_dense(t: TensorType) -> bool:
+    """Non-overlapping and dense: a permutation of a contiguous tensor."""
+    return t.strides is None or _dense_order(t) is not None
+
+
+def _dense_order(t: TensorType) -> tuple[int, ...] | None:
+    """Dimensions from fastest to slowest where `t` is dense, else None.
+
+    The next dimension is the one whose stride is what those before it take up. So strides are only
+    compared for equality, and nobody needs to know which of two sizes is greater.
+    """
+    strides, shape = t.stride(), t.shape
+    rest = [dim for dim in range(len(shape) - 1, -1, -1) if not _is_trivial(shape[dim])]
+    order = [dim for dim in range(len(shape)) if _is_trivial(shape[dim])]
+    step: Int = 1
+    while rest:
+        found = next((dim for dim in rest if _same(strides[dim], step)), None)
+        if found is None:
+            return None
+        rest.remove(found)
+        order.append(found)
+        step = step * shape[found]
+    return tuple(order)
+
+
+def _is_trivial(size: Int) -> bool:
+    """Whether the stride of a dimension never matters: it has one element, or the tensor none."""
+    return size < 2 if isinstance(size, int) else is_size_one(size)
+
+
+def dense_like_strides(t: TensorType, shape: Sequence[Int] | None = None) -> tuple[Int, ...] | None:
+    """What `preserve_format` gives for a fresh tensor like `t`; None means contiguous.
+
+    A dense `t` keeps its strides, any other its order of dimensions.
+    """
+    if t.strides is None:
+        return None
+    target = t.shape if shape is None else shape
+    if shape is None and is_contiguous(t):
+        return None
+    if shape is None and is_dense(t):
+        return t.strides
+    return strides_in_order(target, stride_order(t))

@@ -1,0 +1,555 @@
+"""Sizes and numbers as user code and PyTorch's C++ see them: `torch.SymInt` over our expressions.
+
+PyTorch accepts any Python object with the methods of its SymNode. `SymbolNode` is ours: it holds an
+`Expr`, a `Real` or a `Relation`, and answers with the current facts. Arithmetic makes new nodes;
+only `guard_*` and `bool` choose a side, and they do it in one place, `decide`.
+"""
+
+from __future__ import annotations
+
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.diagnostics import problem
+from monograph.integers import (
+    Expr,
+    Real,
+    Relation,
+    active,
+    all_of,
+    any_of,
+    ceil,
+
+    decide,
+    eq,
+    floor,
+    ge,
+    gt,
+    in_force,
+    known,
+    le,
+    lt,
+    maximum,
+    minimum,
+    ne,
+    negate,
+    require,
+    round_,
+    sqrt,
+    to_float,
+    total,
+    trunc,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from monograph.integers import Facts
+
+Value = int | float | bool | Expr | Real | Relation
+
+
+def to_sym(value: Any, facts: Facts | None = None) -> Any:
+    """A number for user code: constants as they are, expressions as SymInt, SymFloat, SymBool.
+
+    `facts` are those the expression belongs to; None means the ones in force.
+    """
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Expr):
+        return torch.SymInt(SymbolNode(value, int, facts or active()))
+    if isinstance(value, Relation):
+        return torch.SymBool(SymbolNode(value, bool, facts or active()))
+    if isinstance(value, Real):
+        return torch.SymFloat(SymbolNode(value, float, facts or active()))
+    return value
+
+
+def to_python(number: Any) -> Any:
+    """The expression behind a symbolic number; anything else as it is."""
+    if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool):
+        node = number.node
+        if isinstance(node, SymbolNode):
+            return node.settled()
+        constant = node.maybe_as_int() if isinstance(number, torch.SymInt) else None
+        if constant is not None:
+            return constant
+        raise problem("leaked-tensor", op=str(number))
+    return number
+
+
+class SymbolNode:
+    """The object behind one SymInt, SymFloat or SymBool."""
+
+    __slots__ = ("facts", "pytype", "value")
+
+    def __init__(self, value: Value, pytype: type, facts: Facts) -> None:
+        self.value = value
+        self.pytype = pytype
+        self.facts = facts
+
+    def beside(self, value: Value, pytype: type | None = None) -> SymbolNode:
+        """A node for another value of the same capture."""
+        return SymbolNode(value, pytype or _result_type(value), self.facts)
+
+    def settled(self) -> Value:
+        """The value with everything learnt since substituted."""
+        value = self.value
+        return self.facts.simplify(value) if isinstance(value, Expr) else value
+
+    # --- what kind of number -----------------------------------------------------------------
+
+    def is_int(self) -> bool:
+        """Behind a SymInt."""
+        return self.pytype is int
+
+    def is_float(self) -> bool:
+        """Behind a SymFloat."""
+        return self.pytype is float
+
+    def is_bool(self) -> bool:
+        """Behind a SymBool."""
+        return self.pytype is bool
+
+    def is_nested_int(self) -> bool:
+        """Never: ragged sizes have nodes of their own."""
+        return False
+
+    def is_symbolic(self) -> bool:
+        """Whether the value is open."""
+        return not isinstance(self.settled(), int | float)
+
+    def is_constant(self) -> bool:
+        """Whether the value is a plain number."""
+        return not self.is_symbolic()
+
+    def maybe_as_int(self) -> int | None:
+        """The integer, where it is one."""
+        value = self.settled()
+        return value if isinstance(value, int) and self.pytype is int else None
+
+    def maybe_as_float(self) -> float | None:
+        """The float, where it is one."""
+        return self.value if isinstance(self.value, float) else None
+
+    def maybe_as_bool(self) -> bool | None:
+        """The truth, where it is known."""
+        return self._known(self.value) if self._is_truth() else None
+
+    def _known(self, relation: Any) -> bool | None:
+        return relation if isinstance(relation, bool) else self.facts.known(relation)
+
+    def _decide(self, relation: Any) -> bool:
+        """Choose a side for user code; after the capture only what is known can be answered."""
+        if in_force(self.facts):
+            return decide(relation)
+        answer = self._known(relation)
+        if answer is None:
+            raise problem("leaked-tensor", op=f"the question {relation}")
+        return answer
+
+    def _is_truth(self) -> bool:
+        return isinstance(self.value, bool | Relation)
+
+    def nested_int(self) -> None:
+        """Never."""
+        return
+
+    # --- making neighbours -------------------------------------------------------------------
+
+    def wrap_int(self, number: int) -> SymbolNode:
+        """A constant beside this node."""
+        return self.beside(number, int)
+
+    def wrap_float(self, number: float) -> SymbolNode:
+        """A constant beside this node."""
+        return self.beside(number, float)
+
+    def wrap_bool(self, truth: bool) -> SymbolNode:
+        """A constant beside this node."""
+        return self.beside(truth, bool)
+
+    def clone(self) -> SymbolNode:
+        """Nodes never change, so this one."""
+        return self
+
+    # --- text --------------------------------------------------------------------------------
+
+    def str(self) -> str:
+        """The expression."""
+        return str(self.settled())
+
+    __str__ = str
+    _graph_repr = str
+
+    def __repr__(self) -> str:
+        return f"SymbolNode({self.settled()})"
+
+    # --- hints: what the example inputs gave ------------------------------------------------
+
+    @property
+    def hint(self) -> Any:
+        """The value in the example, None where it is data-dependent."""
+        return _hint(self.facts, self.value)
+
+    _hint = hint
+
+    def has_hint(self) -> bool:
+        """Whether the example says it."""
+        return self.hint is not None
+
+    def require_hint(self, fallback: Any = None) -> Any:
+        """The hint, or the fallback."""
+        hint = self.hint
+        return fallback if hint is None else hint
+
+    @property
+    def expr(self) -> Any:
+        """What torch calls the expression; ours, not sympy's."""
+        return self.settled()
+
+    _expr = expr
+
+    @property
+    def shape_env(self) -> ShapeQuestions:
+        """The questions torch's Python meta kernels ask of a shape environment."""
+        return ShapeQuestions()
+
+    # --- questions ---------------------------------------------------------------------------
+
+    def bool_(self) -> bool:
+        """`bool(x)`: in user code this is a branch."""
+        return self.guard_bool("", 0)
+
+    def int_(self) -> int:
+        """`int(x)`: the value becomes a constant of the program."""
+        return self.guard_int("", 0)
+
+    def guard_bool(self, file: str, line: int) -> bool:  # noqa: ARG002 - torch's signature
+        """Choose the side the example takes, and remember it."""
+        value = self.settled()
+        if isinstance(value, bool | Relation):
+            return self._decide(value)
+        return self._decide(_differs_from_zero(value))
+
+    def guard_int(self, file: str, line: int) -> int:  # noqa: ARG002
+        """Fix the value to the example's, and remember it."""
+        value = self.settled()
+        if isinstance(value, int):
+            return value
+        if isinstance(value, Relation):
+            return int(self._decide(value))
+        if isinstance(value, float | Real):
+            return int(self.guard_float(file, line))
+        hint = _hint(self.facts, value)
+        if hint is None:
+            exact = _only_value(value, self.facts)
+            if exact is not None:
+                return exact
+            raise problem("data-dependent-size", question="int(...)", size=str(value))
+        self._decide(eq(value, hint))
+        return hint
+
+    def guard_float(self, file: str, line: int) -> float:  # noqa: ARG002
+        """Fix the value to the example's, and remember what it rests on."""
+        value = self.settled()
+        if isinstance(value, int | float):
+            return float(value)
+        hint = _hint(self.facts, value)
+        if hint is None:
+            raise problem("data-dependent-size", question="float(...)", size=str(value))
+        for symbol in sorted(value.symbols, key=str):
+            self._decide(eq(symbol, self.facts.hint_of(symbol)))
+        return float(hint)
+
+    def guard_size_oblivious(self, file: str, line: int) -> bool:
+        """As `guard_or_false`: the general answer where nobody can say."""
+        return self.guard_or_false(file, line)
+
+    def guard_or_false(self, file: str, line: int) -> bool:
+        """What is known, else what the example says; data-dependent values give False."""
+        return self._guard_or(file, line, otherwise=False)
+
+    def guard_or_true(self, file: str, line: int) -> bool:
+        """What is known, else what the example says; data-dependent values give True."""
+        return self._guard_or(file, line, otherwise=True)
+
+    def _guard_or(self, file: str, line: int, *, otherwise: bool) -> bool:
+        answer = self.maybe_as_bool()
+        if answer is not None:
+            return answer
+        return otherwise if self.hint is None else self.guard_bool(file, line)
+
+    def statically_known_true(self, file: str, line: int) -> bool:  # noqa: ARG002
+        """Whether it holds for certain; never records."""
+        return self.maybe_as_bool() is True
+
+    def expect_true(self, file: str, line: int) -> bool:  # noqa: ARG002
+        """`torch._check`: true from here on, verified when the program runs."""
+        if not self._is_truth():
+            return True
+        require(self.value, "check-fails", condition=str(self.value))
+        return True
+
+    def expect_size(self, file: str, line: int) -> bool:
+        """Expected not to be negative."""
+        return self.beside(ge(self.value, 0), bool).expect_true(file, line)
+
+    def evaluate(self, *_: Any, **__: Any) -> Any:
+        """A concrete value, by guarding."""
+        guard = {int: self.guard_int, float: self.guard_float, bool: self.guard_bool}
+        return guard[self.pytype]("", 0)
+
+    # --- layout questions over lists of nodes -------------------------------------------------
+
+    def is_contiguous(self, sizes: Sequence[Any], strides: Sequence[Any]) -> SymbolNode:
+        """Row-major with these sizes and strides, in general."""
+        return self.beside(_in_order(sizes, strides, range(len(sizes))[::-1]), bool)
+
+    def is_channels_last_contiguous_2d(self, sizes: Sequence[Any], strides: Any) -> SymbolNode:
+        """Channels last, in general."""
+        return self.beside(len(sizes) == 4 and _in_order(sizes, strides, (1, 3, 2, 0)), bool)
+
+    def is_channels_last_contiguous_3d(self, sizes: Sequence[Any], strides: Any) -> SymbolNode:
+        """Channels last, in general."""
+        return self.beside(len(sizes) == 5 and _in_order(sizes, strides, (1, 4, 3, 2, 0)), bool)
+
+    def is_channels_last_strides_2d(self, sizes: Sequence[Any], strides: Any) -> SymbolNode:
+        """Strides in the channels-last order, in general."""
+        return self.is_channels_last_contiguous_2d(sizes, strides)
+
+    def is_channels_last_strides_3d(self, sizes: Sequence[Any], strides: Any) -> SymbolNode:
+        """Strides in the channels-last order, in general."""
+        return self.is_channels_last_contiguous_3d(sizes, strides)
+
+    def is_non_overlapping_and_dense(self, sizes: Sequence[Any], strides: Any) -> SymbolNode:
+        """Some order of the dimensions makes it dense."""
+        return self.beside(_in_order(sizes, strides, _by_stride(strides)), bool)
+
+    def is_non_overlapping_and_dense_indicator(self, sizes: Any, strides: Any) -> SymbolNode:
+        """The same as 0 or 1."""
+        return self.beside(int(bool(self.is_non_overlapping_and_dense(sizes, strides).value)), int)
+
+
+def _hint(facts: Facts, value: Any) -> Any:
+    """The value at the example's sizes, None where it depends on data."""
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Relation):
+        return facts.hint_of_relation(value)
+    if isinstance(value, Real):
+        return None if _is_unbacked(facts, value) else value.evaluate(facts.hints)
+    return facts.hint_of(value)
+
+
+def _is_unbacked(facts: Facts, value: Real) -> bool:
+    return any(facts.hint_of(symbol) is None for symbol in value.symbols)
+
+
+def _differs_from_zero(value: Any) -> Any:
+    return value != 0 if isinstance(value, int | float) else ne(value, 0)
+
+
+def _only_value(value: Expr, facts: Facts) -> int | None:
+    interval = facts.interval(value)
+    return int(interval.lower) if interval.lower == interval.upper else None
+
+
+def _in_order(sizes: Sequence[Any], strides: Sequence[Any], order: Sequence[int]) -> bool:
+    step: Any = 1
+    for dim in order:
+        size, stride = sizes[dim].settled(), strides[dim].settled()
+        if known(eq(size, 1)) is True:
+            continue
+        if known(eq(stride, step)) is not True:
+            return False
+        step = step * size
+    return True
+
+
+def _by_stride(strides: Sequence[Any]) -> list[int]:
+    order: list[int] = []
+    for dim in range(len(strides) - 1, -1, -1):
+        at = len(order)
+        while at and known(lt(strides[dim].settled(), strides[order[at - 1]].settled())) is True:
+            at -= 1
+        order.insert(at, dim)
+    return order
+
+
+class ShapeQuestions:
+    """The part of torch's ShapeEnv that its meta kernels and `_refs` consult."""
+
+    __slots__ = ()
+
+    def evaluate_sym_node(
+        self, node: SymbolNode, size_oblivious: bool = False, fallback_value: bool | None = None
+    ) -> Any:
+        """Decide, or fall back where the value is data-dependent."""
+        if size_oblivious:
+            return node.guard_size_oblivious("", 0)
+        if fallback_value is None:
+            return node.evaluate()
+        return node.guard_or_true("", 0) if fallback_value else node.guard_or_false("", 0)
+
+    def _maybe_evaluate_static(self, expr: Any, **_: Any) -> bool | None:
+        return known(expr) if isinstance(expr, bool | Relation) else None
+
+    def is_unbacked_symint(self, symbol: Any) -> bool:
+        """Whether a symbol has no hint."""
+        return isinstance(symbol, Expr) and active().hint_of(symbol) is None
+
+    def has_hint(self, expr: Any) -> bool:
+        """Whether the example gives a value."""
+        return active().hint_of(expr) is not None
+
+
+def _is_real(*values: Any) -> bool:
+    return any(isinstance(value, float | Real) for value in values)
+
+
+def _as_number(value: Any) -> Any:
+    """Truths take part in arithmetic as 0 and 1, by deciding them."""
+    if isinstance(value, Relation):
+        return int(decide(value))
+    return value
+
+
+def _truediv(left: Any, right: Any) -> Any:
+    return to_float(left) / to_float(right)
+
+
+def _floordiv(left: Any, right: Any) -> Any:
+    if _is_real(left, right):
+        return to_float(floor(to_float(left) / to_float(right)))
+    return left // right
+
+
+def _python_mod(left: Any, right: Any) -> Any:
+    return left - _floordiv(left, right) * right if _is_real(left, right) else left % right
+
+
+def _pow(left: Any, right: Any) -> Any:
+    return left**right
+
+
+def _round(self: SymbolNode, digits: Any = None) -> SymbolNode:
+    """`round(x)` stays symbolic; `round(x, digits)` has no exact form and fixes the value."""
+    value = self.settled()
+    if isinstance(value, int | Expr):
+        return self
+    if digits is None:
+        return self.beside(round_(value), int)
+    return self.beside(round(self.guard_float("", 0), int(digits)), float)
+
+
+def _integral(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: value if isinstance(value, int | Expr) else function(value)
+
+
+def _is_integer(value: Any) -> Any:
+    if isinstance(value, int | Expr):
+        return True
+    return eq(to_float(floor(value)), value)
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": _truediv,
+    "float_truediv": _truediv,
+    "int_truediv": _truediv,
+    "floordiv": _floordiv,
+    "int_floordiv": _floordiv,
+    "mod": _python_mod,
+    "pow": _pow,
+    "float_pow": _pow,
+    "pow_by_natural": _pow,
+    "sym_max": maximum,
+    "sym_min": minimum,
+    "lshift": lambda left, right: left * 2**right,
+    "rshift": lambda left, right: left // 2**right,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": eq,
+    "ne": ne,
+    "lt": lt,
+    "le": le,
+    "gt": gt,
+    "ge": ge,
+}
+_CONNECTIVES: dict[str, Callable[[Any, Any], Any]] = {
+    "and_": all_of,
+    "or_": any_of,
+    "sym_and": all_of,
+    "sym_or": any_of,
+    "bitwise_and": all_of,
+    "bitwise_or": any_of,
+}
+_UNARY: dict[str, tuple[Callable[[Any], Any], type | None]] = {
+    "neg": (operator.neg, None),
+    "pos": (lambda value: value, None),
+    "abs": (lambda value: maximum(value, -value), None),
+    "floor": (_integral(floor), int),
+    "ceil": (_integral(ceil), int),
+    "trunc": (_integral(trunc), int),
+    "sym_int": (_integral(trunc), int),
+    "sym_float": (to_float, float),
+    "sym_sqrt": (lambda value: sqrt(to_float(value)), float),
+    "is_integer": (_is_integer, bool),
+}
+
+
+def _result_type(value: Any) -> type:
+    if isinstance(value, bool | Relation):
+        return bool
+    return float if isinstance(value, float | Real) else int
+
+
+def _install_arithmetic() -> None:
+    """Give `SymbolNode` its operators; each is the same few lines around another function."""
+    for name, function in (_ARITHMETIC | _COMPARISONS).items():
+        setattr(SymbolNode, name, _numeric(function))
+    for name, function in _CONNECTIVES.items():
+        setattr(SymbolNode, name, _logical(function))
+    for name, (function, pytype) in _UNARY.items():
+        setattr(SymbolNode, name, _unary(function, pytype))
+    SymbolNode.sym_not = lambda self: self.beside(negate(self.value), bool)  # pyright: ignore[reportAttributeAccessIssue]
+    SymbolNode.round = _round  # pyright: ignore[reportAttributeAccessIssue]
+    SymbolNode.sym_sum = lambda self, nodes: self.beside(total(n.settled() for n in nodes))  # pyright: ignore[reportAttributeAccessIssue]
+    SymbolNode.sym_ite = _choose  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _numeric(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], SymbolNode]:
+    def method(self: SymbolNode, other: SymbolNode) -> SymbolNode:
+        return self.beside(function(_as_number(self.settled()), _as_number(other.settled())))
+
+    return method
+
+
+def _logical(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], SymbolNode]:
+    def method(self: SymbolNode, other: SymbolNode) -> SymbolNode:
+        return self.beside(function(self.value, other.value), bool)
+
+    return method
+
+
+def _unary(function: Callable[[Any], Any], pytype: type | None) -> Callable[[Any], SymbolNode]:
+    def method(self: SymbolNode) -> SymbolNode:
+        value = function(_as_number(self.settled()))
+        return self.beside(value, pytype)
+
+    return method
+
+
+def _choose(self: SymbolNode, then: SymbolNode, otherwise: SymbolNode) -> SymbolNode:
+    return then if decide(self.value) else otherwise
+
+
+_install_arithmetic()
+
+__all__ = ["ShapeQuestions", "SymbolNode", "Value", "to_python", "to_sym"]

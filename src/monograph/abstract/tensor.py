@@ -1,0 +1,358 @@
+"""The tensor user code sees during capture: a `TensorType` and the graph node that makes it.
+
+Two classes, because PyTorch's C++ asks tensors for sizes in two ways. A `StaticTensor` carries its
+real sizes, so that C++ answers by itself; a `SymbolicTensor` has dummy sizes and answers in Python.
+Both have no data: whatever needs data goes to the recorder that made them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import torch
+
+from monograph.abstract.layout import is_contiguous, is_dense
+from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
+from monograph.host.dispatch import (
+    DISABLED_TORCH_FUNCTION,
+    make_static_wrapper,
+    make_symbolic_wrapper,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch.fx.node import Node
+
+    from monograph.integers import Facts, Int
+
+class Recording(Protocol):
+    """What an abstract tensor asks of the recorder that made it."""
+
+    facts: Facts
+
+    def call(self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record one operator call."""
+        ...
+
+    def item(self, tensor: AbstractTensor) -> Any:
+        """The tensor's only element, as a Python or symbolic number."""
+        ...
+
+    def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
+        """`tensor[index]`."""
+        ...
+
+    def setitem(self, tensor: AbstractTensor, index: Any, value: Any) -> None:
+        """`tensor[index] = value`."""
+        ...
+
+    def refuse_data(self, tensor: AbstractTensor, reader: str) -> NoReturn:
+        """Raise the diagnostic for code that reads a tensor's data."""
+        ...
+
+
+class AbstractTensor(torch.Tensor):
+    """A tensor without data. Made by `make_tensor` only."""
+
+    __torch_function__ = DISABLED_TORCH_FUNCTION
+
+    tensor_type: TensorType
+    node: Node | None
+    recorder: Recording
+    root: AbstractTensor | None
+    """The tensor whose storage this one views, None if it has its own."""
+    version: int
+    """How often the storage was written to during the capture; kept on roots."""
+
+    @classmethod
+    def __torch_dispatch__(
+        cls,
+        func: Any,
+        types: Any,  # noqa: ARG003 - torch's signature
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        answer = METADATA.get(id(func))
+        if answer is not None:
+            return answer(*args, **(kwargs or {}))
+        raise problem("leaked-tensor", op=str(func))
+
+    @property
+    def requires_grad(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
+        """Whether autograd would follow this tensor at run time."""
+        return self.tensor_type.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True) -> AbstractTensor:
+        """Set `requires_grad` of what this tensor stands for."""
+        if requires_grad != self.tensor_type.requires_grad:
+            self.tensor_type = with_requires_grad(self.tensor_type, requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """An input or a tensor that autograd does not follow."""
+        return not self.requires_grad or self.node is None or self.node.op == "placeholder"
+
+    @property
+    def grad(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Abstract tensors never hold gradients."""
+        return
+
+    @property
+    def shape(self) -> torch.Size:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Sizes: ints, and `torch.SymInt` where dynamic."""
+        sizes = self.tensor_type.shape
+        facts = self.recorder.facts
+        return torch.Size([size if type(size) is int else to_sym(size, facts) for size in sizes])
+
+    def number(self, value: Int) -> Any:
+        """A size of this tensor as user code sees it."""
+        return value if type(value) is int else to_sym(value, self.recorder.facts)
+
+    def size(self, dim: int | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """All sizes, or one."""
+        if dim is None:
+            return self.shape
+        return self.number(self.tensor_type.shape[_checked_dim(dim, self.tensor_type.rank)])
+
+    def stride(self, dim: int | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """All strides in elements, or one."""
+        strides = self.tensor_type.stride()
+        if dim is None:
+            return tuple(self.number(stride) for stride in strides)
+        return self.number(strides[_checked_dim(dim, len(strides))])
+
+    def storage_offset(self) -> Any:
+        """In elements."""
+        return self.number(self.tensor_type.offset)
+
+    def numel(self) -> Any:
+        """Number of elements."""
+        return self.number(self.tensor_type.numel())
+
+    nelement = numel
+
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return len(self.tensor_type.shape)
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of dimensions."""
+        return len(self.tensor_type.shape)
+
+    def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
+        """Whether it is contiguous for all sizes in question."""
+        return is_contiguous(self.tensor_type, memory_format)
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.tensor_type.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.tensor_type.shape:
+            message = "len() of a 0-d tensor"
+            raise TypeError(message)
+        return self.number(self.tensor_type.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.tensor_type.shape:
+            message = "iteration over a 0-d tensor"
+            raise TypeError(message)
+        return iter(self.recorder.call(torch.ops.aten.unbind.int, (self,), {}))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.recorder.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.recorder.setitem(self, index, value)
+
+    def item(self) -> Any:
+        """The only element, as a Python or symbolic number."""
+        return self.recorder.item(self)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python or symbolic numbers."""
+        if not self.tensor_type.shape:
+            return self.recorder.item(self)
+        return [row.tolist() for row in self]
+
+    def __bool__(self) -> bool:
+        return bool(self.recorder.item(self))
+
+    def __int__(self) -> int:
+        return int(self.recorder.item(self))
+
+    def __index__(self) -> int:
+        return self.recorder.item(self).__index__()
+
+    def __float__(self) -> float:
+        return float(self.recorder.item(self))
+
+    def __complex__(self) -> complex:
+        return complex(self.recorder.item(self))
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())
+
+    def numpy(self, *, force: bool = False) -> NoReturn:  # noqa: ARG002 - torch's signature
+        """Refused: there is no data."""
+        self.recorder.refuse_data(self, "numpy()")
+
+    def __array__(self, dtype: Any = None) -> NoReturn:  # noqa: ARG002
+        self.recorder.refuse_data(self, "numpy.asarray()")
+
+    def data_ptr(self) -> NoReturn:
+        """Refused: there is no data."""
+        self.recorder.refuse_data(self, "data_ptr()")
+
+    @property
+    def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The same values outside of autograd."""
+        return self.recorder.call(torch.ops.aten.detach.default, (self,), {})
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        self.recorder.call(torch.ops.aten.copy_.default, (self.data, value), {})
+
+    @property
+    def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (self.root or self).version
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # noqa: ARG002
+        return f"AbstractTensor({self.tensor_type!r})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """`copy.deepcopy` in user code is a clone; outside of a capture, another description."""
+        copied = self.recorder.call(torch.ops.aten.clone.default, (self,), {})
+        memo[id(self)] = copied
+        return copied
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _checked_dim(dim: int, rank: int) -> int:
+    limit = max(rank, 1)
+    if -limit <= dim < limit:
+        return dim
+    message = (
+        f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+    )
+    raise IndexError(message)
+
+
+class StaticTensor(AbstractTensor):
+    """All sizes are known: C++ holds them."""
+
+
+class SymbolicTensor(AbstractTensor):
+    """Some size is an expression: C++ asks through the dispatcher."""
+
+
+def with_requires_grad(t: TensorType, requires_grad: bool) -> TensorType:
+    """The same type with the flag set."""
+    return TensorType(t.shape, t.dtype, t.device, t.strides, t.offset, requires_grad)
+
+
+def make_tensor(tensor_type: TensorType, node: Node | None, recorder: Recording) -> AbstractTensor:
+    """An abstract tensor of the given type."""
+    for size in tensor_type.shape:
+        if type(size) is not int:
+            tensor = make_symbolic_wrapper(
+                SymbolicTensor, len(tensor_type.shape), tensor_type.dtype, tensor_type.device
+            )
+            break
+    else:
+        tensor = _make_static(tensor_type)
+    tensor.tensor_type = tensor_type
+    tensor.node = node
+    tensor.recorder = recorder
+    tensor.root = None
+    tensor.version = 0
+    return tensor
+
+
+def _make_static(t: TensorType) -> Any:
+    strides, offset = t.strides, t.offset
+    if type(offset) is not int or any(type(stride) is not int for stride in strides or ()):
+        return make_symbolic_wrapper(SymbolicTensor, len(t.shape), t.dtype, t.device)
+    if strides is None and offset:
+        strides = t.stride()
+    return make_static_wrapper(StaticTensor, t.shape, strides, offset, t.dtype, t.device)  # pyright: ignore[reportArgumentType] - checked above
+
+
+def _sizes(tensor: AbstractTensor) -> list[Any]:
+    return [tensor.number(size) for size in tensor.tensor_type.shape]
+
+
+def _one_size(tensor: AbstractTensor, dim: int) -> Any:
+    return tensor.number(tensor.tensor_type.shape[dim])
+
+
+def _strides(tensor: AbstractTensor) -> list[Any]:
+    return [tensor.number(stride) for stride in tensor.tensor_type.stride()]
+
+
+def _one_stride(tensor: AbstractTensor, dim: int) -> Any:
+    return tensor.number(tensor.tensor_type.stride()[dim])
+
+
+def _strides_like(tensor: AbstractTensor, memory_format: torch.memory_format) -> bool:
+    return is_contiguous(tensor.tensor_type, memory_format)
+
+
+def _metadata_answers() -> dict[int, Callable[..., Any]]:
+    """C++ asks symbolic tensors these through the dispatcher; keyed by identity of the overload."""
+    aten = torch.ops.aten
+    prim = torch.ops.prim
+    table: list[tuple[Any, Callable[..., Any]]] = [
+        (aten.dim.default, AbstractTensor.dim),
+        (aten.size.default, _sizes),
+        (aten.size.int, _one_size),
+        (aten.sym_size.default, _sizes),
+        (aten.sym_size.int, _one_size),
+        (aten.stride.default, _strides),
+        (aten.stride.int, _one_stride),
+        (aten.sym_stride.default, _strides),
+        (aten.sym_stride.int, _one_stride),
+        (aten.numel.default, AbstractTensor.numel),
+        (aten.sym_numel.default, AbstractTensor.numel),
+        (aten.storage_offset.default, AbstractTensor.storage_offset),
+        (aten.sym_storage_offset.default, AbstractTensor.storage_offset),
+        (aten.is_contiguous.default, AbstractTensor.is_contiguous),
+        (aten.is_contiguous.memory_format, AbstractTensor.is_contiguous),
+        (aten.sym_is_contiguous.default, AbstractTensor.is_contiguous),
+        (aten.is_strides_like_format.default, _strides_like),
+        (aten.is_non_overlapping_and_dense.default, lambda t: is_dense(t.tensor_type)),
+        (prim.layout.default, lambda _: torch.strided),
+        (prim.device.default, lambda t: t.tensor_type.device),
+    ]
+    return {id(overload): answer for overload, answer in table}
+
+
+METADATA = _metadata_answers()
+
+__all__ = [
+    "METADATA",
+    "AbstractTensor",
+    "Recording",
+    "StaticTensor",
+    "SymbolicTensor",
+    "make_tensor",
+    "with_requires_grad",
+]

@@ -1,0 +1,39 @@
+"""What users call, as a table of contents in code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.capture import capture, check_declarations
+from monograph.program.from_capture import program_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import torch
+
+    from monograph.program import ExportedProgram
+
+
+def export(
+    module: torch.nn.Module,
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+) -> ExportedProgram:
+    """Capture a module as one graph of ATen operators that vouches for what it accepts.
+
+    `args` and `kwargs` are example inputs: their structure, dtypes and static sizes become the
+    contract; only sizes declared in `dynamic_shapes` may vary. The module comes back untouched.
+    `strict` is accepted; both values run the module as plain Python today.
+
+    Shapes: any pytree of tensors and constants → any pytree.
+    Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
+        DataDependentError (a question whose answer is in a tensor), UnsupportedError.
+    """
+    del strict
+    captured = capture(module, args, kwargs, dynamic_shapes)
+    check_declarations(captured.inputs, captured.facts)
+    return program_of(captured)

@@ -1,0 +1,6 @@
+"""User code becomes a graph: run once on abstract tensors, every operator call recorded."""
+
+from monograph.capture.declarations import check_declarations
+from monograph.capture.plain import Capture, capture
+
+__all__ = ["Capture", "capture", "check_declarations"]

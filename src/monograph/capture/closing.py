@@ -1,0 +1,117 @@
+"""After user code returned: outputs, what was reassigned, assertions; what nobody uses is dropped."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.operators import OPERATORS
+from monograph.diagnostics import problem
+from monograph.host.fx_nodes import append_node, remove_node
+from monograph.integers import Expr, Real, Relation
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+    from monograph.capture.module_state import ModuleState
+    from monograph.capture.recorder import Recorder
+
+_OUTPUT_CONSTANTS = (int, float, bool, str, type(None), complex, torch.dtype, torch.device)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLeaf:
+    """One leaf of the result: its node, or the constant it is."""
+
+    value: Any
+    node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The result of user code, flattened."""
+
+    leaves: tuple[OutputLeaf, ...]
+    spec: Any
+
+
+def close_outputs(recorder: Recorder, state: ModuleState, result: Any) -> Outputs:
+    """Write the nodes that end the graph, up to and including `output`.
+
+    Raises: unsupported-output.
+    """
+    flat, spec = pytree.tree_flatten(result)
+    values = [_output_value(recorder, value, i) for i, value in enumerate(flat)]
+    values = _write_reassigned(recorder, state, values)
+    recorder.write_assertions()
+    leaves = tuple(
+        OutputLeaf(value, value.node if isinstance(value, AbstractTensor) else _number_node(recorder, value))
+        for value in values
+    )
+    returned = tuple(leaf.value if leaf.node is None else leaf.node for leaf in leaves)
+    graph = recorder.writer.graph
+    node = append_node(graph, "output", "output", "output", (returned,), {})
+    node.meta["val"] = tuple(values)
+    return Outputs(leaves, spec)
+
+
+def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
+    if isinstance(value, torch.Tensor):
+        return recorder.abstract(value)
+    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+        return value
+    if isinstance(value, _OUTPUT_CONSTANTS):
+        return value
+    raise problem("unsupported-output", path=f"output[{index}]", type=type(value))
+
+
+def _number_node(recorder: Recorder, value: Any) -> Node | None:
+    number = to_python(value)
+    if isinstance(number, Expr | Real | Relation):
+        node = recorder.writer.number(number)
+        return node if isinstance(node, torch.fx.Node) else None
+    return None
+
+
+def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any]) -> list[Any]:
+    """A buffer that user code replaced is written to at the end, so the next call sees it.
+
+    An output that views the buffer's old storage is copied first: eager leaves that untouched.
+    """
+    copy = torch.ops.aten.copy_.default
+    for buffer, current in state.reassigned():
+        if current.tensor_type.shape != buffer.abstract.tensor_type.shape:
+            raise problem("buffer-resized", name=buffer.target)
+        values = [
+            recorder.call(torch.ops.aten.clone.default, (value,), {})
+            if isinstance(value, AbstractTensor) and (value.root or value) is buffer.abstract
+            else value
+            for value in values
+        ]
+        recorder.call(copy, (buffer.abstract, current), {})
+    return values
+
+
+def drop_unused(recorder: Recorder) -> None:
+    """Remove nodes without users that have no effect, and the mark where user code began."""
+    writer = recorder.writer
+    if writer.body_begin is not None:
+        remove_node(writer.body_begin)
+    for node in reversed(writer.graph.nodes):
+        if not node.users and node.op == "call_function" and _is_droppable(node.target):
+            remove_node(node)
+    for node in [node for node in writer.constant_of if not node.users]:
+        writer.forget_constant(node)
+        remove_node(node)
+
+
+def _is_droppable(target: Any) -> bool:
+    if isinstance(target, torch._ops.OpOverload):  # noqa: SLF001 - the class has no public name
+        return OPERATORS.of(target).droppable
+    return target is operator.getitem or not isinstance(target, torch._ops.HigherOrderOperator)  # noqa: SLF001

@@ -1,0 +1,224 @@
+"""When user code asks for data: constants are computed, anything else becomes an unbacked number.
+
+A tensor is a constant of the program if it is made of tensor literals, factories and pure operators
+alone (`torch.tensor(3.0) * 2`, `torch.arange(4).max()`); its value is then the same in every call,
+and the part of the graph that makes it is run when the value is asked for, not before.
+"""
+
+from __future__ import annotations
+
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.operators import OPERATORS
+from monograph.diagnostics import problem
+from monograph.host.dispatch import without_modes
+from monograph.integers import Real, eq, fresh, known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx.node import Node
+
+    from monograph.capture.recorder import Recorder
+
+_MOST_NODES = 200
+_MOST_ELEMENTS = 1 << 20
+
+
+class _NotConstantError(Exception):
+    """The value depends on an input, a parameter or chance."""
+
+
+def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
+    """The only element of a tensor: a number if it is a constant, else a new unbacked one.
+
+    Raises: data-dependent-size (more or fewer than one element).
+    """
+    value = known_value(recorder, tensor)
+    if value is not None:
+        return value.item()
+    count = tensor.tensor_type.numel()
+    if count != 1 and known(eq(count, 1)) is False:
+        message = f"a Tensor with {count} elements cannot be converted to Scalar"
+        raise RuntimeError(message)
+    node = recorder.append(torch.ops.aten.item.default, "item", (tensor.node,), {})
+    number = _unbacked(recorder, tensor.tensor_type.dtype, node)
+    node.meta["val"] = to_sym(number)
+    return node.meta["val"]
+
+
+def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
+    """A fresh number of a tensor's kind, which `node` computes."""
+    if dtype.is_complex:
+        raise problem("value-read", call="item()", tensor="a complex tensor")
+    if dtype == torch.bool:
+        symbol = fresh("u", 0, 1)
+        truth = eq(symbol, 1)
+        recorder.writer.bind(symbol, node)
+        recorder.writer.bind(truth, node)  # pyright: ignore[reportArgumentType] - a fresh symbol decides nothing
+        return truth
+    if dtype.is_floating_point:
+        number = Real("unbacked", (fresh("zf", None, None),))
+        recorder.writer.bind(number, node)
+        return number
+    info = torch.iinfo(dtype)
+    bounds = (None, None) if dtype == torch.int64 else (info.min, info.max)
+    symbol = fresh("u", *bounds)
+    recorder.writer.bind(symbol, node)
+    return symbol
+
+
+def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
+    """The tensor's data where it is a constant of the program, else None."""
+    if (tensor.root or tensor).version or tensor.node is None:
+        return None
+    try:
+        with without_modes(), torch.no_grad():
+            value = _Evaluation(recorder).value(tensor.node)
+    except _NotConstantError:
+        return None
+    return value if isinstance(value, torch.Tensor) else None
+
+
+class _Evaluation:
+    """Runs the part of the graph behind one node, if it is constant."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._constants = {
+            node: recorder.constant_value(node) for node in recorder.writer.constant_of
+        }
+        self._values: dict[Node, Any] = {}
+
+    def value(self, node: Node) -> Any:
+        """Raises _NotConstantError."""
+        if node in self._values:
+            return self._values[node]
+        if len(self._values) > _MOST_NODES:
+            raise _NotConstantError
+        if node.op == "placeholder":
+            value = self._constants.get(node)
+            if value is None:
+                raise _NotConstantError
+        else:
+            value = self._run(node)
+        self._values[node] = value
+        return value
+
+    def _run(self, node: Node) -> Any:
+        result = node.meta.get("val")
+        if isinstance(result, AbstractTensor):
+            if (result.root or result).version:
+                raise _NotConstantError
+            count = result.tensor_type.numel()
+            if not isinstance(count, int) or count > _MOST_ELEMENTS:
+                raise _NotConstantError
+        target: Any = node.target
+        if target is not operator.getitem and not (
+            isinstance(target, torch._ops.OpOverload) and OPERATORS.of(target).droppable  # noqa: SLF001 - the class has no public name
+        ):
+            raise _NotConstantError
+        args = torch.fx.node.map_arg(node.args, self.value)
+        kwargs = torch.fx.node.map_arg(node.kwargs, self.value)
+        return target(*args, **kwargs)
+
+
+def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
+    """Operators that are not recorded as they come, by identity of the overload."""
+    aten = torch.ops.aten
+
+    def element(tensor: Any) -> Any:
+        return recorder.item(recorder.abstract(tensor))
+
+    def nonzero(tensor: Any) -> Any:
+        return element(tensor) != 0
+
+    def literal(tensor: Any) -> Any:
+        """`torch.tensor(...)`: a constant; user code gets a copy, which it may write to."""
+        if not isinstance(tensor, AbstractTensor):
+            tensor = recorder.writer.lift_literal(tensor, recorder)
+        return recorder.call(aten.lift_fresh_copy.default, (tensor,), {})
+
+    def detached(tensor: Any) -> Any:
+        """Outside of autograd: recorded as it is, and its result needs no gradient."""
+        source = recorder.abstract(tensor)
+        node = recorder.append(aten.detach.default, "detach", (source.node,), {})
+        return recorder.wrap(source.tensor_type, node, root=source.root or source)
+
+    def equal(left: Any, right: Any) -> Any:
+        a, b = recorder.abstract(left), recorder.abstract(right)
+        if len(a.shape) != len(b.shape):
+            return False
+        for m, n in zip(a.tensor_type.shape, b.tensor_type.shape, strict=True):
+            if m is not n and not bool(to_sym(eq(m, n))):
+                return False
+        same = recorder.call(aten.eq.Tensor, (a, b), {})
+        return recorder.item(recorder.call(aten.all.default, (same,), {}))
+
+    def allclose(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
+        near = recorder.call(aten.isclose.default, (left, right, *args), kwargs)
+        return recorder.item(recorder.call(aten.all.default, (near,), {}))
+
+    return {
+        id(aten.item.default): element,
+        id(aten._local_scalar_dense.default): element,  # noqa: SLF001 - an operator's name
+        id(aten.is_nonzero.default): nonzero,
+        id(aten.lift_fresh.default): literal,
+        id(aten.lift.default): literal,
+        id(aten.detach.default): detached,
+        id(aten.equal.default): equal,
+        id(aten.allclose.default): allclose,
+    }
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a Python number, symbolic or not."""
+    return isinstance(value, int | float | complex | torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def tensor_from(recorder: Recorder, data: Any, dtype: Any, device: Any) -> Any:
+    """`torch.tensor(data)` where data holds symbolic numbers or abstract tensors."""
+    options = {"device": torch.device(device or "cpu")}
+    if isinstance(data, list | tuple):
+        rows = [tensor_from(recorder, row, dtype, device) for row in data]
+        wide = dtype or _common_dtype(rows)
+        rows = [recorder.call(torch.ops.aten.to.dtype, (row, wide), {}) for row in rows]
+        return recorder.call(torch.ops.aten.stack.default, (rows,), {})
+    if isinstance(data, AbstractTensor):
+        copy = recorder.call(torch.ops.aten.clone.default, (data.detach(),), {})
+        return copy if dtype is None else recorder.call(torch.ops.aten.to.dtype, (copy, dtype), {})
+    chosen = dtype or _dtype_of_number(data)
+    return recorder.call(
+        torch.ops.aten.scalar_tensor.default, (data,), {"dtype": chosen, **options}
+    )
+
+
+def _common_dtype(rows: list[Any]) -> torch.dtype:
+    dtype = rows[0].dtype
+    for row in rows[1:]:
+        dtype = torch.promote_types(dtype, row.dtype)
+    return dtype
+
+
+def _dtype_of_number(number: Any) -> torch.dtype:
+    if isinstance(number, bool | torch.SymBool):
+        return torch.bool
+    if isinstance(number, int | torch.SymInt):
+        return torch.int64
+    if isinstance(number, complex):
+        return torch.complex64
+    return torch.get_default_dtype()
+
+
+def holds_symbols(data: Any) -> bool:
+    """Whether nested data has something in it that only exists during capture."""
+    if isinstance(data, list | tuple):
+        return any(holds_symbols(row) for row in data)
+    return isinstance(data, AbstractTensor | torch.SymInt | torch.SymFloat | torch.SymBool)
+
+

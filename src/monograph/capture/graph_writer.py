@@ -1,0 +1,334 @@
+"""The graph being written: names, placeholders, and nodes for numbers that depend on sizes.
+
+Order of a finished graph: placeholders (parameters, buffers, constants, user inputs), then the
+*prologue* (sizes of inputs and arithmetic on them, which therefore dominate everything), then what
+user code did. A number is written once; what depends on data stands where it was first needed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import math
+import operator
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.fx.graph import Graph
+
+from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor import AbstractTensor, make_tensor
+from monograph.abstract.tensor_type import type_of
+from monograph.diagnostics import problem
+from monograph.host.dispatch import has_own_dispatch
+from monograph.host.fx_nodes import append_node, detached_node, put_before
+from monograph.integers import Expr, Real, Relation, active, is_symbol, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch.fx.node import Node
+
+    from monograph.abstract.tensor import Recording
+
+_TAKEN: Final = frozenset({*dir(builtins), *keyword.kwlist, "torch", "device", "inf", "nan"})
+_NOT_A_NAME: Final = re.compile(r"[^0-9a-zA-Z_]+")
+
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
+    {
+        "abs": operator.abs,
+        "add": operator.add,
+        "bit_and": operator.and_,
+        "bit_or": operator.or_,
+        "bit_xor": operator.xor,
+        "ceil": math.ceil,
+        "float": torch.sym_float,
+        "floor": math.floor,
+        "floordiv": operator.floordiv,
+        "lshift": operator.lshift,
+        "max": torch.sym_max,
+        "min": torch.sym_min,
+        "mod": operator.mod,
+        "mul": operator.mul,
+        "neg": operator.neg,
+        "pow": operator.pow,
+        "ratio": operator.truediv,
+        "round": round,
+        "rshift": operator.rshift,
+        "sub": operator.sub,
+        "truediv": operator.truediv,
+        "trunc": math.trunc,
+    }
+)
+"""What computes a node of an expression at run time; other names are functions of `math`."""
+
+
+def identifier(text: str) -> str:
+    """A Python identifier that reads like `text`."""
+    name = _NOT_A_NAME.sub("_", text)
+    return f"_{name}" if not name or name[0].isdigit() else name
+
+
+class GraphWriter:
+    """Owns the graph of one capture until it is closed."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.names: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._numbers: dict[Any, Any] = {}
+        self._sources: dict[Expr, tuple[Node, int | None, int, int]] = {}
+        self._tensors: dict[int, AbstractTensor] = {}
+        self._kept_alive: list[torch.Tensor] = []
+        self._attribute_names: Callable[[torch.Tensor], str | None] = lambda _: None
+        self.constants: dict[str, torch.Tensor] = {}
+        self.constant_of: dict[Node, torch.Tensor] = {}
+        self.placeholder_of: dict[int, Node] = {}
+        self.inputs_begin: Node | None = None
+        self.body_begin: Node | None = None
+
+    # --- names -------------------------------------------------------------------------------
+
+    def new_name(self, base: str) -> str:
+        """`base`, or `base_1`, `base_2`, ... where that is taken."""
+        count = self._counts.get(base)
+        if count is None:
+            count = 0
+            if base not in self.names and base not in _TAKEN:
+                self._counts[base] = 0
+                self.names.add(base)
+                return base
+        while True:
+            count += 1
+            name = f"{base}_{count}"
+            if name not in self.names:
+                self._counts[base] = count
+                self.names.add(name)
+                return name
+
+    # --- placeholders ------------------------------------------------------------------------
+
+    def placeholder(self, name: str, before: Node | None = None) -> Node:
+        """An input of the graph; `name` is made unique."""
+        unique = self.new_name(identifier(name))
+        if before is None:
+            return append_node(self.graph, unique, "placeholder", unique, (), {})
+        node = detached_node(self.graph, unique, "placeholder", unique, (), {})
+        put_before(before, node)
+        return node
+
+    def begin_body(self) -> None:
+        """All known placeholders stand; what follows is the prologue and user code."""
+        self.body_begin = append_node(
+            self.graph, "body_begin", "call_function", _nothing, (), {}
+        )
+
+    def source(
+        self, symbol: Expr, node: Node, dim: int | None, coefficient: int, offset: int
+    ) -> None:
+        """Where a symbol's value is read: `size(node, dim) == coefficient * symbol + offset`."""
+        self._sources.setdefault(symbol, (node, dim, coefficient, offset))
+
+    # --- real tensors ------------------------------------------------------------------------
+
+    def know(self, real: torch.Tensor, abstract: AbstractTensor) -> None:
+        """A real tensor of the module is represented by this abstract one."""
+        self._tensors[id(real)] = abstract
+        self._kept_alive.append(real)
+        self.stands_for(abstract)
+
+    def stands_for(self, abstract: AbstractTensor) -> None:
+        """This tensor's node is a placeholder now; writes to its storage are writes to that input."""
+        assert abstract.node is not None, "inputs have nodes"
+        self.placeholder_of[id(abstract)] = abstract.node
+
+    def name_attributes_by(self, find: Callable[[torch.Tensor], str | None]) -> None:
+        """How to find the attribute path of a tensor that turns up as a constant."""
+        self._attribute_names = find
+
+    def lift(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
+        """The abstract tensor for a real one met in user code: known state, or a new constant.
+
+        Raises: unsupported-subclass.
+        """
+        found = self._tensors.get(id(real))
+        if found is not None:
+            return found
+        if has_own_dispatch(real) or real.layout != torch.strided:
+            raise problem("unsupported-subclass", type=_kind_of(real))
+        target = self._attribute_names(real) or f"lifted_tensor_{len(self.constants)}"
+        return self._new_constant(real, target, recorder)
+
+    def lift_literal(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
+        """The constant for a tensor that `torch.tensor(...)` just made."""
+        return self._new_constant(real, f"lifted_tensor_{len(self.constants)}", recorder)
+
+    def _new_constant(self, real: torch.Tensor, target: str, recorder: Recording) -> AbstractTensor:
+        node = self.placeholder(f"c_{target}", before=self.inputs_begin or self.body_begin)
+        abstract = make_tensor(type_of(real), node, recorder)
+        node.meta["val"] = abstract
+        self.constants[target] = real
+        self.constant_of[node] = real
+        self.know(real, abstract)
+        return abstract
+
+    def forget_constant(self, node: Node) -> None:
+        """Nothing uses this constant."""
+        targets = list(self.constants)
+        del self.constants[targets[list(self.constant_of).index(node)]]
+        del self.constant_of[node]
+
+    # --- numbers -----------------------------------------------------------------------------
+
+    def bind(self, number: Expr | Real | Relation, node: Node) -> None:
+        """`node` computes this number at run time."""
+        self._numbers.setdefault(number, node)
+
+    def number(self, value: Any) -> Any:
+        """A node that computes a size expression; constants stay constants."""
+        if isinstance(value, Expr):
+            value = active().simplify(value)
+        if not isinstance(value, Expr | Real | Relation):
+            return value
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = self._write_number(value)
+        return found
+
+    def _write_number(self, value: Expr | Real | Relation) -> Any:
+        if isinstance(value, Relation):
+            return self._write_relation(value)
+        if isinstance(value, Real):
+            return self._function(value.kind, value.args, value)
+        if is_symbol(value):
+            return self._write_symbol(value)
+        if value.kind == "sum":
+            return self._write_sum(value)
+        return self._function(value.name or value.kind, value.args, value)
+
+    def _write_symbol(self, symbol: Expr) -> Any:
+        source = self._sources.get(symbol)
+        if source is None:
+            reason = f"nothing in the graph computes the size {symbol}"
+            raise problem("bug", reason=reason)
+        node, dim, coefficient, offset = source
+        if dim is not None:
+            node = self._emit("sym_size_int", torch.ops.aten.sym_size.int, (node, dim), symbol)
+        if offset:
+            node = self._emit("sub", operator.sub, (node, offset), symbol)
+        if coefficient != 1:
+            node = self._emit("floordiv", operator.floordiv, (node, coefficient), symbol)
+        return node
+
+    def _write_sum(self, value: Expr) -> Any:
+        summed: Any = None
+        partial: Any = 0
+        for coefficient, atoms in terms(value):
+            term, written = self._write_term(coefficient, atoms)
+            negative = isinstance(coefficient, int) and coefficient < 0 and summed is not None
+            if summed is None:
+                summed, partial = written, term
+                continue
+            partial = partial + term
+            if negative:
+                positive = self._write_term(-coefficient, atoms)[1]
+                summed = self._emit("sub", operator.sub, (summed, positive), partial)
+            else:
+                summed = self._emit("add", operator.add, (summed, written), partial)
+        return summed
+
+    def _write_term(self, coefficient: int, atoms: tuple[Expr, ...]) -> tuple[Any, Any]:
+        """(the expression, the node or constant) of coefficient * product of atoms."""
+        if not atoms:
+            return coefficient, coefficient
+        partial: Any = atoms[0]
+        written = self.number(atoms[0])
+        for atom in atoms[1:]:
+            partial = partial * atom
+            written = self._numbers.get(partial) or self._emit(
+                "mul", operator.mul, (written, self.number(atom)), partial
+            )
+        if coefficient == 1:
+            return partial, written
+        partial = partial * coefficient
+        if coefficient == -1:
+            return partial, self._remember("neg", operator.neg, (written,), partial)
+        return partial, self._remember("mul", operator.mul, (written, coefficient), partial)
+
+    def _remember(self, base: str, function: Any, args: tuple[Any, ...], value: Any) -> Any:
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = self._emit(base, function, args, value)
+        return found
+
+    def _function(self, name: str, args: tuple[Any, ...], value: Any) -> Any:
+        function = _FUNCTIONS.get(name) or getattr(math, name)
+        operands = [self.number(arg) for arg in args]
+        if name in {"max", "min"}:
+            result = operands[0]
+            for operand in operands[1:]:
+                result = self._emit(name, function, (result, operand), value)
+            return result
+        return self._emit(name, function, tuple(operands), value)
+
+    def _write_relation(self, relation: Relation) -> Any:
+        if relation.kind in {"and", "or"}:
+            function = operator.and_ if relation.kind == "and" else operator.or_
+            result = self.number(relation.args[0])
+            for part in relation.args[1:]:
+                result = self._emit(relation.kind, function, (result, self.number(part)), relation)
+            return result
+        if relation.kind == "opaque":
+            compare = getattr(operator, relation.name)
+            sides = tuple(self.number(side) for side in relation.sides)
+            result = self._emit(relation.name, compare, sides, relation)
+            if relation.expected:
+                return result
+            return self._emit("not", torch.sym_not, (result,), relation)
+        left, right = _two_sides(relation.expr)
+        compare = getattr(operator, relation.kind)
+        sides = (self.number(left), self.number(right))
+        return self._emit(relation.kind, compare, sides, relation)
+
+    def _emit(self, base: str, function: Any, args: tuple[Any, ...], value: Any) -> Node:
+        """A number's node: in the prologue if inputs determine it, else where we are."""
+        name = self.new_name(base)
+        if _is_backed(value) and self.body_begin is not None:
+            node = detached_node(self.graph, name, "call_function", function, args, {})
+            put_before(self.body_begin, node)
+        else:
+            node = append_node(self.graph, name, "call_function", function, args, {})
+        node.meta["val"] = to_sym(value)
+        return node
+
+
+def _nothing() -> None:
+    """Marks where user code begins; removed when the graph is closed."""
+
+
+def _kind_of(tensor: torch.Tensor) -> str:
+    name = type(tensor).__qualname__
+    return name if tensor.layout == torch.strided else f"{name} of layout {tensor.layout}"
+
+
+def _is_backed(value: Any) -> bool:
+    if not isinstance(value, Expr | Real | Relation):
+        return True
+    return all(active().hint_of(symbol) is not None for symbol in value.symbols)
+
+
+def _two_sides(e: Expr) -> tuple[Any, Any]:
+    """`e` as left - right, both with positive coefficients, so that it reads as people write it."""
+    left: Any = 0
+    right: Any = 0
+    for coefficient, atoms in terms(e):
+        term: Any = abs(coefficient)
+        for atom in atoms:
+            term = atom * term
+        if coefficient > 0:
+            left = left + term
+        else:
+            right = right + term
+    return left, right

@@ -1,0 +1,167 @@
+"""A module while it is captured: parameters and buffers are abstract, and all comes back after.
+
+`nn.Module.__getattr__` reads `_parameters` and `_buffers`, so their entries are replaced; a tensor
+reached in another way (plain attribute, closure, `_flat_weights`) is recognised by its identity.
+Every module's `__dict__` and the containers in it are put back as they were, also after an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor, make_tensor
+from monograph.abstract.tensor_type import type_of
+from monograph.diagnostics import problem
+from monograph.host.dispatch import has_own_dispatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch.fx.node import Node
+
+    from monograph.capture.graph_writer import GraphWriter
+    from monograph.capture.recorder import Recorder
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+@dataclass(frozen=True, slots=True)
+class StateTensor:
+    """One parameter or buffer: its first name, its placeholder, and what stands for it."""
+
+    target: str
+    real: torch.Tensor
+    node: Node
+    abstract: AbstractTensor
+    is_parameter: bool
+    persistent: bool
+
+
+class ModuleState:
+    """Swaps a module's state for abstract tensors. Use as a context manager."""
+
+    def __init__(self, root: torch.nn.Module) -> None:
+        self.root = root
+        self.modules = list(root.modules())
+        self.tensors: list[StateTensor] = []
+        self.all_state: list[tuple[str, torch.Tensor, bool]] = []
+        """Every name of every parameter and buffer, tied ones too: (path, tensor, persistent)."""
+        self._saved = [_Snapshot(module) for module in self.modules]
+
+    def write_placeholders(self, writer: GraphWriter, recorder: Recorder) -> None:
+        """Placeholders for every parameter, then every buffer; tied tensors have one.
+
+        Raises: unsupported-subclass.
+        """
+        seen: set[int] = set()
+        for kind, owner, name, path, real in self._state():
+            persistent = name not in owner._non_persistent_buffers_set  # noqa: SLF001 - its only record
+            self.all_state.append((path, real, persistent))
+            if id(real) in seen:
+                continue
+            seen.add(id(real))
+            _check_plain(real, path)
+            is_parameter = kind == "_parameters"
+            node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
+            abstract = make_tensor(type_of(real), node, recorder)
+            _copy_markers(real, abstract, is_parameter)
+            node.meta["val"] = abstract
+            writer.know(real, abstract)
+            self.tensors.append(StateTensor(path, real, node, abstract, is_parameter, persistent))
+        writer.name_attributes_by(self.attribute_path)
+
+    def _state(self) -> Iterator[tuple[str, torch.nn.Module, str, str, torch.Tensor]]:
+        named = list(self.root.named_modules())
+        for kind in ("_parameters", "_buffers"):
+            for prefix, module in named:
+                for name, real in module.__dict__[kind].items():
+                    if real is not None:
+                        yield kind, module, name, f"{prefix}.{name}" if prefix else name, real
+
+    def attribute_path(self, real: torch.Tensor) -> str | None:
+        """The path of a plain attribute that holds this tensor, if one does."""
+        for prefix, module in self.root.named_modules():
+            for name, value in module.__dict__.items():
+                if value is real:
+                    return f"{prefix}.{name}" if prefix else name
+        return None
+
+    def __enter__(self) -> ModuleState:
+        abstract = {id(t.real): t.abstract for t in self.tensors}
+        for module in self.modules:
+            for kind in ("_parameters", "_buffers"):
+                table = module.__dict__[kind]
+                for name, real in table.items():
+                    if real is not None:
+                        table[name] = abstract[id(real)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for snapshot in self._saved:
+            snapshot.restore()
+
+    def reassigned(self) -> list[tuple[StateTensor, AbstractTensor]]:
+        """Buffers user code replaced by another tensor (`self.n = self.n + 1`), with that tensor."""
+        by_target = {t.target: t for t in self.tensors}
+        found: list[tuple[StateTensor, AbstractTensor]] = []
+        for kind, _, _, path, current in self._state():
+            state = by_target.get(path)
+            if kind == "_buffers" and state is not None and current is not state.abstract:
+                if isinstance(current, AbstractTensor):
+                    found.append((state, current))
+        return found
+
+
+def _check_plain(real: torch.Tensor, path: str) -> None:
+    if has_own_dispatch(real):
+        raise problem("unsupported-subclass", type=type(real).__qualname__, path=path)
+    if real.layout != torch.strided:
+        raise problem("unsupported-subclass", type=f"Tensor of layout {real.layout}", path=path)
+
+
+def _copy_markers(real: torch.Tensor, abstract: AbstractTensor, is_parameter: bool) -> None:
+    """Attributes set on parameters, and what makes `isinstance(x, nn.Parameter)` true."""
+    for name, value in real.__dict__.items():
+        setattr(abstract, name, value)
+    if is_parameter:
+        abstract._is_param = True  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Parameter's isinstance reads
+
+
+class _Snapshot:
+    """One module's `__dict__` and the containers in it, one level deep."""
+
+    __slots__ = ("attributes", "containers", "module", "tables")
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        self.attributes: dict[str, Any] = dict(module.__dict__)
+        self.tables = {kind: dict(module.__dict__[kind]) for kind in _TABLES}
+        self.containers: list[tuple[Any, Any]] = [
+            (value, value.copy())
+            for name, value in self.attributes.items()
+            if type(value) in (list, dict, set) and value and name not in _TABLES
+        ]
+
+    def restore(self) -> None:
+        """Put everything back; objects keep their identity."""
+        current = self.module.__dict__
+        for name in [name for name in current if name not in self.attributes]:
+            del current[name]
+        for name, value in self.attributes.items():
+            if current.get(name, self) is not value:
+                current[name] = value
+        for kind, table in self.tables.items():
+            _refill(self.attributes[kind], table)
+        for container, content in self.containers:
+            if type(container) is list:
+                container[:] = content
+            else:
+                _refill(container, content)
+
+
+def _refill(container: Any, content: Any) -> None:
+    container.clear()
+    container.update(content)

@@ -1,0 +1,132 @@
+"""What an operator's schema says about recording it, looked up once per operator.
+
+Which arguments it writes to, which argument each result shares storage with, whether it may be
+dropped when nobody uses its result, and which rule types it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.host.dispatch import operator_named, schema_of
+from monograph.rules.registry import find_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch._ops import OpOverload
+
+_KEPT = ("_assert", "_print", "sym_constrain", "_check")
+
+
+class Operator:
+    """Facts about one overload that recording needs on every call."""
+
+    __slots__ = (
+        "answers_now",
+        "argument_names",
+        "base_name",
+        "droppable",
+        "inplace_view",
+        "mutated",
+        "overload",
+        "returned_arguments",
+        "rule",
+        "rule_is_functional_sibling",
+        "shared",
+    )
+
+    def __init__(self, overload: OpOverload) -> None:
+        schema = schema_of(overload)
+        self.overload = overload
+        self.base_name = schema.name.split("::")[-1]
+        self.argument_names: tuple[str, ...] = tuple(a.name for a in schema.arguments)
+        self.mutated: tuple[str, ...] = tuple(
+            a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
+        )
+        self.returned_arguments = _returned_arguments(schema)
+        self.shared = _shared_arguments(schema)
+        random = torch.Tag.nondeterministic_seeded in overload.tags
+        kept = self.base_name.startswith(_KEPT)
+        self.droppable = not self.mutated and not random and not kept and _is_known(overload)
+        self.answers_now = _returns_plain_numbers(schema) and not self.mutated and not kept
+        self.inplace_view = torch.Tag.inplace_view in overload.tags
+        self.rule: Callable[..., Any] | None = find_rule(overload)
+        self.rule_is_functional_sibling = False
+        if self.rule is None and self.mutated:
+            self.rule = _sibling_rule(overload)
+            self.rule_is_functional_sibling = self.rule is not None
+
+
+def _is_known(overload: OpOverload) -> bool:
+    """Operators of PyTorch's own declare their side effects; custom ones may print or count."""
+    return overload.namespace in {"aten", "prims"} or bool(schema_of(overload).returns)
+
+
+def _returns_plain_numbers(schema: Any) -> bool:
+    """Such as `is_same_size`: answered during capture, nothing to compute at run time."""
+    kinds = {str(result.type) for result in schema.returns}
+    return bool(kinds) and kinds <= {"bool", "int", "ScalarType", "Device"}
+
+
+def _returned_arguments(schema: Any) -> tuple[str | None, ...]:
+    """For each result, the argument that is written to and returned as it is."""
+    written: dict[str, str] = {
+        name: argument.name
+        for argument in schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+        for name in argument.alias_info.before_set
+    }
+    return tuple(
+        next((written[n] for n in result.alias_info.before_set if n in written), None)
+        if result.alias_info is not None and result.alias_info.is_write
+        else None
+        for result in schema.returns
+    )
+
+
+def _shared_arguments(schema: Any) -> str | None:
+    """The argument whose storage results view, if any."""
+    sources: dict[str, str] = {
+        name: argument.name
+        for argument in schema.arguments
+        if argument.alias_info is not None and not argument.alias_info.is_write
+        for name in argument.alias_info.before_set
+    }
+    for result in schema.returns:
+        if result.alias_info is not None:
+            for name in result.alias_info.before_set:
+                if name in sources:
+                    return sources[name]
+    return None
+
+
+def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:
+    """The rule of the functional variant of an in-place operator: `add` for `add_`."""
+    name = schema_of(overload).name.split("::")[-1]
+    if not name.endswith("_") or name.endswith("__"):
+        return None
+    sibling = operator_named(overload.namespace, name[:-1], schema_of(overload).overload_name or "default")
+    return None if sibling is None else find_rule(sibling)
+
+
+class Operators:
+    """The operators met so far, by identity."""
+
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Operator] = {}
+
+    def of(self, overload: OpOverload) -> Operator:
+        """Facts about an overload."""
+        found = self._by_id.get(id(overload))
+        if found is None:
+            found = self._by_id[id(overload)] = Operator(overload)
+        return found
+
+
+OPERATORS = Operators()
+"""Overloads live as long as the process, so what is known of them may as well."""

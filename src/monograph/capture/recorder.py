@@ -1,0 +1,410 @@
+"""Receives each operator call of user code and writes the graph.
+
+A dispatch mode under which operators arrive before autograd took them apart. For each call: look up
+what is known of the operator, turn abstract tensors into types (for the rule) and nodes (for the
+graph), ask the rule for the result's type, append a node, and hand user code a new abstract tensor.
+Everything else here is what must differ: data is asked for, real tensors are lifted as constants,
+in-place operators rename their argument's node.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch.fx.immutable_collections import immutable_list
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.tensor import (
+    METADATA,
+    AbstractTensor,
+    StaticTensor,
+    SymbolicTensor,
+    make_tensor,
+    with_requires_grad,
+)
+from monograph.abstract.tensor_type import TensorType
+from monograph.capture import data, indexing
+from monograph.capture.operators import OPERATORS, Operator
+from monograph.diagnostics import MonographError, problem
+from monograph.host.dispatch import run_kernel_on_metadata, without_modes
+from monograph.host.fx_nodes import append_node
+from monograph.integers import Expr, eq, relation_text, require
+from monograph.rules.fallback import Memo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx.node import Node
+
+    from monograph.capture.graph_writer import GraphWriter
+    from monograph.capture.scopes import Scopes
+    from monograph.diagnostics import Frame
+    from monograph.integers import Facts
+
+_PLAIN: frozenset[type] = frozenset(
+    {
+        int,
+        float,
+        bool,
+        complex,
+        str,
+        type(None),
+        torch.dtype,
+        torch.device,
+        torch.layout,
+        torch.memory_format,
+    }
+)
+
+
+class Recorder(TorchDispatchMode):
+    """One capture's dispatch mode; also what its abstract tensors ask (`abstract.Recording`)."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, writer: GraphWriter, scopes: Scopes, facts: Facts) -> None:
+        super().__init__()
+        self.writer = writer
+        self.scopes = scopes
+        self.facts = facts
+        self.fallback = Memo()
+        self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
+        self.mutated: dict[str, AbstractTensor] = {}
+        self.closed = False
+        self._requires_grad = False
+        self._assertions_written = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch asks; anything but False imports torch._dynamo on the first dispatch."""
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,  # noqa: ARG002 - torch's signature
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        answer = METADATA.get(id(func))
+        if answer is not None:
+            if isinstance(args[0], AbstractTensor):
+                return answer(*args, **(kwargs or {}))
+            with without_modes():
+                return func(*args, **(kwargs or {}))
+        return self.call(func, args, kwargs or {})
+
+    def call(self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record one operator call and return what user code sees.
+
+        Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor.
+        """
+        special = self.special.get(id(overload))
+        if special is not None:
+            answer = special(*args, **kwargs)
+            if answer is not NotImplemented:
+                return answer
+        op = OPERATORS.of(overload)
+        self._requires_grad = False
+        types: list[Any] = []
+        nodes: list[Any] = []
+        for arg in args:
+            cls = arg.__class__
+            if cls is StaticTensor or cls is SymbolicTensor:
+                if arg.recorder is not self:
+                    raise self._leaked(arg)
+                t = arg.tensor_type
+                if t.requires_grad:
+                    self._requires_grad = True
+                types.append(t)
+                nodes.append(arg.node)
+            elif cls in _PLAIN:
+                types.append(arg)
+                nodes.append(arg)
+            else:
+                t, node = self.convert(arg)
+                types.append(t)
+                nodes.append(node)
+        keyword_types: dict[str, Any] = {}
+        keyword_nodes: dict[str, Any] = {}
+        for name, arg in kwargs.items():
+            keyword_types[name], keyword_nodes[name] = self.convert(arg)
+        if self.closed:
+            raise problem("leaked-tensor", origin=str(overload))
+        if op.mutated:
+            return self._record_mutation(
+                op, args, kwargs, types, keyword_types, nodes, keyword_nodes
+            )
+        result = self._infer(op, types, keyword_types)
+        if op.answers_now:
+            return to_sym(result)
+        node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
+        root = None
+        if op.shared is not None:
+            root = _shared_root(op, args, kwargs)
+        return self.wrap(result, node, requires_grad=self._requires_grad, root=root)
+
+    def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
+        rule = op.rule
+        try:
+            if rule is None:
+                result = self.fallback.infer(op.overload, types, keywords)
+            else:
+                result = rule(*types, **keywords)
+        except MonographError:
+            raise
+        except Exception as error:
+            reason = f"the rule of {op.overload} failed: {type(error).__name__}: {error}"
+            raise problem("bug", reason=reason) from error
+        if len(self.facts.assertions) != self._assertions_written:
+            self.write_assertions()
+        return result
+
+    def write_assertions(self) -> None:
+        """What was assumed about data-dependent values is checked where it was assumed."""
+        pending = self.facts.assertions[self._assertions_written :]
+        self._assertions_written = len(self.facts.assertions)
+        for guard in pending:
+            condition = self.writer.number(guard.relation)
+            message = f"Runtime assertion failed: {relation_text(guard.relation)}"
+            self.append(torch.ops.aten._assert_scalar.default, "_assert_scalar", (condition, message), {}).meta["val"] = None  # noqa: SLF001 - an operator's name
+
+    def close(self) -> None:
+        """From now on this capture's tensors are refused."""
+        self.closed = True
+
+    def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
+        """This capture's tensor for any tensor: itself, known state, or a lifted constant."""
+        if isinstance(tensor, AbstractTensor):
+            if tensor.recorder is not self:
+                raise self._leaked(tensor)
+            return tensor
+        return self.writer.lift(tensor, self)
+
+    def constant_value(self, node: Node) -> torch.Tensor | None:
+        """The data of a lifted constant, unless user code wrote to it."""
+        if node.name in self.mutated:
+            return None
+        return self.writer.constant_of.get(node)
+
+    # --- arguments ---------------------------------------------------------------------------
+
+    def convert(self, arg: Any) -> tuple[Any, Any]:
+        """An argument as the rule sees it and as the graph sees it."""
+        cls = arg.__class__
+        if cls in _PLAIN:
+            return arg, arg
+        if cls is StaticTensor or cls is SymbolicTensor:
+            if arg.recorder is not self:
+                raise self._leaked(arg)
+            if arg.tensor_type.requires_grad:
+                self._requires_grad = True
+            return arg.tensor_type, arg.node
+        if isinstance(arg, list | tuple):
+            if all(item.__class__ is int for item in arg):  # pyright: ignore[reportUnknownVariableType]
+                return arg, arg
+            pairs = [self.convert(item) for item in arg]  # pyright: ignore[reportUnknownVariableType]
+            return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        if isinstance(arg, torch.SymInt | torch.SymFloat | torch.SymBool):
+            value = to_python(arg)
+            return value, self.writer.number(value)
+        if isinstance(arg, torch.Tensor):
+            return self.convert(self.writer.lift(arg, self))
+        return arg, arg
+
+    def _leaked(self, tensor: AbstractTensor) -> MonographError:
+        return problem("leaked-tensor", tensor=repr(tensor))
+
+    # --- results -----------------------------------------------------------------------------
+
+    def append(
+        self, target: Any, base: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Node:
+        """A node at the end of the graph, with where user code stands."""
+        writer = self.writer
+        node = append_node(
+            writer.graph, writer.new_name(base), "call_function", target, args, kwargs
+        )
+        self.scopes.describe(node, sys._getframe(1))  # noqa: SLF001 - documented
+        return node
+
+    def wrap(
+        self,
+        result: Any,
+        node: Node,
+        *,
+        requires_grad: bool = False,
+        root: AbstractTensor | None = None,
+    ) -> Any:
+        """What user code gets for a result of the given types, made by `node`."""
+        if result.__class__ is TensorType:
+            if requires_grad and torch.is_grad_enabled() and _differentiable(result.dtype):
+                if not result.requires_grad:
+                    result = with_requires_grad(result, True)
+            elif result.requires_grad:
+                result = with_requires_grad(result, False)
+            tensor = make_tensor(result, node, self)
+            tensor.root = root
+            node.meta["val"] = tensor
+            return tensor
+        if isinstance(result, list | tuple):
+            return self._wrap_many(result, node, requires_grad=requires_grad, root=root)
+        if isinstance(result, Expr):
+            self.writer.bind(result, node)
+        node.meta["val"] = to_sym(result)
+        return node.meta["val"]
+
+    def _wrap_many(
+        self,
+        results: Any,
+        node: Node,
+        *,
+        requires_grad: bool,
+        root: AbstractTensor | None,
+    ) -> Any:
+        wrapped: list[Any] = []
+        for i, result in enumerate(results):
+            if result is None:
+                wrapped.append(None)
+                continue
+            item = self.append(operator.getitem, "getitem", (node, i), {})
+            wrapped.append(self.wrap(result, item, requires_grad=requires_grad, root=root))
+        node.meta["val"] = tuple(wrapped) if isinstance(results, tuple) else immutable_list(wrapped)
+        return tuple(wrapped) if isinstance(results, tuple) else wrapped
+
+    # --- operators that write to their arguments ---------------------------------------------
+
+    def _record_mutation(  # noqa: PLR0913 - one list per view of the same arguments
+        self,
+        op: Operator,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        types: list[Any],
+        keyword_types: dict[str, Any],
+        nodes: list[Any],
+        keyword_nodes: dict[str, Any],
+    ) -> Any:
+        bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+        targets = {name: self._target(bound.get(name)) for name in op.mutated}
+        result = self._infer_mutation(op, types, keyword_types)
+        node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
+        outputs = [targets.get(name or "") for name in op.returned_arguments]
+        for tensors in targets.values():
+            for tensor in tensors:
+                self._written(tensor, op, result)
+        if len(outputs) == 1 and outputs[0]:
+            tensor = outputs[0][0]
+            tensor.node = node
+            node.meta["val"] = tensor
+            return tensor
+        if not op.returned_arguments:
+            node.meta["val"] = None
+            return None
+        return self._wrap_outputs(outputs, result, node)
+
+    def _wrap_outputs(self, outputs: list[Any], result: Any, node: Node) -> Any:
+        """Several results, some of which are arguments written to."""
+        results = result if isinstance(result, list | tuple) else (result,)
+        wrapped: list[Any] = []
+        single = len(outputs) == 1
+        for i, (given, t) in enumerate(zip(outputs, results, strict=False)):
+            item = node if single else self.append(operator.getitem, "getitem", (node, i), {})
+            if given:
+                given[0].node = item
+                item.meta["val"] = given[0]
+                wrapped.append(given[0])
+            else:
+                wrapped.append(self.wrap(t, item, requires_grad=self._requires_grad))
+        if single:
+            return wrapped[0]
+        node.meta["val"] = tuple(wrapped)
+        return tuple(wrapped)
+
+    def _target(self, arg: Any) -> list[AbstractTensor]:
+        if arg is None:
+            return []
+        if isinstance(arg, list | tuple):
+            return [tensor for item in arg for tensor in self._target(item)]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(arg, AbstractTensor):
+            return [arg]
+        return [self.writer.lift(arg, self)]
+
+    def _infer_mutation(
+        self, op: Operator, types: list[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """The result types; an in-place operator's operands must broadcast to its target."""
+        if op.rule is None and op.overload.namespace == "aten" and _is_inplace(op):
+            return types[0]
+        result = self._infer(op, types, keywords)
+        if not op.rule_is_functional_sibling or op.inplace_view:
+            return result
+        target = types[0]
+        if isinstance(result, TensorType) and isinstance(target, TensorType):
+            _require_same_shape(result, target)
+        return result
+
+    def _written(self, tensor: AbstractTensor, op: Operator, result: Any) -> None:
+        root = tensor.root or tensor
+        root.version += 1
+        node = self.writer.placeholder_of.get(id(root))
+        if node is not None:
+            self.mutated[node.name] = root
+        if self._requires_grad and torch.is_grad_enabled():
+            tensor.requires_grad_(_differentiable(tensor.tensor_type.dtype))
+        if op.inplace_view and isinstance(result, TensorType):
+            tensor.tensor_type = with_requires_grad(result, tensor.requires_grad)
+            if isinstance(tensor, StaticTensor):
+                run_kernel_on_metadata(tensor, tensor.tensor_type)
+
+    # --- what abstract tensors ask -------------------------------------------------------------
+
+    def item(self, tensor: AbstractTensor) -> Any:
+        """The only element: its value if the tensor is a constant, else a new unbacked number."""
+        return data.item(self, tensor)
+
+    def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
+        """`tensor[index]`."""
+        return indexing.getitem(self, tensor, index)
+
+    def setitem(self, tensor: AbstractTensor, index: Any, value: Any) -> None:
+        """`tensor[index] = value`."""
+        indexing.setitem(self, tensor, index, value)
+
+    def refuse_data(self, tensor: AbstractTensor, reader: str) -> NoReturn:
+        """Raise value-read: there is no data during capture."""
+        raise problem("value-read", call=reader, tensor=repr(tensor))
+
+    def origin(self) -> tuple[Frame, ...]:
+        """The user frames of the question being asked now, innermost first."""
+        return self.scopes.user_frames(sys._getframe(1))  # noqa: SLF001
+
+
+def _differentiable(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def _is_inplace(op: Operator) -> bool:
+    return op.base_name.endswith("_") and op.mutated == op.argument_names[:1]
+
+
+def _require_same_shape(result: TensorType, target: TensorType) -> None:
+    if len(result.shape) != len(target.shape):
+        raise problem("sizes-disagree", left=str(target.shape), right=str(result.shape))
+    for dim, (size, wanted) in enumerate(zip(result.shape, target.shape, strict=True)):
+        if size is not wanted:
+            require(eq(size, wanted), "sizes-disagree", left=wanted, right=size, dim=dim)
+
+
+def _shared_root(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> AbstractTensor | None:
+    """The tensor that owns the storage which this operator's results view."""
+    position = op.argument_names.index(op.shared or "")
+    source = args[position] if position < len(args) else kwargs.get(op.shared or "")
+    if isinstance(source, AbstractTensor):
+        return source.root or source
+    return None

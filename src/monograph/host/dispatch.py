@@ -1,0 +1,117 @@
+"""The dispatcher: where operators are seen, and how to step around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _python_dispatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from torch._ops import OpOverload
+
+DISABLED_TORCH_FUNCTION: Any = torch._C._disabled_torch_function_impl
+"""What a subclass sets as `__torch_function__` to cost nothing there."""
+
+
+def below_autograd() -> AbstractContextManager[None]:
+    """Exclude the autograd and view-tracking keys, so that composite operators arrive whole.
+
+    Needs `torch._C._AutoDispatchBelowADInplaceOrView`; the public `no_grad` keeps the keys.
+    """
+    return torch._C._AutoDispatchBelowADInplaceOrView()
+
+
+def without_modes() -> AbstractContextManager[Any]:
+    """Run real operators although a dispatch mode is active (`_disable_current_modes`)."""
+    return _python_dispatch._disable_current_modes()
+
+
+def without_dispatch() -> AbstractContextManager[Any]:
+    """Run the C++ kernels of a wrapper subclass on its own metadata (`_DisableTorchDispatch`)."""
+    return torch._C._DisableTorchDispatch()
+
+
+def python_dispatcher() -> AbstractContextManager[Any]:
+    """Prefer torch's Python decompositions and meta kernels: they accept symbolic sizes."""
+    from torch._dispatch.python import enable_python_dispatcher  # noqa: PLC0415 - imports sympy
+
+    return enable_python_dispatcher()
+
+
+def make_static_wrapper(
+    cls: type[torch.Tensor],
+    shape: Sequence[int],
+    strides: Sequence[int] | None,
+    offset: int,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Any:
+    """A data-free tensor subclass that knows its sizes in C++."""
+    if strides is None:
+        return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
+    return torch.Tensor._make_wrapper_subclass(
+        cls, shape, strides, offset, dtype=dtype, device=device
+    )
+
+
+_ONES = tuple((1,) * n for n in range(65))
+
+
+def make_symbolic_wrapper(
+    cls: type[torch.Tensor], rank: int, dtype: torch.dtype, device: torch.device
+) -> Any:
+    """A data-free tensor subclass whose sizes are asked of Python ("sizes" policy).
+
+    `storage_size=0` keeps C++ from multiplying sizes out (27 microseconds otherwise).
+    """
+    return torch.Tensor._make_wrapper_subclass(
+        cls,
+        _ONES[rank],
+        dtype=dtype,
+        device=device,
+        dispatch_sizes_strides_policy="sizes",
+        storage_size=0,
+    )
+
+
+def schema_of(overload: OpOverload) -> Any:
+    """The operator's schema (`OpOverload._schema`)."""
+    return overload._schema
+
+
+def operator_named(namespace: str, name: str, overload: str) -> OpOverload | None:
+    """`torch.ops.<namespace>.<name>.<overload>` if the dispatcher knows it, else None."""
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    if packet is None or overload not in packet.overloads():
+        return None
+    return getattr(packet, overload)
+
+
+def is_symbolic_number(value: object) -> bool:
+    """Whether a value is a SymInt, SymFloat or SymBool."""
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def has_kernel(overload: OpOverload, key: str) -> bool:
+    """Whether a kernel is registered for a dispatch key (`_dispatch_has_kernel_for_dispatch_key`)."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)
+
+
+
+def has_own_dispatch(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is of a subclass that handles operators itself."""
+    return type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+
+
+def run_kernel_on_metadata(tensor: torch.Tensor, wanted: object) -> None:
+    """Give a wrapper subclass other sizes and strides after `t_`, `unsqueeze_` and relatives.
+
+    Needs `_DisableTorchDispatch`: `as_strided_` then changes the C++ metadata, and there is no data.
+    """
+    shape = wanted.shape  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+    with without_dispatch(), torch.no_grad():
+        torch.Tensor.as_strided_(tensor, shape, wanted.stride(), wanted.offset)  # pyright: ignore

@@ -1,0 +1,100 @@
+"""Making `torch.fx` nodes without the checks that `Graph.create_node` repeats on every call.
+
+A raw node costs 1.5 microseconds, `create_node` 11 to 17. The graph that results is the same: names
+are registered and the lookup table is filled once, when the graph is closed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.fx.graph import Graph, _FindNodesLookupTable
+from torch.fx.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def append_node(
+    graph: Graph,
+    name: str,
+    op: str,
+    target: Callable[..., Any] | str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Node:
+    """A node at the end of the graph (`Graph._insert`). The name must be new in the graph."""
+    node = Node(graph, name, op, target, args, kwargs)
+    graph._insert(node)
+    return node
+
+
+def detached_node(
+    graph: Graph,
+    name: str,
+    op: str,
+    target: Callable[..., Any] | str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Node:
+    """A node that belongs to the graph but stands nowhere in it yet; place it with `put_before`."""
+    return Node(graph, name, op, target, args, kwargs)
+
+
+def put_before(place: Node, node: Node) -> None:
+    """Insert `node` before `place` (`Node._prepend`)."""
+    place._prepend(node)
+
+
+def remove_node(node: Node) -> None:
+    """Take a node without users out of a graph whose tables were not filled yet."""
+    node._update_args_kwargs((), {})
+    node._remove_from_list()
+    node._erased = True
+
+
+class _LazyLookup(_FindNodesLookupTable):
+    """The find-nodes table, filled when somebody first uses it."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self._unfilled: Graph | None = graph
+
+    def _fill(self) -> None:
+        graph, self._unfilled = self._unfilled, None
+        if graph is not None:
+            for node in graph.nodes:
+                super().insert(node)
+
+    def __contains__(self, node: Node) -> bool:
+        self._fill()
+        return super().__contains__(node)
+
+    def insert(self, node: Node) -> None:
+        if self._unfilled is None:
+            super().insert(node)
+
+    def remove(self, node: Node) -> None:
+        self._fill()
+        super().remove(node)
+
+    def find_nodes(self, *, op: str, target: Any = None) -> Any:
+        self._fill()
+        return super().find_nodes(op=op, target=target)
+
+
+def close_graph(graph: Graph, names: Iterable[str]) -> None:
+    """Register all names and count the nodes, after which `Graph`'s own methods work as usual."""
+    namespace = graph._graph_namespace
+    count = 0
+    for node in graph.nodes:
+        namespace._obj_to_name[node] = node.name
+        count += 1
+    namespace._used_names.update(names)
+    namespace._used_names.update(namespace._obj_to_name.values())
+    for name in names:
+        base, _, number = name.rpartition("_")
+        if base and number.isdigit():
+            namespace._base_count[base] = max(int(number), namespace._base_count.get(base, 0))
+    graph._len = count
+    graph._find_nodes_lookup_table = _LazyLookup(graph)
