@@ -15,6 +15,7 @@ from torch.testing import assert_close
 from torch.utils import _pytree as pytree
 
 from bench.models import perturbed
+from monograph.diagnostics import ContractError
 from tests.models.registry import Model
 
 SEED_OF_WEIGHTS = 20
@@ -37,7 +38,7 @@ class Exporter:
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
         """What a program raises before it runs, when the call breaks its contract."""
-        return (self.home.ContractError,) if self.is_ours else (AssertionError, RuntimeError)
+        return (ContractError,) if self.is_ours else (AssertionError, RuntimeError)
 
 
 def exporter_named(path: str) -> Exporter:
