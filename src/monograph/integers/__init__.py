@@ -5,18 +5,21 @@ means the same object. `Facts` holds the symbols and what is known; rules ask it
 and `require`. Imports no torch.
 """
 
-from monograph.integers.ambient import active, decide, fresh, known, require, simplify, use
-from monograph.integers.expr import (
-    INTEGER_FUNCTIONS,
-    Argument,
-    Expr,
-    Int,
-    Pool,
-    opaque,
+from monograph.integers.ambient import (
+    active,
+    decide,
+    fresh,
+    in_force,
+    known,
+    require,
+    simplify,
+    use,
 )
+from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, declared_interval
 from monograph.integers.facts import Contradiction, Facts, Guard, Origin
 from monograph.integers.interval import INFINITY, Bound, Interval
 from monograph.integers.parsing import parse, parse_real, parse_relation
+from monograph.integers.pool import Pool, opaque
 from monograph.integers.printing import (
     evaluate_namespace,
     python_source,
@@ -97,6 +100,7 @@ __all__ = [
     "ceil",
     "ceildiv",
     "decide",
+    "declared_interval",
     "eq",
     "evaluate",
     "evaluate_namespace",
@@ -106,6 +110,7 @@ __all__ = [
     "ge",
     "gt",
     "holds",
+    "in_force",
     "is_symbol",
     "known",
     "le",

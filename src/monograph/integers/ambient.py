@@ -15,7 +15,7 @@ from monograph.integers.facts import Contradiction, Facts
 from monograph.integers.printing import relation_text
 from monograph.integers.relation import Truth, negate, relation_symbols
 
-__all__ = ["active", "decide", "fresh", "known", "require", "simplify", "use"]
+__all__ = ["active", "decide", "fresh", "in_force", "known", "require", "simplify", "use"]
 
 _ACTIVE: Final[ContextVar[Facts]] = ContextVar("monograph_facts")
 
@@ -32,6 +32,16 @@ def active() -> Facts:
         return _ACTIVE.get()
     except LookupError:
         raise LookupError("no Facts are in force here; wrap the call in `use(facts)`") from None
+
+
+def in_force(facts: Facts) -> bool:
+    """Whether these are the facts in force.
+
+    >>> facts = Facts()
+    >>> in_force(facts)
+    False
+    """
+    return _ACTIVE.get(None) is facts
 
 
 class use:  # noqa: N801  # reads as a verb: `with use(facts):`

@@ -2,47 +2,23 @@
 
 Law: the normal form is a polynomial with integer coefficients over *atoms*. An atom is a symbol,
 `floordiv`, `max`, `min`, or an opaque function. A constant is never an Expr but a Python int.
-Expressions are interned in a `Pool`; two normal forms of one pool are equal iff identical, so
-`==` and `hash` are those of identity. Division is Python's: `a // b` rounds down, and
-`a % b` *is* `a - b*(a // b)`. Normal forms lean only on the ranges symbols were declared with,
-never on what was learnt later, so they hold for as long as the pool lives.
+Expressions are interned in a `Pool` (a `Ring` that can divide), so equal normal forms of one pool
+are one object, and `==` and `hash` are those of identity. Division is Python's: `a // b` rounds
+down, and `a % b` *is* `a - b*(a // b)`. Normal forms lean only on the ranges symbols were declared
+with, never on what was learnt later, so they hold for as long as the pool lives.
 """
 
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NoReturn, Protocol, TypeAlias
 
-from monograph.integers import interval
-from monograph.integers.interval import EVERYTHING, Interval
-from monograph.integers.polynomial import (
-    Monomial,
-    Polynomial,
-    Rank,
-    add,
-    common_monomial,
-    content,
-    divide_exactly,
-    monomial_quotient,
-    multiply,
-    scale,
-    split_by_constant,
-    split_by_monomial,
-)
+from monograph.integers.interval import Interval
+from monograph.integers.polynomial import Polynomial, Rank, add, multiply, scale
 
-__all__ = [
-    "INTEGER_FUNCTIONS",
-    "Argument",
-    "Expr",
-    "Int",
-    "Kind",
-    "Pool",
-    "bound",
-    "declared_interval",
-    "never",
-    "opaque",
-]
+__all__ = ["INTEGER_FUNCTIONS", "Argument", "Expr", "Int", "Kind", "Ring", "declared_interval"]
 
 Kind: TypeAlias = Literal["sum", "symbol", "floordiv", "max", "min", "opaque"]
 
@@ -96,7 +72,7 @@ class Expr:
 
     def __init__(
         self,
-        pool: "Pool",
+        pool: "Ring",
         kind: Kind,
         name: str,
         args: "tuple[Int | Argument | float, ...]",
@@ -255,19 +231,11 @@ def _symbols_of(e: Expr) -> frozenset[Expr]:
     return frozenset[Expr]().union(*held)
 
 
-def _parts(x: Int) -> Polynomial[Expr]:
-    if isinstance(x, Expr):
-        return x.parts
-    return (((), x),) if x else ()
+class Ring(ABC):
+    """Owns and interns expressions, and adds and multiplies them.
 
-
-def never(_: Int) -> bool:
-    """Say no: the answer to "is it known to be positive?" of someone who knows nothing."""
-    return False
-
-
-class Pool:
-    """Owns the expressions of one `Facts`; they are freed together with it."""
+    What atoms a quotient or an extreme makes is said by `Pool`, which is the only kind of Ring.
+    """
 
     __slots__ = (
         "atoms",
@@ -339,7 +307,7 @@ class Pool:
     def plus(self, a: Expr, b: Int, sign: Literal[1, -1]) -> Int:
         """a + sign*b."""
         if isinstance(b, Expr):
-            self._check(b)
+            self.check(b)
             return self.make(add(a.parts, b.parts, sign, self.rank))
         if b == 0:
             return a
@@ -348,235 +316,38 @@ class Pool:
     def times(self, a: Expr, b: Int) -> Int:
         """a * b."""
         if isinstance(b, Expr):
-            self._check(b)
+            self.check(b)
             return self.make(multiply(a.parts, b.parts, self.rank))
         if b == 0:
             return 0
         return self.make(scale(a.parts, b))
 
-    def _check(self, e: Expr) -> None:
+    def check(self, e: Expr) -> None:
+        """Refuse expressions of another pool."""
         if e.pool is not self:
             raise ValueError("expressions of two different Facts do not mix")
 
-    def floordiv(self, a: Int, b: Int, positive: Callable[[Int], bool] = never) -> Int:
-        """Divide and round down; `positive` may know more divisors to be positive."""
-        for x in (a, b):
-            if isinstance(x, Expr):
-                self._check(x)
-        if isinstance(b, Expr):
-            return self._divide_by_expr(a, b, positive)
-        if b == 0:
-            raise ZeroDivisionError("integer division or modulo by zero")
-        if not isinstance(a, Expr):
-            return a // b
-        # floor(a / b) = floor(-a / -b)
-        return self._divide_by_constant(a, b) if b > 0 else self._divide_by_constant(-a, -b)
+    @abstractmethod
+    def floordiv(self, a: Int, b: Int) -> Int:
+        """Divide and round down."""
 
-    def _divide_by_constant(self, a: Expr, b: int) -> Int:
-        # floor((b*q + r) / b) = q + floor(r / b)
-        quotient, rest = split_by_constant(a.parts, b)
-        common = math.gcd(b, content(rest))
-        whole = self.make(quotient)
-        if common == b:
-            # No atom is left, and the constant c of r has 0 <= c < b.
-            return whole
-        # floor((g*r + c) / (g*b)) = floor((r + floor(c / g)) / b)
-        rest = tuple([(m, c // common) for m, c in rest if m or c >= common])
-        b //= common
-        inner = self.make(rest)
-        atom, factor = rest[0]
-        offset = rest[1][1] if len(rest) == 2 and not rest[1][0] else 0
-        if (
-            len(atom) == 1
-            and atom[0].kind == "floordiv"
-            and factor == 1
-            and len(rest) <= 1 + bool(offset)
-        ):
-            # floor((floor(x / k) + c) / b) = floor((x + c*k) / (k*b)) for b > 0
-            x, k = atom[0].int_args
-            return whole + self.floordiv(x + offset * k, k * b)
-        return whole + self.atom("floordiv", (inner, b))
-
-    def _divide_by_expr(self, a: Int, b: Expr, positive: Callable[[Int], bool]) -> Int:
-        if not self._is_positive(b, positive) and self._is_positive(-b, positive):
-            a, b = -a, -b
-        if self._is_positive(b, positive):
-            return self._divide_by_positive(a, b, positive)
-        # No cancellation of b itself: 0 // b is no number where b is 0.
-        g = math.gcd(content(_parts(a)), content(b.parts), _constant(a), _constant(b))
-        if g > 1:
-            a, b = _over(self, a, g), self._over(b, g)
-        return self.atom("floordiv", (a, b))
-
-    def _divide_by_positive(self, a: Int, b: Expr, positive: Callable[[Int], bool]) -> Int:
-        # b > 0 throughout, by the ranges the symbols were declared with.
-        p = _parts(a)
-        exact = divide_exactly(p, b.parts, self.rank) if p else ()
-        if exact is not None:
-            return self.make(exact)
-        whole: Int = 0
-        if len(b.parts) == 1:
-            # floor((b*q + r) / b) = q + floor(r / b)
-            quotient, p = split_by_monomial(p, *b.parts[0], self.rank)
-            whole = self.make(quotient)
-        common = common_monomial(((common_monomial(p), 1), (common_monomial(b.parts), 1)))
-        common = tuple([atom for atom in common if self._is_positive(atom, positive)])
-        g = math.gcd(content(p), content(b.parts), _constant_of(p), _constant(b))
-        # floor(g*m*a / (g*m*b)) = floor(a / b) for m > 0 and g > 0
-        a, divisor = self.make(_cancel(p, common, g)), self.make(_cancel(b.parts, common, g))
-        if not isinstance(divisor, Expr):
-            return whole + self.floordiv(a, divisor)
-        if isinstance(a, Expr) and a.kind == "floordiv":
-            # floor(floor(x / k) / b) = floor(x / (k*b)) for b > 0
-            x, k = a.int_args
-            return whole + self.floordiv(x, k * divisor, positive)
-        return whole + self.atom("floordiv", (a, divisor))
-
-    def _over(self, b: Expr, g: int) -> Expr:
-        return _over(self, b, g)  # pyright: ignore[reportReturnType]  # a fraction of an Expr is one
-
-    def _is_positive(self, e: Int, positive: Callable[[Int], bool]) -> bool:
-        if not isinstance(e, Expr):
-            return e > 0
-        return declared_interval(e).lower > 0 or positive(e)
-
+    @abstractmethod
     def extreme(self, kind: Literal["max", "min"], a: Int, b: Int) -> Int:
-        """The greater ("max") or the smaller ("min") of two."""
-        if a is b:
-            return a
-        kept: list[Int] = []
-        for new in (*_operands(kind, a), *_operands(kind, b)):
-            if not any(_beats(kind, old, new) for old in kept):
-                kept = [old for old in kept if not _beats(kind, new, old)]
-                kept.append(new)
-        if len(kept) == 1:
-            return kept[0]
-        kept.sort(key=_creation)
-        return self.atom(kind, tuple(kept))
+        """Choose the greater ("max") or the smaller ("min") of two."""
 
-
-def _creation(x: Int) -> float:
-    return x.index if isinstance(x, Expr) else math.inf
-
-
-def _operands(kind: Kind, x: Int) -> tuple[Int, ...]:
-    if isinstance(x, Expr) and x.kind == kind:
-        return x.int_args
-    return (x,)
-
-
-def _beats(kind: Literal["max", "min"], x: Int, y: Int) -> bool:
-    """Whether x can stand for both: x >= y always (for "max")."""
-    above = x - y if kind == "max" else y - x
-    return (declared_interval(above).lower if isinstance(above, Expr) else above) >= 0
-
-
-def _constant_of(p: Polynomial[Expr]) -> int:
-    return p[-1][1] if p and not p[-1][0] else 0
-
-
-def _constant(x: Int) -> int:
-    return _constant_of(x.parts) if isinstance(x, Expr) else x
-
-
-def _cancel(p: Polynomial[Expr], common: Monomial[Expr], g: int) -> Polynomial[Expr]:
-    """p / (g*common), which divides every term."""
-    return tuple([(monomial_quotient(m, common) or (), c // g) for m, c in p])
-
-
-def _over(pool: Pool, x: Int, g: int) -> Int:
-    return pool.make(_cancel(x.parts, (), g)) if isinstance(x, Expr) else x // g
-
-
-def opaque(
-    pool: Pool,
-    name: str,
-    args: tuple[Int | Argument | float, ...],
-    within: Interval = EVERYTHING,
-) -> Int:
-    """Make the value of `INTEGER_FUNCTIONS[name]` at `args`, of which nothing but `within` is known.
-
-    >>> pool = Pool()
-    >>> a = pool.symbol("a", EVERYTHING)
-    >>> opaque(pool, "lshift", (a, 2)), opaque(pool, "lshift", (3, 2))
-    (lshift(a, 2), 12)
-    """
-    if all(isinstance(arg, int | float) for arg in args):
-        return INTEGER_FUNCTIONS[name](*args)
-    # A float is told apart by its digits and its type: 1 == 1.0 and 0.0 == -0.0.
-    key = tuple([(float, repr(arg)) if isinstance(arg, float) else arg for arg in args])
-    made = pool.atom("opaque", args, name, key)
-    if within is not EVERYTHING and made not in pool.declared:
-        pool.declared[made] = within
-    return made
+    @abstractmethod
+    def interval(self, e: Expr) -> Interval:
+        """Bounds from the ranges that symbols were declared with."""
 
 
 def declared_interval(e: Int) -> Interval:
     """Bounds from the ranges that symbols were declared with.
 
+    >>> from monograph.integers.pool import Pool
     >>> a = Pool().symbol("a", Interval(2, 5))
-    >>> declared_interval(3 * a - 1)
-    Interval(lower=5, upper=14)
+    >>> declared_interval(3 * a - 1), declared_interval(a % 4)
+    (Interval(lower=5, upper=14), Interval(lower=0, upper=3))
     """
     if not isinstance(e, Expr):
         return Interval(e, e)
-    return bound(e, e.pool.declared, e.pool.intervals)
-
-
-def bound(e: Expr, ranges: Mapping[Expr, Interval], cache: dict[Expr, Interval]) -> Interval:
-    """Bounds of an expression from those of its atoms; `cache` belongs to `ranges`."""
-    found = cache.get(e)
-    if found is None:
-        found = cache[e] = (
-            _bound_sum(e, ranges, cache) if e.kind == "sum" else _bound_atom(e, ranges, cache)
-        )
-    return found
-
-
-def _bound_atom(e: Expr, ranges: Mapping[Expr, Interval], cache: dict[Expr, Interval]) -> Interval:
-    stated = ranges.get(e) or e.pool.declared.get(e)
-    if e.kind == "symbol" or e.kind == "opaque":
-        return stated or EVERYTHING
-    operands = [
-        bound(arg, ranges, cache) if isinstance(arg, Expr) else Interval(arg, arg)
-        for arg in e.int_args
-    ]
-    combine = _COMBINE[e.kind]
-    result = operands[0]
-    for operand in operands[1:]:
-        result = combine(result, operand)
-    return interval.meet(result, stated) if stated else result
-
-
-_COMBINE: Final = MappingProxyType(
-    {"floordiv": interval.floor_divide, "max": interval.larger, "min": interval.smaller}
-)
-
-
-def _bound_sum(e: Expr, ranges: Mapping[Expr, Interval], cache: dict[Expr, Interval]) -> Interval:
-    lower: interval.Bound = 0
-    result = Interval(lower, lower)
-    for monomial, coefficient in e.parts:
-        term = Interval(coefficient, coefficient)
-        done = 0
-        while done < len(monomial):
-            atom = monomial[done]
-            times = monomial.count(atom)
-            factor = bound(atom, ranges, cache)
-            term = interval.multiply(term, factor if times == 1 else interval.power(factor, times))
-            done += times
-        result = interval.add(result, term)
-    common = common_monomial(e.parts)
-    if not common or len(e.parts) == 1:
-        return result
-    # k*a + k*b = k*(a + b) has the tighter bounds: s0*s1 - s1 = s1*(s0 - 1).
-    return interval.meet(result, _bound_factored(e, common, ranges, cache))
-
-
-def _bound_factored(
-    e: Expr, common: Monomial[Expr], ranges: Mapping[Expr, Interval], cache: dict[Expr, Interval]
-) -> Interval:
-    outer, inner = e.pool.make(((common, 1),)), e.pool.make(_cancel(e.parts, common, 1))
-    if not isinstance(outer, Expr) or not isinstance(inner, Expr):
-        return EVERYTHING
-    return interval.multiply(bound(outer, ranges, cache), bound(inner, ranges, cache))
+    return e.pool.interval(e)

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from monograph.integers.expr import Expr, Int, Pool
+from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import INFINITY, Interval, meet
 from monograph.integers.knowledge import Contradiction, Knowledge
 from monograph.integers.learning import learn
+from monograph.integers.pool import Pool
 from monograph.integers.proving import known
 from monograph.integers.relation import Relation, Truth, eq, holds
 from monograph.integers.structure import evaluate, substitute
@@ -172,7 +173,10 @@ class Facts:
         own = k.interval(e)
         if not k.bindings:
             return own
-        resolved = substitute(e, k.bindings)
+        try:
+            resolved = substitute(e, k.bindings)
+        except ZeroDivisionError:
+            return own
         return own if resolved is e else meet(own, k.interval(resolved))
 
     def range_of(self, symbol: Expr) -> Interval:

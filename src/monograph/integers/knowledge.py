@@ -9,16 +9,17 @@ questions, and `visible` without, for what people and programs read.
 
 from collections.abc import Callable
 
-from monograph.integers.expr import Expr, Int, Pool, bound
+from monograph.integers.bounds import bound
+from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import Interval
-from monograph.integers.polynomial import Polynomial
+from monograph.integers.pool import Pool
 from monograph.integers.relation import Relation, Truth, substitute_relation
 from monograph.integers.structure import maximum, minimum, replace_atom, substitute
 
 __all__ = ["Contradiction", "Knowledge", "constant_part", "variable_part"]
 
 
-class Contradiction(ValueError):
+class Contradiction(ValueError):  # noqa: N818  # it is one, whoever is in error
     """Two things stated cannot both be true."""
 
 
@@ -66,7 +67,7 @@ class Knowledge:
         self.simplified.clear()
 
     def resolve(self, r: Truth) -> Truth:
-        """Rewrite a relation by what is known to be equal."""
+        """Rewrite a relation by what is known to be equal. Raises ZeroDivisionError."""
         return substitute_relation(r, self.bindings) if self.bindings else r
 
     def interval(self, e: Int) -> Interval:
@@ -95,9 +96,13 @@ class Knowledge:
             return e
         found = self.simplified.get(e)
         if found is None:
-            found = substitute(e, self.visible)
-            if isinstance(found, Expr):
-                found = self._refined(found)
+            try:
+                found = substitute(e, self.visible)
+                if isinstance(found, Expr):
+                    found = self._refined(found)
+            except ZeroDivisionError:
+                # It has no value any more; that is for whoever evaluates it to meet.
+                found = e
             self.simplified[e] = found
         return found
 
@@ -143,9 +148,8 @@ def constant_part(e: Expr) -> int:
 
 def variable_part(e: Expr) -> Expr:
     """Leave the constant of a sum away."""
-    parts: Polynomial[Expr] = e.parts
-    if parts[-1][0]:
+    if e.parts[-1][0]:
         return e
-    rest = e.pool.make(parts[:-1])
+    rest = e.pool.make(e.parts[:-1])
     assert isinstance(rest, Expr), "an Expr is not constant"
     return rest

@@ -5,7 +5,6 @@ from what was stated. A relation that is provably false raises `Contradiction`.
 """
 
 from collections import deque
-from collections.abc import Mapping
 
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import EVERYTHING, INFINITY, Bound, Interval, meet
@@ -18,7 +17,14 @@ __all__ = ["learn"]
 
 
 def learn(k: Knowledge, r: Truth) -> None:
-    """Take a relation for true, with all that follows from it."""
+    """Take a relation for true, with all that follows from it. Raises `Contradiction`."""
+    try:
+        _learn(k, r)
+    except ZeroDivisionError as error:
+        raise Contradiction(f"{r!r} makes a divisor zero, or has one") from error
+
+
+def _learn(k: Knowledge, r: Truth) -> None:
     todo: deque[Truth] = deque([r])
     while todo:
         stated = todo.popleft()
@@ -103,7 +109,7 @@ def _solved(k: Knowledge, e: Int) -> tuple[Expr, Int] | None:
 
 
 def _bind(bindings: dict[Expr, Int], symbol: Expr, value: Int) -> None:
-    single: Mapping[Expr, Int] = {symbol: value}
+    single: dict[Expr, Int] = {symbol: value}
     for other, held in bindings.items():
         bindings[other] = substitute(held, single)
     bindings[symbol] = value
@@ -117,7 +123,7 @@ def _learn_equal(k: Knowledge, r: Relation) -> list[Truth]:
 
 
 def _learn_binding(k: Knowledge, symbol: Expr, value: Int) -> list[Truth]:
-    single: Mapping[Expr, Int] = {symbol: value}
+    single: dict[Expr, Int] = {symbol: value}
     touched = [r for r in k.truths if symbol in r.symbols]
     atoms = [atom for atom in k.ranges if symbol in atom.symbols]
     followers: list[Truth] = [*touched]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from monograph.integers.expr import INTEGER_FUNCTIONS, Expr, Int, opaque
+from monograph.integers.expr import INTEGER_FUNCTIONS, Expr, Int
+from monograph.integers.pool import opaque
 from monograph.integers.real import FLOAT_FUNCTIONS, Number, Real, call, ceil, floor, round_, trunc
 from monograph.integers.relation import (
     Truth,

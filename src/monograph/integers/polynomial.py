@@ -144,21 +144,21 @@ def monomial_quotient(m: Monomial[A], n: Monomial[A]) -> Monomial[A] | None:
 
 
 def split_by_constant(p: Polynomial[A], b: int) -> tuple[Polynomial[A], Polynomial[A]]:
-    """(q, r) with p = b*q + r for b > 0; the constant of r is in [0, b), others keep their sign.
+    """(q, r) with p = b*q + r for b > 0, where r is the same for all p that agree modulo b.
 
-    Coefficients are cut towards zero, so that r grows with an atom exactly where p does:
-    a bound of r then follows from the bounds of its atoms as well as a bound of p would.
+    The constant of r is in [0, b). Other coefficients c have -b < 2*c <= b, so that -n stays -n:
+    `-n // 4` is more often written than `3*n // 4`.
     """
-    quotient: list[tuple[Monomial[A], int]] = []
-    rest: list[tuple[Monomial[A], int]] = []
+    quotient: list[tuple[tuple[A, ...], int]] = []
+    rest: list[tuple[tuple[A, ...], int]] = []
     for monomial, coefficient in p:
-        cut = coefficient // b
-        if monomial and cut < 0 and coefficient % b:
-            cut += 1
+        cut, left = divmod(coefficient, b)
+        if monomial and 2 * left > b:
+            cut, left = cut + 1, left - b
         if cut:
             quotient.append((monomial, cut))
-        if coefficient - b * cut:
-            rest.append((monomial, coefficient - b * cut))
+        if left:
+            rest.append((monomial, left))
     return tuple(quotient), tuple(rest)
 
 

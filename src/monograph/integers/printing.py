@@ -136,7 +136,7 @@ class _Writer:
             if r.expected:
                 return _bracketed(shown, _COMPARE, tightness)
             return _bracketed(f"not {shown}", _NOT, tightness)
-        if r.kind == "and" or r.kind == "or":
+        if r.args:
             level = _AND if r.kind == "and" else _OR
             shown = f" {r.kind} ".join([self.relation(arg, level + 1) for arg in r.args])
             return _bracketed(shown, level, tightness)

@@ -6,13 +6,13 @@ that is >= 0, and `depth` bounds the steps.
 
 import math
 
+from monograph.integers.bounds import cancel, linear_in
 from monograph.integers.expr import Expr, Int
 from monograph.integers.knowledge import Knowledge
 from monograph.integers.polynomial import (
     Monomial,
     common_monomial,
     divide_exactly,
-    monomial_quotient,
 )
 from monograph.integers.relation import Relation, Truth, ne, negate
 from monograph.integers.structure import product
@@ -30,8 +30,12 @@ def known(k: Knowledge, r: Truth) -> bool | None:
         return r
     if r in k.answers:
         return k.answers[r]
-    resolved = k.resolve(r)
-    answer = resolved if isinstance(resolved, bool) else _known(k, resolved)
+    try:
+        resolved = k.resolve(r)
+        answer = resolved if isinstance(resolved, bool) else _known(k, resolved)
+    except ZeroDivisionError:
+        # One side has no value, so the relation has none either.
+        answer = None
     k.answers[r] = answer
     return answer
 
@@ -86,7 +90,7 @@ def _known_zero(k: Knowledge, e: Expr) -> bool | None:
         # A product is zero iff one of its factors is.
         factors: list[Int] = list(dict.fromkeys(common))
         if len(e.parts) > 1:
-            factors.append(_over(e, common))
+            factors.append(e.pool.make(cancel(e.parts, common, 1)))
         zeros = [_known_zero(k, f) if isinstance(f, Expr) else f == 0 for f in factors]
         if True in zeros:
             return True
@@ -97,10 +101,6 @@ def _known_zero(k: Knowledge, e: Expr) -> bool | None:
     if is_never_negative(k, e) and is_never_negative(k, -e):
         return True
     return None
-
-
-def _over(e: Expr, common: Monomial[Expr]) -> Int:
-    return e.pool.make(tuple([(monomial_quotient(m, common) or (), c) for m, c in e.parts]))
 
 
 def is_never_negative(k: Knowledge, e: Int, depth: int = _DEPTH, chain: int = _CHAIN) -> bool:
@@ -155,7 +155,7 @@ def _by_factor(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
     common = common_monomial(e.parts)
     if not common or len(e.parts) == 1:
         return False
-    outer, inner = k.interval(product(common)), _over(e, common)
+    outer, inner = k.interval(product(common)), e.pool.make(cancel(e.parts, common, 1))
     if outer.lower >= 0:
         return is_never_negative(k, inner, depth - 1, chain)
     return outer.upper <= 0 and is_never_negative(k, -inner, depth - 1, chain)
@@ -169,7 +169,7 @@ def _by_cases(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
             if atom.kind in {"symbol", "opaque"} or atom in seen:
                 continue
             seen.add(atom)
-            factor, rest = _linear(e, atom)
+            factor, rest = linear_in(e, atom)
             if factor is None:
                 continue
             if atom.kind == "floordiv":
@@ -178,28 +178,6 @@ def _by_cases(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
             else:
                 return _by_extreme(k, atom, factor, rest, depth, chain)
     return False
-
-
-def _linear(e: Expr, atom: Expr) -> tuple[Int | None, Int]:
-    """(factor, rest) with e = factor*atom + rest, factor free of the atom; None if there is none."""
-    factor: list[tuple[Monomial[Expr], int]] = []
-    rest: list[tuple[Monomial[Expr], int]] = []
-    for monomial, coefficient in e.parts:
-        match monomial.count(atom):
-            case 0:
-                rest.append((monomial, coefficient))
-            case 1:
-                factor.append((monomial_quotient(monomial, (atom,)) or (), coefficient))
-            case _:
-                return None, e
-    return _summed(e, factor), _summed(e, rest)
-
-
-def _summed(e: Expr, parts: list[tuple[Monomial[Expr], int]]) -> Int:
-    result: Int = 0
-    for monomial, coefficient in parts:
-        result = result + e.pool.make(((monomial, coefficient),))
-    return result
 
 
 def _by_quotient(k: Knowledge, atom: Expr, factor: Int, rest: Int, depth: int, chain: int) -> bool:

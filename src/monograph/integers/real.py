@@ -16,15 +16,10 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from monograph.integers import interval
-from monograph.integers.expr import (
-    INTEGER_FUNCTIONS,
-    Expr,
-    Int,
-    bound,
-    declared_interval,
-    opaque,
-)
+from monograph.integers.bounds import bound
+from monograph.integers.expr import INTEGER_FUNCTIONS, Expr, Int, declared_interval
 from monograph.integers.interval import EVERYTHING, INFINITY, Interval
+from monograph.integers.pool import opaque
 from monograph.integers.structure import evaluate, maximum, minimum, substitute
 
 __all__ = [
@@ -59,7 +54,7 @@ SIZE_LIMIT: Final = 2**44
 def _power(x: float, y: float) -> float:
     result: object = x**y
     if not isinstance(result, float):
-        raise ValueError(f"{x} ** {y} is not a real number")
+        raise ValueError(f"{x} ** {y} is not a real number")  # noqa: TRY004  # a matter of value
     return result
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NoReturn, TypeAlias
 
-from monograph.integers.expr import Expr, Int, Pool
+from monograph.integers.expr import Expr, Int, Ring
 from monograph.integers.polynomial import Polynomial, content
 from monograph.integers.real import (
     EXACT,
@@ -55,10 +55,10 @@ class Relation:
 
     `expr` is the expression of "eq", "ne" and "ge"; `args` the relations of "and" and "or".
     "opaque" says that `COMPARISONS[name]` of `sides` is `expected`: with NaN about, not(a < b) is
-    something else than a >= b.
+    something else than a >= b. `negation` is kept by `negate`.
     """
 
-    __slots__ = ("_expr", "_negation", "args", "expected", "kind", "name", "sides", "symbols")
+    __slots__ = ("_expr", "args", "expected", "kind", "name", "negation", "sides", "symbols")
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Relation:
         self._expr = expr
         self.args = args
         self.name, self.sides, self.expected = opaque or ("", (), True)
-        self._negation: Relation | None = None
+        self.negation: Relation | None = None
         held = [expr] if expr is not None else [*args, *self.sides]
         self.symbols: frozenset[Expr] = frozenset[Expr]().union(
             *[x.symbols for x in held if not isinstance(x, int | float)]
@@ -110,7 +110,7 @@ Truth: TypeAlias = Relation | bool
 _SIGN: Final = MappingProxyType({"eq": "==", "ne": "!=", "ge": ">="})
 
 
-def _interned(pool: Pool, key: tuple[object, ...], make: Callable[[], Relation]) -> Relation:
+def _interned(pool: Ring, key: tuple[object, ...], make: Callable[[], Relation]) -> Relation:
     found = pool.memo.get(key)
     if not isinstance(found, Relation):
         found = pool.memo[key] = make()
@@ -140,7 +140,7 @@ def _new_zero_test(kind: Literal["eq", "ne"], e: Expr) -> Truth:
     return _interned(e.pool, ("relation", kind, normal), lambda: Relation(kind, normal))
 
 
-def _made(pool: Pool, parts: Polynomial[Expr]) -> Expr:
+def _made(pool: Ring, parts: Polynomial[Expr]) -> Expr:
     made = pool.make(parts)
     assert isinstance(made, Expr), "dividing by a constant leaves the atoms"
     return made
@@ -278,11 +278,11 @@ def negate(r: Truth) -> Truth:
     """
     if not isinstance(r, Relation):
         return not r
-    found = r._negation  # pyright: ignore[reportPrivateUsage]  # a cache of this function
+    found = r.negation
     if found is None:
         found = _negation(r)
         assert isinstance(found, Relation), "what is undecided has an undecided negation"
-        r._negation, found._negation = found, r  # pyright: ignore[reportPrivateUsage]  # its cache
+        r.negation, found.negation = found, r
     return found
 
 

@@ -6,8 +6,9 @@ Law: evaluate(substitute(e, {s: x}), env) == evaluate(e, {**env, s: evaluate(x, 
 import math
 from collections.abc import Iterable, Mapping
 
-from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, opaque
+from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int
 from monograph.integers.interval import EVERYTHING
+from monograph.integers.pool import opaque
 
 __all__ = [
     "ceildiv",
@@ -145,9 +146,10 @@ def evaluate(e: Int, env: Mapping[Expr, int]) -> int:
     if e.kind == "sum":
         result = 0
         for monomial, coefficient in e.parts:
+            term = coefficient
             for atom in monomial:
-                coefficient *= env[atom] if atom.kind == "symbol" else evaluate(atom, env)
-            result += coefficient
+                term *= env[atom] if atom.kind == "symbol" else evaluate(atom, env)
+            result += term
         return result
     if e.kind == "opaque":
         return INTEGER_FUNCTIONS[e.name](*[_evaluate_argument(arg, env) for arg in e.args])
