@@ -1,0 +1,46 @@
+"""On which side of a question about sizes an operator stands, where sizes are symbols.
+
+Some operators do one thing for a size of 1 and another for the rest. Law: such a question is
+answered by what is known; where nothing is, by the example's sizes, and the answer is `require`d: a
+guard, never a silent choice. Sizes that depend on data have no example; for them the general
+answer is required, which the program asserts when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monograph.integers import active, eq, known, ne, require
+
+if TYPE_CHECKING:
+    from monograph.integers import Int
+
+
+def equal(left: Int, right: Int) -> bool:
+    """Whether two sizes are equal; unless known, as the example has it, under a guard.
+
+    Raises: data-dependent-size.
+    """
+    if left is right:
+        return True
+    if isinstance(left, int) and isinstance(right, int):
+        return left == right
+    relation = eq(left, right)
+    verdict = known(relation)
+    if verdict is None:
+        here, there = active().hint_of(left), active().hint_of(right)
+        verdict = here is not None and here == there
+        settled = relation if verdict else ne(left, right)
+        sign = "==" if verdict else "!="
+        size = right if isinstance(left, int) else left
+        require(settled, "data-dependent-size", question=f"{left} {sign} {right}", size=size)
+    return verdict
+
+
+def surely_equal(left: Int, right: Int) -> bool:
+    """Whether two sizes are equal whatever the symbols are."""
+    if left is right:
+        return True
+    if isinstance(left, int) and isinstance(right, int):
+        return left == right
+    return known(eq(left, right)) is True
