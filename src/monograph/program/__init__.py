@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from monograph.program.assemble import build
 from monograph.program.calling import CheckInputs, ProgramModule
-from monograph.program.compile_checks import compile_checks
+from monograph.program.checks import compile_checks
 from monograph.program.contract import (
     Contract,
     InputClause,

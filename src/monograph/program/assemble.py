@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.program.graph_module import GraphModule
 from monograph.program.program import (
     ExportedProgram,
@@ -20,12 +18,14 @@ if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping, Sequence
 
+    import torch
+
     from monograph.program.contract import Contract
     from monograph.program.program import Arguments
     from monograph.program.signature import InputSpec, OutputSpec
 
 
-def build(  # noqa: PLR0913  (one argument for each thing a program is made of)
+def build(
     *,
     graph: torch.fx.Graph,
     input_specs: Sequence[InputSpec],
@@ -42,12 +42,14 @@ def build(  # noqa: PLR0913  (one argument for each thing a program is made of)
     example_inputs: Arguments | None = None,
     facts: Any = None,
     training: bool = True,
+    module_calls: Sequence[ModuleCallEntry] = (),
 ) -> ExportedProgram:
     """Put a program together and verify it.
 
     `graph` is complete: placeholders in the order of `input_specs`, calls with their values in
     `meta["val"]`, one output. `in_spec` is the structure of `(args, kwargs)`; `signature` is that
-    of the original `forward`, bound. `range_constraints` defaults to the ranges of the contract.
+    of the original `forward`, bound; `module_calls` are the modules below the root whose calls are
+    to be kept. `range_constraints` defaults to the ranges of the contract.
 
     Raises: invalid-program.
     """
@@ -77,7 +79,7 @@ def build(  # noqa: PLR0913  (one argument for each thing a program is made of)
         call_names=names,
         facts=facts,
         training=training,
-        module_call_graph=[ModuleCallEntry("", root)],
+        module_call_graph=[ModuleCallEntry("", root), *module_calls],
     )
     program.validate()
     return program

@@ -20,8 +20,9 @@ from torch.fx.node import map_arg
 
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
-from monograph.program.compile_checks import compile_checks
+from monograph.program.checks import compile_checks
 from monograph.program.graph_module import GraphModule, adopt
+from monograph.program.refusals import MODE_IS_FIXED
 from monograph.program.signature import InputKind, OutputKind
 from monograph.program.structure import CallNames, compile_flatten, structure_clause
 
@@ -113,6 +114,10 @@ class ProgramModule(GraphModule):
     """What `program.module()` returns. Its mode is that of the capture."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program.
+
+        Raises: contract-broken.
+        """
         try:
             return super().__call__(*args, **kwargs)
         except TypeError:
@@ -132,10 +137,7 @@ class ProgramModule(GraphModule):
         """
         if mode == self.training:
             return self
-        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
-
-    def _get_name(self) -> str:
-        return "GraphModule"
+        raise problem(MODE_IS_FIXED, call="train()" if mode else "eval()")
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -155,10 +157,16 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     if check:
         children[CHECKS] = CheckInputs(program.contract)
     module = ProgramModule(children, graph)
+    read: set[str] = set()
     for spec in program.graph_signature.input_specs:
         if spec.kind in STATE and spec.target is not None:
             adopt(module, spec.target, _state(program, spec), persistent=spec.persistent)
+            read.add(spec.target)
     module.meta.update(program.graph_module.meta)
+    for name, value in program.state_dict.items():
+        # Tied weights and state the graph does not read belong to the state dict all the same.
+        if name not in read:
+            adopt(module, name, value)
     for each in module.modules():
         each.training = program.training
     return module

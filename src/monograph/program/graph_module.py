@@ -15,7 +15,7 @@ import copy
 import itertools
 import linecache
 import weakref
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
@@ -28,27 +28,33 @@ if TYPE_CHECKING:
 
 NUMBERS = itertools.count()
 
-# What a fresh instance holds besides its modules, parameters and graph; torch.fx reads each of them.
+# What generating the code adds to an instance; torch.fx reads each of them.
 GENERATED = ("_code", "_lineno_map", "_prologue_start")
+
+# Structures never change, and may hold types that cannot be copied.
+SPECS = {"_in_spec", "_out_spec"}
 
 
 class GraphModule(torch.fx.GraphModule):
     """A graph that can be called; see the module's docstring for when its code is written."""
 
-    def __new__(cls, *_args: object, **_kwargs: object) -> GraphModule:
-        # torch makes a class per instance here; ours is made with the code.
-        return torch.nn.Module.__new__(lazy_class(cls))
+    _class_name: str
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
+        """Make an instance without a class of its own, unlike torch: that comes with the code."""
+        return cast("Self", object.__new__(lazy_class(cls)))
 
     def __init__(
         self,
         root: torch.nn.Module | Mapping[str, Any],
         graph: torch.fx.Graph,
-        class_name: str = "GraphModule",  # noqa: ARG002  (torch's signature; our class has one name)
+        class_name: str = "GraphModule",
     ) -> None:
         torch.nn.Module.__init__(self)
         # Straight into `__dict__`: `Module.__setattr__` looks at each value for a microsecond.
         self.__dict__.update(
             _graph=graph,
+            _class_name=class_name,
             _tracer_cls=None,
             _tracer_extras={},
             meta={},
@@ -72,10 +78,10 @@ class GraphModule(torch.fx.GraphModule):
         return self._graph
 
     @graph.setter
-    def graph(self, graph: torch.fx.Graph) -> None:
-        self.__dict__["_graph"] = graph
-        graph.owning_module = self
-        self._forget_code()
+    def graph(self, g: torch.fx.Graph) -> None:
+        self.__dict__["_graph"] = g
+        g.owning_module = self
+        self.forget_code()
 
     @property
     def code(self) -> str:
@@ -108,15 +114,15 @@ class GraphModule(torch.fx.GraphModule):
         lazy = lazy_class(type(self))
         own = type(lazy.__name__, (lazy,), {"__module__": lazy.__module__, "_generated": True})
         own.forward = _function(python_code.src, python_code.globals, own)
-        self.__class__ = own
+        object.__setattr__(self, "__class__", own)
         for child in self.children():
             if isinstance(child, GraphModule):
-                child._forget_code()
+                child.forget_code()
             elif isinstance(child, torch.fx.GraphModule):
                 child.recompile()
         return python_code
 
-    def print_readable(  # noqa: PLR0913  (torch's signature)
+    def print_readable(
         self,
         print_output: bool = True,  # noqa: FBT001, FBT002
         include_stride: bool = False,  # noqa: FBT001, FBT002
@@ -132,10 +138,14 @@ class GraphModule(torch.fx.GraphModule):
             print(text)  # noqa: T201  (what the method is for)
         return text
 
-    def _forget_code(self) -> None:
-        self.__class__ = lazy_class(type(self))
+    def forget_code(self) -> None:
+        """Drop the generated code; the next use makes it anew."""
+        object.__setattr__(self, "__class__", lazy_class(type(self)))
         for name in GENERATED:
             self.__dict__.pop(name, None)
+
+    def _get_name(self) -> str:
+        return self._class_name
 
     def __str__(self) -> str:
         self.materialize()
@@ -148,15 +158,17 @@ class GraphModule(torch.fx.GraphModule):
     def __copy__(self) -> GraphModule:
         copied = lazy_class(type(self)).__new__(type(self))
         copied.__dict__.update(self.__dict__)
-        copied._forget_code()
+        copied.forget_code()
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         copied = lazy_class(type(self)).__new__(type(self))
         memo[id(self)] = copied
         kept = {name: value for name, value in self.__dict__.items() if name not in GENERATED}
+        for name in SPECS & kept.keys():
+            memo[id(kept[name])] = kept[name]
         copied.__dict__.update(copy.deepcopy(kept, memo))
-        copied._graph.owning_module = copied
+        copied.graph.owning_module = copied
         for hook in self._deepcopy_hooks:
             hook(copied)
         return copied
@@ -164,7 +176,7 @@ class GraphModule(torch.fx.GraphModule):
 
 def lazy_class(cls: type[Any]) -> type[GraphModule]:
     """Return the class without generated code that `cls` is, or was derived from."""
-    return cls.__base__ if "_generated" in vars(cls) else cls
+    return cls.__mro__[1] if "_generated" in vars(cls) else cls
 
 
 def adopt(
@@ -181,11 +193,12 @@ def adopt(
             child = torch.nn.Module()
             module.add_module(part, child)
         module = cast("torch.nn.Module", child)
-    is_buffer = isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
-    if is_buffer and persistent is not None:
+    if (
+        isinstance(value, torch.Tensor)
+        and not isinstance(value, torch.nn.Parameter)
+        and persistent is not None
+    ):
         module.register_buffer(name, value, persistent=persistent)
-    elif isinstance(value, torch.nn.Module) and name.isidentifier():
-        module.add_module(name, value)
     else:
         setattr(module, name, value)
 

@@ -6,6 +6,7 @@ prints there; types go through `type_text` because our values are abstract tenso
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -104,9 +105,9 @@ def readable(
 
 
 def place_of(node: torch.fx.Node) -> str:
-    """Return the innermost line of the node's stack trace as `File: x.py:3 in forward, code: ...`."""
+    """Return the innermost line of the node's stack trace: `File: x.py:3 in forward, code: ...`."""
     lines = (node.stack_trace or "").strip().split("\n")
-    for head, code in reversed(list(zip(lines, lines[1:], strict=False))):
+    for head, code in reversed(list(itertools.pairwise(lines))):
         found = FRAME.match(head.strip())
         if found:
             return f"File: {found[1]}:{found[2]} in {found[3]}, code: {code.strip()}"
@@ -142,7 +143,7 @@ def _annotated(
 def _with_input_types(
     code: str, nodes: list[torch.fx.Node], *, with_strides: bool, with_device: bool
 ) -> str:
-    """Give the placeholders their types: in the signature, or below it where it is the user's own."""
+    """Give the placeholders their types: in the signature, or below it where that is the user's."""
     inputs = [node for node in nodes if node.op == "placeholder"]
     typed = [
         f"{node.target}{_annotation(node, with_strides=with_strides, with_device=with_device)}"

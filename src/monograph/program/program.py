@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
-from monograph.program import refusals  # noqa: F401  (a family enters its messages when imported)
 from monograph.program.calling import make_module
 from monograph.program.html import program_html
+from monograph.program.refusals import MODE_IS_FIXED, PROGRAM_CALLED
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ModuleCallEntry:
     signature: ModuleCallSignature | None = None
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class ExportedProgram:
     """A captured program. Made by `export`, `load`, or a pass over another program.
 
@@ -167,28 +167,29 @@ class ExportedProgram:
 
         Raises: mode-is-fixed.
         """
-        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
+        raise problem(MODE_IS_FIXED, call="train()" if mode else "eval()")
 
     def eval(self) -> NoReturn:
         """Refuse: the mode is part of what was captured.
 
         Raises: mode-is-fixed.
         """
-        raise problem("mode-is-fixed", call="eval()")
+        raise problem(MODE_IS_FIXED, call="eval()")
 
     def __call__(self, *_args: object, **_kwargs: object) -> NoReturn:
-        raise problem("program-called")
+        """Refuse: a program is a description.
+
+        Raises: program-called.
+        """
+        raise problem(PROGRAM_CALLED)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         """Copy graph, signature and state; what never changes is shared."""
         shared = {"contract", "call_names", "facts", "in_spec", "out_spec", "range_constraints"}
-        return ExportedProgram(
-            **{
-                name: value if name in shared else copy.deepcopy(value, memo)
-                for name in self.__dataclass_fields__
-                for value in (getattr(self, name),)
-            }
-        )
+        for name in shared:
+            memo[id(getattr(self, name))] = getattr(self, name)
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return ExportedProgram(**copy.deepcopy(fields, memo))
 
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from monograph.diagnostics import Text, UnsupportedError, message
 
+PROGRAM_CALLED = "program-called"
+MODE_IS_FIXED = "mode-is-fixed"
 
-@message("program-called", UnsupportedError)
+
+@message(PROGRAM_CALLED, UnsupportedError)
 def program_called() -> Text:
     """Say that a program is not called itself."""
     return Text(
@@ -18,7 +21,7 @@ def program_called() -> Text:
     )
 
 
-@message("mode-is-fixed", UnsupportedError)
+@message(MODE_IS_FIXED, UnsupportedError)
 def mode_is_fixed(*, call: str) -> Text:
     """Say that train and eval were decided when the program was captured."""
     return Text(

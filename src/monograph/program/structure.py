@@ -101,7 +101,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 
 
 def input_paths(names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
-    """Return where each leaf is, as a user writes it: `x`, `y[0]`, `batch['mask']`, `cache.keys[1]`."""
+    """Return where each leaf is, as a user writes it: `x`, `y[0]`, `batch['mask']`, `cache.k`."""
     roots = [
         *zip(names.positional, args, strict=True),
         *((name, kwargs[name]) for name in names.keywords),
@@ -137,7 +137,7 @@ def _steps(value: object, count: int) -> list[str]:
 
 # ------------------------------------------------------------------------------------- flattening
 class _Writer:
-    """Writes straight-line code that takes a structure apart; a raised `Differs` means it differs."""
+    """Writes straight-line code that takes a structure apart, or raises `Differs`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -230,7 +230,7 @@ def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any],
         clause = structure_clause(in_spec, names, args, kwargs)
         return problem("contract-broken", clauses=[clause])
 
-    namespace = {**writer.constants, "refuse": refuse}
+    namespace: dict[str, Any] = {**writer.constants, "refuse": refuse}
     exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
     return namespace["flat_inputs"]
 

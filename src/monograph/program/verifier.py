@@ -5,7 +5,7 @@
     values      every call says what it returns, in `node.meta["val"]`
     signature   lists the placeholders and outputs in order; its state exists; kinds fit values
 
-One pass over the nodes, without allocation where nothing is wrong, because every export waits for it.
+One pass over the nodes and little else where nothing is wrong: every export waits for it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from torch.fx import Graph, Node
 
+    from monograph.diagnostics import MonographError
     from monograph.program.signature import ExportGraphSignature
 
 FUNCTIONS: frozenset[Any] = frozenset(
@@ -101,44 +102,46 @@ def verify(
     """
     _verify_graph(module, is_root=True)
     for node, reason in _signature_faults(module.graph, signature, state_dict, constants):
-        raise problem("invalid-program", at=(), graph=module.graph, node=node, reason=reason)
+        raise _invalid(module, node, reason)
 
 
 def _verify_graph(module: torch.fx.GraphModule, *, is_root: bool) -> None:
     names: set[str] = set()
     made: set[Node] = set()
-    children: list[torch.fx.GraphModule] = []
     last = ""
     for node in module.graph.nodes:
         op = node.op
-        if op == "call_function":
-            reason = _call_fault(node)
-        elif op == "get_attr":
-            value = _attribute(module, node.target)
-            reason = _attribute_fault(value, is_root=is_root)
-            if isinstance(value, torch.fx.GraphModule):
-                children.append(value)
-        elif op in {"placeholder", "output"}:
-            reason = ""
-        else:
-            reason = f"is a {op}, which programs do not have"
-        if not reason and last == "output":
-            reason = "comes after the output"
-        if not reason and not made.issuperset(node.all_input_nodes):
-            reason = "uses a value that is made later, or in another graph"
-        if not reason and node.name in names:
-            reason = "has a name that an earlier node has"
-        if reason:
-            raise problem("invalid-program", at=(), graph=module.graph, node=node, reason=reason)
+        reason = _call_fault(node) if op == "call_function" else _other_fault(module, node, is_root)
+        if reason or last == "output" or not made.issuperset(node.all_input_nodes):
+            raise _invalid(module, node, reason or _order_fault(last))
+        if node.name in names:
+            raise _invalid(module, node, "has a name that an earlier node has")
         names.add(node.name)
         made.add(node)
         last = op
     if last != "output":
-        raise problem(
-            "invalid-program", at=(), graph=module.graph, node="graph", reason="has no output"
-        )
-    for child in children:
-        _verify_graph(child, is_root=False)
+        raise _invalid(module, "graph", "has no output")
+    for child in module.children():
+        if isinstance(child, torch.fx.GraphModule):
+            _verify_graph(child, is_root=False)
+
+
+def _invalid(module: torch.fx.GraphModule, node: object, reason: str) -> MonographError:
+    return problem("invalid-program", at=(), graph=module.graph, node=node, reason=reason)
+
+
+def _order_fault(last: str) -> str:
+    if last == "output":
+        return "comes after the output"
+    return "uses a value that is made later, or in another graph"
+
+
+def _other_fault(module: torch.fx.GraphModule, node: Node, is_root: bool) -> str:  # noqa: FBT001
+    if node.op == "get_attr":
+        return _attribute_fault(_attribute(module, str(node.target)), is_root=is_root)
+    if node.op in {"placeholder", "output"}:
+        return ""
+    return f"is a {node.op}, which programs do not have"
 
 
 def _call_fault(node: Node) -> str:

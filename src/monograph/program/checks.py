@@ -38,7 +38,7 @@ from monograph.program.structure import with_article
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from monograph.integers import Expr, Guard, Int
+    from monograph.integers import Expr, Guard, Int, Relation
 
 DEVICE_FLAGS = {"cpu": "is_cpu", "cuda": "is_cuda", "meta": "is_meta"}
 
@@ -54,7 +54,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """symbol = (what `equation` shows - offset) / coefficient; offset holds symbols known before."""
+    """symbol = (what `equation` shows - offset) / coefficient; offset has symbols known before."""
 
     symbol: Expr
     equation: Equation
@@ -82,13 +82,9 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
     lines = [_unpacking(contract), *_size_lines(contract), *_step_lines(plan, names)]
     conditions = [
         *_input_conditions(contract, constants),
-        *(f"{each.code} == {python_source(each.expected, names)}" for each in plan.left),
+        *(f"{each.code} == ({python_source(each.expected, names)})" for each in plan.left),
         *_range_conditions(contract, names),
-        *(
-            relation_source(guard.relation, names)
-            for guard in contract.guards
-            if guard.relation.symbols <= names.keys()
-        ),
+        *(f"({relation_source(guard.relation, names)})" for guard in contract.guards),
     ]
     body = "\n        ".join(line for line in lines if line)
     condition = "\n            and ".join(conditions) or "True"
@@ -98,7 +94,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         f"        {body or 'pass'}\n"
         f"        if (\n            {condition}\n        ):\n"
         "            return\n"
-        "    except (AttributeError, TypeError, ValueError, ZeroDivisionError):\n"
+        "    except (AttributeError, TypeError, ValueError, ArithmeticError):\n"
         "        pass\n"
         "    explain(leaves)\n"
     )
@@ -150,7 +146,7 @@ def equations(contract: Contract) -> Iterator[Equation]:
 def solution_plan(contract: Contract) -> Plan:
     """Say how each symbol follows from one equation, and which equations that leaves.
 
-    Raises: bug, where the sizes do not determine a symbol they are made of.
+    Raises: bug, where the inputs do not determine a symbol of a size or a relation.
     """
     shown = list(equations(contract))
     steps = tuple(
@@ -163,6 +159,10 @@ def solution_plan(contract: Contract) -> Plan:
         if not symbols(equation.expected) <= solved:
             text = expr_text(equation.expected, contract.names)
             raise problem("bug", reason=f"the size {text} does not determine its symbols")
+    for guard in contract.guards:
+        if not guard.relation.symbols <= solved:
+            text = relation_text(guard.relation, contract.names)
+            raise problem("bug", reason=f"the inputs do not determine the symbols of {text}")
     return Plan(steps, tuple(each for each in shown if each.code not in used))
 
 
@@ -253,7 +253,7 @@ def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Ite
     if len(leaves) != len(contract.clauses):
         yield Clause("forward", f"{len(contract.clauses)} flat inputs", str(len(leaves)))
         return
-    seen: dict[str, int] = {}
+    seen: dict[str, Any] = {}
     for index, (clause, leaf) in enumerate(zip(contract.clauses, leaves, strict=True)):
         match clause:
             case TensorClause():
@@ -313,13 +313,15 @@ def _broken_relations(contract: Contract, plan: Plan, seen: Mapping[str, int]) -
     for equation in plan.left:
         if equation.code not in seen or not symbols(equation.expected) <= env.keys():
             continue
-        value = evaluate(equation.expected, env)
+        value = _value(equation.expected, env)
         if value != seen[equation.code]:
-            expected = _valued(equation.expected, value, contract)
+            words = expr_text(equation.expected, contract.names)
+            is_plain = value is None or isinstance(equation.expected, int)
+            expected = words if is_plain else f"{words} = {value}"
             yield Clause(equation.path, expected, seen[equation.code])
     yield from _outside_ranges(contract, env, origin)
     for guard in contract.guards:
-        if guard.relation.symbols <= env.keys() and not holds(guard.relation, env):
+        if guard.relation.symbols <= env.keys() and not _holds(guard.relation, env):
             yield _broken_guard(contract, guard, env)
 
 
@@ -336,15 +338,26 @@ def _outside_ranges(
             yield Clause(origin[symbol], f"at most {upper}", value)
 
 
+def _value(e: Int, env: Mapping[Expr, int]) -> int | None:
+    try:
+        return evaluate(e, env)
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _holds(relation: Relation, env: Mapping[Expr, int]) -> bool:
+    """Whether a relation holds; where it divides by zero it does not."""
+    try:
+        return holds(relation, env)
+    except (ArithmeticError, ValueError):
+        return False
+
+
 def _broken_guard(contract: Contract, guard: Guard, env: Mapping[Expr, int]) -> Clause:
     values = {expr_text(symbol, contract.names): env[symbol] for symbol in guard.relation.symbols}
     got = ", ".join(f"{name} = {values[name]}" for name in sorted(values))
     relation = relation_text(guard.relation, contract.names)
     return Clause(relation, "to hold", got, spots(guard.origin))
-
-
-def _valued(e: Int, value: int, contract: Contract) -> str:
-    return str(value) if isinstance(e, int) else f"{expr_text(e, contract.names)} = {value}"
 
 
 def _shown(value: object) -> str:
