@@ -113,10 +113,14 @@ class Watch(TorchDispatchMode):
         self.outcome.calls[str(func)] += 1
         types_before = typed((args, kwargs))
         key = (str(func), repr_of_call(types_before))
-        result = func(*args, **kwargs)
+        check = Check(func, rule, self.outcome)
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            check.refusal(types_before, error)
+            raise
         if key not in self.seen:
             self.seen.add(key)
-            check = Check(func, rule, self.outcome)
             check.concrete(types_before, (args, kwargs), result)
             check.symbolic(types_before, result)
             if is_composite(func) and not func._schema.is_mutable:
@@ -169,6 +173,17 @@ class Check:
             self.fail("static", text, types)
         for text in self.identity(got, types, values, real):
             self.fail("static", text, types)
+
+    def refusal(self, types: Any, error: Exception) -> None:
+        """Note where eager refuses and the rule does not: the capture would learn of it late."""
+        with use(Facts()):
+            try:
+                self.rule(*types[0], **types[1])
+            except MonographError:
+                return
+            except Exception as other:  # noqa: BLE001 - refused, but not in our words
+                error = other
+        self.outcome.notes[str(self.func)].append(f"accepts: {brief(error)}\n      {shown(types)}")
 
     def identity(self, got: Any, types: Any, values: Any, real: Any) -> Iterator[str]:
         """Where eager returns an argument itself, so does the rule."""
@@ -354,6 +369,19 @@ def op_samples(
                 yield f"{op.name} {dtype}", _call(op.op, sample)
 
 
+def refused_samples(pattern: str = "") -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Calls from the same database that eager refuses."""
+    for op in database():
+        if pattern and not re.search(pattern, op.name):
+            continue
+        try:
+            cases = list(op.error_inputs("cpu")) if op.error_inputs_func else []
+        except Exception:  # noqa: BLE001 - as above
+            continue
+        for case in cases:
+            yield f"{op.name} refused", _call(op.op, case.sample_input)
+
+
 def _call(op: Callable[..., Any], sample: Any) -> Callable[[], Any]:
     return lambda: op(sample.input, *sample.args, **sample.kwargs)
 
@@ -411,6 +439,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--notes", action="store_true", help="also where eager refuses, and failed samples"
     )
+    parser.add_argument("--refused", action="store_true", help="also calls that eager refuses")
     parser.add_argument("--own", action="store_true", help="only samples listed beside the rules")
     options = parser.parse_args(argv)
     torch.set_num_threads(1)
@@ -425,6 +454,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     samples = list(own_samples())
     if not options.own:
         samples.extend(op_samples(dtypes, options.samples, options.ops))
+    if options.refused:
+        samples.extend(refused_samples(options.ops))
     outcome = sweep(samples, lambda func: str(func) in chosen)
     sys.stdout.write(report(outcome, options.limit) + "\n")
     if options.notes:

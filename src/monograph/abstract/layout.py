@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from monograph.integers import eq, known, le, terms
+from monograph.integers import eq, known, le, lt, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,12 +55,14 @@ def strides_in_order(shape: Sequence[Int], order: Sequence[int]) -> tuple[Int, .
 
 
 def _same(left: Int, right: Int) -> bool:
-    return left is right or left == right or known(eq(left, right)) is True
+    if left is right or (type(left) is int and type(right) is int):
+        return left == right
+    return known(eq(left, right)) is True
 
 
 def is_size_one(size: Int) -> bool:
     """Whether the size is 1 for certain."""
-    return size == 1 if isinstance(size, int) else known(eq(size, 1)) is True
+    return size == 1 if type(size) is int else known(eq(size, 1)) is True
 
 
 def _lies_in_order(t: TensorType, order: Sequence[int]) -> bool:
@@ -158,20 +160,31 @@ def stride_order(t: TensorType) -> tuple[int, ...]:
     if not all(type(step) is int for step in strides):
         dense = _dense_order(t)
         if dense is not None:
-            return dense
-    order: list[int] = []
-    for dim in range(t.rank - 1, -1, -1):
-        place = len(order)
-        while place > 0 and _strictly_faster(strides[dim], strides[order[place - 1]]):
-            place -= 1
-        order.insert(place, dim)
+            return (*(dim for dim in range(t.rank) if dim not in dense), *dense)
+    # Insertion sort; a repeated dimension (stride 0) ties with every other, as in PyTorch.
+    order = list(range(t.rank - 1, -1, -1))
+    for i in range(1, len(order)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            verdict = _slower(t, strides, order[before], order[at])
+            if verdict > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif verdict < 0:
+                break
     return tuple(order)
 
 
-def _strictly_faster(left: Int, right: Int) -> bool:
-    if isinstance(left, int) and isinstance(right, int):
-        return left < right
-    return not _same(left, right) and no_greater(left, right)
+def _slower(t: TensorType, strides: Sequence[Int], a: int, b: int) -> int:
+    """Positive if dimension `a` is slower than `b`, negative if faster, 0 if they tie."""
+    left, right = strides[a], strides[b]
+    if (isinstance(left, int) and left == 0) or (isinstance(right, int) and right == 0):
+        return 0
+    if _same(left, right):
+        return int(known(lt(t.shape[b], t.shape[a])) is True)
+    if no_greater(left, right):
+        return -1
+    return int(no_greater(right, left))
 
 
 def is_dense(t: TensorType) -> bool:
@@ -179,29 +192,33 @@ def is_dense(t: TensorType) -> bool:
     return t.strides is None or _dense_order(t) is not None
 
 
-def _dense_order(t: TensorType) -> tuple[int, ...] | None:
-    """Dimensions from fastest to slowest where `t` is dense, else None.
+def _dense_order(t: TensorType) -> list[int] | None:
+    """Dimensions of more than one element, from fastest to slowest, where `t` is dense; else None.
 
     The next dimension is the one whose stride is what those before it take up. So strides are only
     compared for equality, and nobody needs to know which of two sizes is greater.
     """
     strides, shape = t.stride(), t.shape
     rest = [dim for dim in range(len(shape) - 1, -1, -1) if not _is_trivial(shape[dim])]
-    order = [dim for dim in range(len(shape)) if _is_trivial(shape[dim])]
+    order: list[int] = []
     step: Int = 1
     while rest:
-        found = next((dim for dim in rest if _same(strides[dim], step)), None)
-        if found is None:
-            return None
-        rest.remove(found)
-        order.append(found)
-        step = step * shape[found]
-    return tuple(order)
+        for dim in rest:
+            if strides[dim] == step:
+                break
+        else:
+            dim = next((dim for dim in rest if _same(strides[dim], step)), -1)
+            if dim < 0:
+                return None
+        rest.remove(dim)
+        order.append(dim)
+        step = step * shape[dim]
+    return order
 
 
 def _is_trivial(size: Int) -> bool:
     """Whether the stride of a dimension never matters: it has one element, or the tensor none."""
-    return size < 2 if isinstance(size, int) else is_size_one(size)
+    return size < 2 if type(size) is int else is_size_one(size)
 
 
 def dense_like_strides(t: TensorType, shape: Sequence[Int] | None = None) -> tuple[Int, ...] | None:
@@ -211,9 +228,9 @@ def dense_like_strides(t: TensorType, shape: Sequence[Int] | None = None) -> tup
     """
     if t.strides is None:
         return None
-    target = t.shape if shape is None else shape
-    if shape is None and is_contiguous(t):
-        return None
-    if shape is None and is_dense(t):
-        return t.strides
-    return strides_in_order(target, stride_order(t))
+    if shape is not None:
+        return strides_in_order(shape, stride_order(t))
+    order = _dense_order(t)
+    if order is None:
+        return strides_in_order(t.shape, stride_order(t))
+    return None if order == sorted(order, reverse=True) else t.strides

@@ -209,11 +209,8 @@ def expands_to(source: Sequence[Int], target: Sequence[Int], operator: str) -> N
 
     Raises: sizes-disagree, rank-disagrees.
     """
-    lead = len(source) - len(target)
-    if lead > 0:
-        if any(known(eq(size, 1)) is not True for size in source[:lead]):
-            raise problem("rank-disagrees", what=operator, expected=len(target), got=len(source))
-        source = source[lead:]
+    if len(source) > len(target):
+        raise problem("rank-disagrees", what=operator, expected=len(target), got=len(source))
     for dim, (have, want) in enumerate(zip(reversed(source), reversed(target), strict=False)):
         if have is want or have == want or (isinstance(have, int) and have == 1):
             continue

@@ -98,6 +98,8 @@ def conj(x: TensorType) -> TensorType:
 @rule(aten._conj.default)
 def _conj(x: TensorType) -> TensorType:
     """_conj(c[*a]) -> c[*a], a view."""
+    if not x.dtype.is_complex:
+        raise refused(aten._conj.default, x.dtype)
     return view_of(x, x.shape, x.strides)
 
 
@@ -116,7 +118,7 @@ def resolve_conj(x: TensorType) -> TensorType:
 @rule(aten.resolve_neg.default)
 def resolve_neg(x: TensorType) -> TensorType:
     """resolve_neg([*a]) -> [*a]: a copy only of imaginary parts of conjugates."""
-    return _conj(x) if kind(x.dtype) >= 2 else x
+    return view_of(x, x.shape, x.strides) if kind(x.dtype) >= 2 else x
 
 
 @rule(aten.positive.default)

@@ -218,10 +218,10 @@ unary(same, FLOATS_AND_COMPLEX, aten.silu.default)
 unary(
     same,
     FLOATS,
-    *(aten.gelu.default, aten.leaky_relu.default, aten.elu.default, aten.celu.default),
+    *(aten.leaky_relu.default, aten.elu.default, aten.celu.default),
     *(aten.selu.default, aten.softplus.default, aten.hardswish.default),
     *(aten.hardsigmoid.default, aten.mish.default),
-    *(aten.hardshrink.default, aten.softshrink.default, aten.rrelu.default),
+    *(aten.hardshrink.default,),
     *(aten.frac.default, aten.round.decimals, aten.special_round.default),
 )
 unary(boolean, ANY, aten.logical_not.default)

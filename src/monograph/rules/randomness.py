@@ -11,7 +11,7 @@ import torch
 
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.elementwise import elementwise
-from monograph.abstract.promotion import kind, result_dtype
+from monograph.abstract.promotion import Number, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, ge, known, ne, require
@@ -381,6 +381,23 @@ def dropout(input: TensorType, p: float, train: bool) -> TensorType:
     if kind(input.dtype) < 2:
         raise refused(aten.dropout.default, input.dtype)
     return elementwise((input,), input.dtype)
+
+
+@rule(aten.rrelu.default)
+def rrelu(
+    x: TensorType,
+    lower: Number = 0.125,
+    upper: Number = 1 / 3,
+    training: bool = False,
+    generator: Generator = None,
+) -> TensorType:
+    """rrelu([*a], lower, upper) -> [*a]."""
+    if kind(x.dtype) != 2:
+        raise refused(aten.rrelu.default, x.dtype)
+    if isinstance(lower, float | int) and isinstance(upper, float | int) and lower > upper:
+        reason = f"its lower bound {lower} is above its upper bound {upper}"
+        raise problem("operator-refused-types", op="rrelu", reason=reason)
+    return elementwise((x,), x.dtype)
 
 
 @rule(aten.native_dropout.default)

@@ -9,7 +9,7 @@ import torch
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
-from monograph.abstract.promotion import float_dtype, kind, result_dtype
+from monograph.abstract.promotion import float_dtype, kind, number_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, require
@@ -131,6 +131,9 @@ def isclose(
     equal_nan: bool = False,
 ) -> TensorType:
     """isclose([*a], [*b]) -> bool[*broadcast(a, b)]; both of one dtype."""
+    if rtol < 0 or atol < 0:
+        reason = "a tolerance is at least 0"
+        raise problem("operator-refused-types", op="isclose", reason=reason)
     same_dtype("isclose", x, other)
     return elementwise((x, other), torch.bool)
 
@@ -153,6 +156,9 @@ def isin(
     invert: bool = False,
 ) -> TensorType:
     """isin([*a], [*t]) -> bool[*a], contiguous."""
+    for t in (elements, test_elements):
+        if kind(t.dtype) not in REAL_NUMBERS:
+            raise refused(aten.isin.Tensor_Tensor, t.dtype)
     return like(elements, dtype=torch.bool)
 
 
@@ -165,6 +171,9 @@ def isin_scalar(
     invert: bool = False,
 ) -> TensorType:
     """isin([*a], number) -> bool[*a]."""
+    for dtype in (elements.dtype, number_dtype(test_element)):
+        if kind(dtype) not in REAL_NUMBERS:
+            raise refused(aten.isin.Tensor_Scalar, dtype)
     return like(elements, dtype=torch.bool)
 
 
@@ -186,6 +195,7 @@ def prelu(x: TensorType, weight: TensorType) -> TensorType:
 @rule(aten._prelu_kernel.default)
 def _prelu_kernel(x: TensorType, weight: TensorType) -> TensorType:
     """_prelu_kernel([*a], [*b]) -> [*broadcast(a, b)]."""
+    same_dtype("_prelu_kernel", x, weight)
     return elementwise((x, weight), x.dtype)
 
 
@@ -211,6 +221,28 @@ def frexp(x: TensorType) -> tuple[TensorType, TensorType]:
     if kind(x.dtype) != 2:
         raise refused(aten.frexp.Tensor, x.dtype)
     return elementwise((x,), x.dtype), elementwise((x,), torch.int32)
+
+
+@rule(aten.gelu.default)
+def gelu(x: TensorType, *, approximate: str = "none") -> TensorType:
+    """gelu([*a]) -> [*a]."""
+    if kind(x.dtype) != 2:
+        raise refused(aten.gelu.default, x.dtype)
+    if approximate not in {"none", "tanh"}:
+        reason = f"{approximate!r} is no approximation: 'none' or 'tanh'"
+        raise problem("operator-refused-types", op="gelu", reason=reason)
+    return elementwise((x,), x.dtype)
+
+
+@rule(aten.softshrink.default)
+def softshrink(x: TensorType, lambd: Number = 0.5) -> TensorType:
+    """softshrink([*a], lambd) -> [*a]; lambd is at least 0."""
+    if kind(x.dtype) != 2:
+        raise refused(aten.softshrink.default, x.dtype)
+    if isinstance(lambd, float | int) and lambd < 0:
+        reason = f"lambd is {lambd}, and it is at least 0"
+        raise problem("operator-refused-types", op="softshrink", reason=reason)
+    return elementwise((x,), x.dtype)
 
 
 @rule(aten.polygamma.default, aten.special_polygamma.default)

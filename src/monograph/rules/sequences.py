@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -40,6 +41,8 @@ def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
 
     Raises: size-must-be-positive, operator-refused-types.
     """
+    if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end, step)):
+        raise problem("operator-refused-types", op="arange", reason="its ends must be finite")
     if dtype == torch.int64:
         start, end, step = [trunc(v) if _is_float(v) else v for v in (start, end, step)]
     if known(eq(step, 0)) is True:
