@@ -17,6 +17,7 @@ from monograph.integers.ambient import (
 )
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, declared_interval
 from monograph.integers.facts import Contradiction, Facts, Guard, Origin
+from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.interval import INFINITY, Bound, Interval
 from monograph.integers.parsing import parse, parse_real, parse_relation
 from monograph.integers.pool import Pool, opaque
@@ -28,7 +29,6 @@ from monograph.integers.printing import (
     text,
 )
 from monograph.integers.real import (
-    FLOAT_FUNCTIONS,
     SIZE_LIMIT,
     Number,
     Real,

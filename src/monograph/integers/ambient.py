@@ -7,7 +7,7 @@ Read by: rules (`known`, `require`, `fresh`), capture (`decide`, `use`).
 
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from monograph.diagnostics import MonographError, problem
 from monograph.integers.expr import Expr, Int
@@ -87,7 +87,7 @@ def known(r: Truth) -> bool | None:
     return active().known(r)
 
 
-def require(r: Truth, name: str, **facts: object) -> None:
+def require(r: Truth, name: str, **facts: Any) -> None:
     """Prove a relation, or make it a condition of the program, or refuse with `problem(name)`.
 
     Raises: the diagnostic `name`, filled with `facts`.

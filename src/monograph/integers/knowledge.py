@@ -30,6 +30,7 @@ class Knowledge:
         "answers",
         "at_least",
         "bindings",
+        "fuel",
         "intervals",
         "is_empty",
         "pool",
@@ -54,6 +55,8 @@ class Knowledge:
         # Facts that are neither a range nor a binding; and, of those, p >= at_least[p].
         self.truths: dict[Relation, None] = {}
         self.at_least: dict[Expr, int] = {}
+        # How many more steps the question at hand may take.
+        self.fuel = 0
         # Valid until something new is learnt.
         self.intervals: dict[Expr, Interval] = {}
         self.answers: dict[Relation, bool | None] = {}

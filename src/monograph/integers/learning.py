@@ -31,14 +31,12 @@ def _learn(k: Knowledge, r: Truth) -> None:
         if isinstance(stated, Relation) and stated.kind == "eq":
             _publish(k, stated.expr)
         resolved = k.resolve(stated)
-        if resolved is True:
-            continue
         answer = known(k, resolved)
-        if resolved is False or answer is False:
+        if answer is False:
             raise Contradiction(f"{stated!r} contradicts what is known")
-        if not isinstance(resolved, Relation) or (answer is True and resolved.kind != "eq"):
-            continue
-        todo.extend(_learn_one(k, resolved))
+        # An equality is worth a binding even where it could be proved without.
+        if isinstance(resolved, Relation) and (answer is None or resolved.kind == "eq"):
+            todo.extend(_learn_one(k, resolved))
 
 
 def _learn_one(k: Knowledge, r: Relation) -> list[Truth]:
@@ -206,10 +204,11 @@ def _propagated(k: Knowledge, e: Expr) -> list[Truth]:
 
 
 def _narrow(k: Knowledge, atom: Expr, within: Interval) -> list[Truth]:
-    if atom.kind == "floordiv" and isinstance(atom.int_args[1], int) and atom.int_args[1] > 0:
-        # For b > 0: floor(a / b) >= n iff a >= b*n; floor(a / b) <= n iff a <= b*n + b - 1.
+    if atom.kind == "floordiv":
         a, b = atom.int_args
-        return _within(a, Interval(_times(within.lower, b, 0), _times(within.upper, b, b - 1)))
+        if isinstance(b, int):
+            # b > 0: floor(a / b) >= n iff a >= b*n; floor(a / b) <= n iff a <= b*n + b - 1.
+            return _within(a, Interval(_times(within.lower, b, 0), _times(within.upper, b, b - 1)))
     found: list[Truth] = []
     if atom.kind == "max" and isinstance(within.upper, int):
         found.extend([le(arg, within.upper) for arg in atom.int_args])
@@ -238,16 +237,14 @@ def _times(end: Bound, b: int, offset: int) -> Bound:
 
 def _learn_apart(k: Knowledge, r: Relation) -> list[Truth]:
     variable, offset = variable_part(r.expr), constant_part(r.expr)
-    monomial, coefficient = variable.parts[0]
-    if len(variable.parts) > 1:
+    if len(variable.parts) != 1:
         return _keep(k, r)
-    if not offset and len(monomial) > 1:
-        # A product is not zero iff none of its factors is.
+    # The content is 1 and the first coefficient positive, so the only one is 1.
+    (atom, *others), _ = variable.parts[0]
+    if others:
         _keep(k, r)
-        return [ne(atom, 0) for atom in dict.fromkeys(monomial)]
-    if len(monomial) > 1 or coefficient != 1:
-        return _keep(k, r)
-    atom = monomial[0]
+        # A product is not zero iff none of its factors is.
+        return [] if offset else [ne(factor, 0) for factor in dict.fromkeys((atom, *others))]
     lower, upper = k.interval(atom)
     if lower == -offset:
         return [ge(atom, 1 - offset)]

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from monograph.integers.expr import INTEGER_FUNCTIONS, Expr, Int
+from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.pool import opaque
-from monograph.integers.real import FLOAT_FUNCTIONS, Number, Real, call, ceil, floor, round_, trunc
+from monograph.integers.real import Number, Real, call, ceil, floor, round_, trunc
 from monograph.integers.relation import (
     Truth,
     all_of,

@@ -18,7 +18,7 @@ from monograph.integers.expr import (
     Ring,
     declared_interval,
 )
-from monograph.integers.interval import EVERYTHING, Interval
+from monograph.integers.interval import EVERYTHING, INFINITY, Interval
 from monograph.integers.polynomial import (
     Polynomial,
     common_monomial,
@@ -81,10 +81,10 @@ class Pool(Ring):
         return whole + self._quotient(r, b)
 
     def _divide_by_expr(self, a: Int, b: Expr, positive: Callable[[Int], bool]) -> Int:
-        if not _is_positive(b, positive) and _is_positive(-b, positive):
-            a, b = -a, -b
         if _is_positive(b, positive):
             return self._divide_by_positive(a, b, positive)
+        if self.interval(b).upper < 0:
+            return self._divide_by_positive(-a, -b, positive)
         # No cancellation of b itself: 0 // b is no number where b is 0.
         p = _parts(a)
         g = math.gcd(content(p), content(b.parts), _constant(p), _constant(b.parts))
@@ -93,14 +93,16 @@ class Pool(Ring):
     def _divide_by_positive(self, a: Int, b: Expr, positive: Callable[[Int], bool]) -> Int:
         # b > 0 throughout, by the ranges the symbols were declared with.
         p = _parts(a)
-        exact = divide_exactly(p, b.parts, self.rank) if p else ()
-        if exact is not None:
-            return self.make(exact)
         whole: Int = 0
         if len(b.parts) == 1:
             # floor((b*q + r) / b) = q + floor(r / b)
             quotient, p = split_by_monomial(p, *b.parts[0], self.rank)
             whole = self.make(quotient)
+            exact = None if p else quotient
+        else:
+            exact = divide_exactly(p, b.parts, self.rank)
+        if exact is not None:
+            return self.make(exact)
         shared = common_monomial(((common_monomial(p), 1), (common_monomial(b.parts), 1)))
         shared = tuple([atom for atom in shared if _is_positive(atom, positive)])
         g = math.gcd(content(p), content(b.parts), _constant(p), _constant(b.parts))
@@ -118,8 +120,14 @@ class Pool(Ring):
     def _quotient(self, a: Int, b: Int) -> Int:
         """Make the atom floor(a / b) for b > 0, unless only one integer is possible."""
         made = self.atom("floordiv", (a, b))
+        if isinstance(a, Expr) and any(self._is_unbounded(atom) for m, _ in a.parts for atom in m):
+            return made
         lower, upper = self.interval(made)
         return lower if lower == upper and isinstance(lower, int) else made
+
+    def _is_unbounded(self, atom: Expr) -> bool:
+        lower, upper = self.interval(atom)
+        return lower == -INFINITY or upper == INFINITY
 
     def _over(self, p: Polynomial[Expr], g: int) -> Int:
         return self.make(cancel(p, (), g))

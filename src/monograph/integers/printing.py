@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import Final
 
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int
+from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.polynomial import Monomial
-from monograph.integers.real import FLOAT_FUNCTIONS, Number, Real
+from monograph.integers.real import Number, Real
 from monograph.integers.relation import Relation, Truth
 
 __all__ = [
@@ -253,4 +254,4 @@ def evaluate_namespace() -> dict[str, Callable[..., object]]:
     >>> evaluate_namespace()["floor"](2.5)
     2
     """
-    return {"float": float, "max": max, "min": min, **FLOAT_FUNCTIONS, **INTEGER_FUNCTIONS}
+    return {**FLOAT_FUNCTIONS, **INTEGER_FUNCTIONS, "max": max, "min": min}

@@ -1,7 +1,7 @@
 """Proving answers whether a relation is true, false, or not decided by what is known.
 
 Law: True and False are proofs; None says nothing. Every step shows e >= 0 from something smaller
-that is >= 0, and `depth` bounds the steps.
+that is >= 0. The work for one question is bounded, so None may also mean "too hard".
 """
 
 import math
@@ -19,9 +19,10 @@ from monograph.integers.structure import product
 
 __all__ = ["is_never_negative", "known"]
 
+# A proof nests at most so deep, chains so many stored facts, and takes so many steps (1 to 2 ms).
 _DEPTH = 4
 _CHAIN = 2
-_MANY = 24
+_FUEL = 150
 
 
 def known(k: Knowledge, r: Truth) -> bool | None:
@@ -30,6 +31,7 @@ def known(k: Knowledge, r: Truth) -> bool | None:
         return r
     if r in k.answers:
         return k.answers[r]
+    k.fuel = _FUEL
     try:
         resolved = k.resolve(r)
         answer = resolved if isinstance(resolved, bool) else _known(k, resolved)
@@ -74,6 +76,8 @@ def _known_sign(k: Knowledge, e: Expr) -> bool | None:
         return True
     if within.upper < 0:
         return False
+    if not k.truths and _is_linear(e):
+        return None
     if is_never_negative(k, e):
         return True
     return False if is_never_negative(k, -e - 1) else None
@@ -112,9 +116,13 @@ def is_never_negative(k: Knowledge, e: Int, depth: int = _DEPTH, chain: int = _C
         return True
     if within.upper < 0:
         return False
+    if not k.truths and _is_linear(e):
+        # Over a box, the bounds of a linear form are exact.
+        return False
     if _has_positive_shift(k, e):
         return True
-    if depth == 0:
+    k.fuel -= 1
+    if depth == 0 or k.fuel < 0:
         return False
     return (
         _by_factor(k, e, depth, chain)
@@ -124,10 +132,15 @@ def is_never_negative(k: Knowledge, e: Int, depth: int = _DEPTH, chain: int = _C
     )
 
 
-def _has_positive_shift(k: Knowledge, e: Expr) -> bool:
+def _is_linear(e: Expr) -> bool:
+    """Whether it is a sum of multiples of symbols and a constant."""
+    return all(len(m) < 2 and (not m or m[0].kind == "symbol") for m, _ in e.parts)
+
+
+def _has_positive_shift(k: Knowledge, e: Expr, positive: Monomial[Expr] = ()) -> bool:
     """Write each atom as (lower bound + x) or (upper bound - x), x >= 0, and read the signs.
 
-    If no coefficient of the result is negative, then e >= 0.
+    If no coefficient of the result is negative, then e >= 0, given that `positive` ones are.
     """
     shifted: dict[Monomial[Expr], int] = {}
     for monomial, coefficient in e.parts:
@@ -135,12 +148,12 @@ def _has_positive_shift(k: Knowledge, e: Expr) -> bool:
         for atom in monomial:
             lower, upper = k.interval(atom)
             if isinstance(lower, int):
-                start, step = lower, 1
+                start, step = max(lower, 1) if atom in positive else lower, 1
             elif isinstance(upper, int):
                 start, step = upper, -1
             else:
                 return False
-            longer = {(*m, atom): c * step for m, c in expanded.items()}
+            longer: dict[Monomial[Expr], int] = {(*m, atom): c * step for m, c in expanded.items()}
             if start:
                 for m, c in expanded.items():
                     longer[m] = longer.get(m, 0) + c * start
@@ -157,7 +170,11 @@ def _by_factor(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
         return False
     outer, inner = k.interval(product(common)), e.pool.make(cancel(e.parts, common, 1))
     if outer.lower >= 0:
-        return is_never_negative(k, inner, depth - 1, chain)
+        if is_never_negative(k, inner, depth - 1, chain):
+            return True
+        # Where a factor is zero so is e; elsewhere all of them are at least 1.
+        atoms_too = all(k.interval(atom).lower >= 0 for atom in common)
+        return atoms_too and isinstance(inner, Expr) and _has_positive_shift(k, inner, common)
     return outer.upper <= 0 and is_never_negative(k, -inner, depth - 1, chain)
 
 
@@ -229,17 +246,15 @@ def _by_difference(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
 def _by_facts(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
     """e = (e - n*f) + n*f, where f >= 0 is a fact, n > 0, and the first part is >= 0."""
     coefficients = dict(e.parts)
-    tried = 0
     for fact in k.truths:
         if fact.kind not in {"ge", "eq"} or fact.symbols.isdisjoint(e.symbols):
             continue
         for f in (fact.expr,) if fact.kind == "ge" else (fact.expr, -fact.expr):
             for n in _multipliers(coefficients, f):
-                tried += 1
                 if is_never_negative(k, e - n * f, depth - 1, chain - 1):
                     return True
-        if tried > _MANY:
-            return False
+                if k.fuel < 0:
+                    return False
     return False
 
 

@@ -10,7 +10,6 @@ zero may lose its sign). Two forms:
 """
 
 import math
-import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -18,13 +17,13 @@ from typing import Final, TypeAlias
 from monograph.integers import interval
 from monograph.integers.bounds import bound
 from monograph.integers.expr import INTEGER_FUNCTIONS, Expr, Int, declared_interval
+from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.interval import EVERYTHING, INFINITY, Interval
 from monograph.integers.pool import opaque
 from monograph.integers.structure import evaluate, maximum, minimum, substitute
 
 __all__ = [
     "EXACT",
-    "FLOAT_FUNCTIONS",
     "SIZE_LIMIT",
     "Number",
     "Real",
@@ -49,47 +48,6 @@ EXACT: Final = 2**52
 # A symbol declared without an upper bound, but not negative, is read as a size: below 2**44.
 # Symbols this was used for are listed in `Pool.leaned_on`; the contract checks them.
 SIZE_LIMIT: Final = 2**44
-
-
-def _power(x: float, y: float) -> float:
-    result: object = x**y
-    if not isinstance(result, float):
-        raise ValueError(f"{x} ** {y} is not a real number")  # noqa: TRY004  # a matter of value
-    return result
-
-
-FLOAT_FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = MappingProxyType(
-    {
-        "abs": operator.abs,
-        "acos": math.acos,
-        "add": operator.add,
-        "asin": math.asin,
-        "atan": math.atan,
-        "atan2": math.atan2,
-        "cos": math.cos,
-        "cosh": math.cosh,
-        "exp": math.exp,
-        "float": float,
-        "floordiv": operator.floordiv,
-        "log": math.log,
-        "log10": math.log10,
-        "log2": math.log2,
-        "max": max,
-        "min": min,
-        "mod": operator.mod,
-        "mul": operator.mul,
-        "neg": operator.neg,
-        "pow": _power,
-        "sin": math.sin,
-        "sinh": math.sinh,
-        "sqrt": math.sqrt,
-        "sub": operator.sub,
-        "tan": math.tan,
-        "tanh": math.tanh,
-        "truediv": operator.truediv,
-    }
-)
-"""What each `kind` of Real computes from the values of its arguments ("ratio" is n / d)."""
 
 
 class Real:
@@ -527,7 +485,8 @@ def _bounds(r: Number) -> tuple[float, float]:
     if isinstance(r, int | float):
         return (r, r)
     if isinstance(r, Expr):
-        return tuple(declared_interval(r))
+        within = declared_interval(r)
+        return (within.lower, within.upper)
     ends = [_bounds(arg) for arg in r.args]
     try:
         match r.kind:

@@ -70,7 +70,8 @@ class Relation:
         self.kind: RelationKind = kind
         self._expr = expr
         self.args = args
-        self.name, self.sides, self.expected = opaque or ("", (), True)
+        self.name, sides, self.expected = opaque or ("", (), True)
+        self.sides: tuple[Number, ...] = sides
         self.negation: Relation | None = None
         held = [expr] if expr is not None else [*args, *self.sides]
         self.symbols: frozenset[Expr] = frozenset[Expr]().union(
@@ -257,8 +258,9 @@ _EXACTLY: Final[Mapping[str, Callable[[Int, Int], Truth]]] = MappingProxyType(
 
 
 def _opaque(name: str, sides: tuple[Number, Number], *, expected: bool) -> Truth:
-    if isinstance(sides[0], int | float) and isinstance(sides[1], int | float):
-        return COMPARISONS[name](*sides) is expected
+    left, right = sides
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return COMPARISONS[name](left, right) is expected
     pool = next(side.pool for side in sides if isinstance(side, Expr | Real))
     shown = [(float, repr(side)) if isinstance(side, float) else side for side in sides]
     return _interned(
