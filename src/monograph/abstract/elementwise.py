@@ -46,8 +46,12 @@ def common_device(operands: Sequence[TensorType]) -> torch.device:
 def elementwise(operands: Sequence[TensorType], dtype: torch.dtype) -> TensorType:
     """The result of an elementwise operation over tensor operands (Python numbers left out).
 
+    Numbers alone, as in `torch.div(7, 2)`, make a 0-dim tensor on the CPU.
+
     Raises: sizes-disagree, operator-refused-types.
     """
+    if not operands:
+        return TensorType((), dtype, torch.device("cpu"))
     first = operands[0]
     if len(operands) == 1:
         return TensorType(first.shape, dtype, first.device, unary_strides(first))
@@ -72,12 +76,18 @@ def unary_strides(t: TensorType) -> tuple[Int, ...] | None:
 
 
 def _strides(operands: Sequence[TensorType], shape: tuple[Int, ...]) -> tuple[Int, ...] | None:
-    full = [t for t in operands if t.shape == shape]
-    if len(full) == len(operands):
-        strides = full[0].stride()
-        if all(t.stride() == strides for t in full) and is_dense(full[0]):
-            return strides
+    first = operands[0]
+    if first.shape == shape and _orders_every_dim(first):
+        return first.strides
+    strides = first.stride()
+    if all(t.shape == shape and t.stride() == strides for t in operands) and is_dense(first):
+        return strides
     return strides_from_steps([_broadcast_strides(t, shape) for t in operands], shape)
+
+
+def _orders_every_dim(t: TensorType) -> bool:
+    """Whether of any two dimensions of `t` one is faster, so that no other operand is asked."""
+    return not any(type(size) is int and size < 2 for size in t.shape) and is_dense(t)
 
 
 def strides_from_steps(
