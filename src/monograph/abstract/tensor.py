@@ -81,6 +81,11 @@ class AbstractTensor(torch.Tensor):
         raise problem("leaked-tensor", op=str(func))
 
     @property
+    def storage_root(self) -> AbstractTensor:
+        """The tensor that owns the storage: this one, or the one it views."""
+        return self if self.root is None else self.root
+
+    @property
     def requires_grad(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
         """Whether autograd would follow this tensor at run time."""
         return self.tensor_type.requires_grad
@@ -226,7 +231,7 @@ class AbstractTensor(torch.Tensor):
 
     @property
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return (self.root or self).version
+        return self.storage_root.version
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # noqa: ARG002
         return f"AbstractTensor({self.tensor_type!r})"

@@ -90,7 +90,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
             raise problem("buffer-resized", name=buffer.target)
         values = [
             recorder.call(torch.ops.aten.clone.default, (value,), {})
-            if isinstance(value, AbstractTensor) and (value.root or value) is buffer.abstract
+            if isinstance(value, AbstractTensor) and value.storage_root is buffer.abstract
             else value
             for value in values
         ]

@@ -42,7 +42,8 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
     """
     value = known_value(recorder, tensor)
     if value is not None:
-        return value.item()
+        with without_modes():
+            return value.item()
     count = tensor.tensor_type.numel()
     if count != 1 and known(eq(count, 1)) is False:
         message = f"a Tensor with {count} elements cannot be converted to Scalar"
@@ -76,7 +77,7 @@ def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
 
 def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
     """The tensor's data where it is a constant of the program, else None."""
-    if (tensor.root or tensor).version or tensor.node is None:
+    if tensor.storage_root.version or tensor.node is None:
         return None
     try:
         with without_modes(), torch.no_grad():
@@ -113,7 +114,7 @@ class _Evaluation:
     def _run(self, node: Node) -> Any:
         result = node.meta.get("val")
         if isinstance(result, AbstractTensor):
-            if (result.root or result).version:
+            if result.storage_root.version:
                 raise _NotConstantError
             count = result.tensor_type.numel()
             if not isinstance(count, int) or count > _MOST_ELEMENTS:
@@ -148,7 +149,7 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
         source = recorder.abstract(tensor)
         node = recorder.append(aten.detach.default, "detach", (source.node,), {})
-        return recorder.wrap(source.tensor_type, node, root=source.root or source)
+        return recorder.wrap(source.tensor_type, node, root=source.storage_root)
 
     def equal(left: Any, right: Any) -> Any:
         a, b = recorder.abstract(left), recorder.abstract(right)

@@ -81,6 +81,7 @@ class GraphWriter:
         self._numbers: dict[Any, Any] = {}
         self._sources: dict[Expr, tuple[Node, int | None, int, int]] = {}
         self._tensors: dict[int, AbstractTensor] = {}
+        self._simplifying = True
         self._kept_alive: list[torch.Tensor] = []
         self._attribute_names: Callable[[torch.Tensor], str | None] = lambda _: None
         self.constants: dict[str, torch.Tensor] = {}
@@ -186,9 +187,17 @@ class GraphWriter:
         """`node` computes this number at run time."""
         self._numbers.setdefault(number, node)
 
+    def assertion(self, relation: Relation) -> Any:
+        """A node that computes a relation which is assumed already: as it was stated, unsimplified."""
+        self._simplifying = False
+        try:
+            return self.number(relation)
+        finally:
+            self._simplifying = True
+
     def number(self, value: Any) -> Any:
         """A node that computes a size expression; constants stay constants."""
-        if isinstance(value, Expr):
+        if isinstance(value, Expr) and self._simplifying:
             value = active().simplify(value)
         if not isinstance(value, Expr | Real | Relation):
             return value

@@ -7,6 +7,7 @@ Every module's `__dict__` and the containers in it are put back as they were, al
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.recorder import Recorder
 
+_CONTAINERS = frozenset({list, dict, set, OrderedDict, defaultdict})
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
@@ -140,9 +142,9 @@ class _Snapshot:
         self.attributes: dict[str, Any] = dict(module.__dict__)
         self.tables = {kind: dict(module.__dict__[kind]) for kind in _TABLES}
         self.containers: list[tuple[Any, Any]] = [
-            (value, value.copy())
+            (value, value.copy() if value else ())
             for name, value in self.attributes.items()
-            if type(value) in (list, dict, set) and value and name not in _TABLES
+            if type(value) in _CONTAINERS and name not in _TABLES
         ]
 
     def restore(self) -> None:
@@ -156,7 +158,9 @@ class _Snapshot:
         for kind, table in self.tables.items():
             _refill(self.attributes[kind], table)
         for container, content in self.containers:
-            if type(container) is list:
+            if not content:
+                container.clear()
+            elif type(container) is list:
                 container[:] = content
             else:
                 _refill(container, content)

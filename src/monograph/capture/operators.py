@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.host.dispatch import operator_named, schema_of
+from monograph.host.dispatch import overloads_named, schema_of
 from monograph.rules.registry import find_rule
 
 if TYPE_CHECKING:
@@ -104,12 +104,21 @@ def _shared_arguments(schema: Any) -> str | None:
 
 
 def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:
-    """The rule of the functional variant of an in-place operator: `add` for `add_`."""
+    """The rule of the functional variant of an in-place operator: `add` for `add_`.
+
+    Overload names do not always agree (`pow_.Scalar` is `pow.Tensor_Scalar`); argument types do.
+    """
     name = schema_of(overload).name.split("::")[-1]
     if not name.endswith("_") or name.endswith("__"):
         return None
-    sibling = operator_named(overload.namespace, name[:-1], schema_of(overload).overload_name or "default")
-    return None if sibling is None else find_rule(sibling)
+    for sibling in overloads_named(overload.namespace, name[:-1]):
+        if _argument_types(sibling) == _argument_types(overload):
+            return find_rule(sibling)
+    return None
+
+
+def _argument_types(overload: OpOverload) -> list[tuple[str, str]]:
+    return [(a.name, str(a.type)) for a in schema_of(overload).arguments]
 
 
 class Operators:

@@ -32,7 +32,7 @@ from monograph.capture.operators import OPERATORS, Operator
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import run_kernel_on_metadata, without_modes
 from monograph.host.fx_nodes import append_node
-from monograph.integers import Expr, eq, relation_text, require
+from monograph.integers import Expr, eq, is_symbol, relation_text, require
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Recorder(TorchDispatchMode):
         pending = self.facts.assertions[self._assertions_written :]
         self._assertions_written = len(self.facts.assertions)
         for guard in pending:
-            condition = self.writer.number(guard.relation)
+            condition = self.writer.assertion(guard.relation)
             message = f"Runtime assertion failed: {relation_text(guard.relation)}"
             self.append(torch.ops.aten._assert_scalar.default, "_assert_scalar", (condition, message), {}).meta["val"] = None  # noqa: SLF001 - an operator's name
 
@@ -250,6 +250,8 @@ class Recorder(TorchDispatchMode):
             tensor = make_tensor(result, node, self)
             tensor.root = root
             node.meta["val"] = tensor
+            if tensor.__class__ is SymbolicTensor:
+                self._bind_new_sizes(result, node)
             return tensor
         if isinstance(result, list | tuple):
             return self._wrap_many(result, node, requires_grad=requires_grad, root=root)
@@ -257,6 +259,12 @@ class Recorder(TorchDispatchMode):
             self.writer.bind(result, node)
         node.meta["val"] = to_sym(result)
         return node.meta["val"]
+
+    def _bind_new_sizes(self, result: TensorType, node: Node) -> None:
+        """Data-dependent sizes are read off the tensor that was born with them."""
+        for dim, size in enumerate(result.shape):
+            if isinstance(size, Expr) and self.facts.is_unbacked(size) and is_symbol(size):
+                self.writer.source(size, node, dim, 1, 0)
 
     def _wrap_many(
         self,
@@ -348,7 +356,7 @@ class Recorder(TorchDispatchMode):
         return result
 
     def _written(self, tensor: AbstractTensor, op: Operator, result: Any) -> None:
-        root = tensor.root or tensor
+        root = tensor.storage_root
         root.version += 1
         node = self.writer.placeholder_of.get(id(root))
         if node is not None:
@@ -406,5 +414,5 @@ def _shared_root(
     position = op.argument_names.index(op.shared or "")
     source = args[position] if position < len(args) else kwargs.get(op.shared or "")
     if isinstance(source, AbstractTensor):
-        return source.root or source
+        return source.storage_root
     return None

@@ -83,12 +83,10 @@ def schema_of(overload: OpOverload) -> Any:
     return overload._schema
 
 
-def operator_named(namespace: str, name: str, overload: str) -> OpOverload | None:
-    """`torch.ops.<namespace>.<name>.<overload>` if the dispatcher knows it, else None."""
+def overloads_named(namespace: str, name: str) -> list[OpOverload]:
+    """All overloads of `torch.ops.<namespace>.<name>`, none if there is no such operator."""
     packet = getattr(getattr(torch.ops, namespace), name, None)
-    if packet is None or overload not in packet.overloads():
-        return None
-    return getattr(packet, overload)
+    return [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]
 
 
 def is_symbolic_number(value: object) -> bool:

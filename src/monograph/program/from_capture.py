@@ -1,0 +1,141 @@
+"""A finished capture becomes a program: regions, signature, state, contract.
+
+Read by: `api.export`. Everything a program is made of is named here once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from torch.fx.node import Node
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.symbols import to_python
+from monograph.capture.regions import build_regions
+from monograph.host.fx_nodes import close_graph
+from monograph.integers import Real, Relation
+from monograph.program.assemble import build
+from monograph.program.contract import Contract, TensorClause, ValueClause
+from monograph.program.graph_module import GraphModule
+from monograph.program.signature import (
+    ConstantArgument,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+)
+
+if TYPE_CHECKING:
+    from monograph.capture import Capture
+    from monograph.capture.inputs import InputLeaf
+    from monograph.program.contract import InputClause, SymbolRange
+    from monograph.program.program import ExportedProgram
+
+
+def program_of(captured: Capture) -> ExportedProgram:
+    """The verified program of a capture.
+
+    Raises: invalid-program.
+    """
+    inputs, state, writer = captured.inputs, captured.state, captured.recorder.writer
+    submodules = {}
+    if captured.recorder.scopes.states:
+        states = captured.recorder.scopes.states
+        submodules = build_regions(writer.graph, states, GraphModule, writer.new_name)
+    close_graph(writer.graph, writer.names)
+    persistent = {path: real for path, real, is_persistent in state.all_state if is_persistent}
+    rest = {path: real for path, real, is_persistent in state.all_state if not is_persistent}
+    return build(
+        graph=writer.graph,
+        input_specs=_input_specs(captured),
+        output_specs=_output_specs(captured),
+        state_dict=persistent,
+        constants={**rest, **writer.constants},
+        in_spec=inputs.spec,
+        out_spec=captured.outputs.spec,
+        contract=contract_of(captured),
+        signature=inspect.signature(state.root.forward),
+        submodules=submodules,
+        mutated_in_place=_mutations(captured),
+        example_inputs=(inputs.args, inputs.kwargs),
+        facts=captured.facts,
+        training=state.root.training,
+    )
+
+
+def _input_specs(captured: Capture) -> list[InputSpec]:
+    specs: list[InputSpec] = []
+    for t in captured.state.tensors:
+        kind = InputKind.PARAMETER if t.is_parameter else InputKind.BUFFER
+        persistent = None if t.is_parameter else t.persistent
+        specs.append(InputSpec(kind, TensorArgument(t.node.name), t.target, persistent))
+    writer = captured.recorder.writer
+    for node, target in zip(writer.constant_of, writer.constants, strict=True):
+        specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
+    for leaf, node in zip(captured.inputs.leaves, captured.input_nodes, strict=True):
+        argument = (
+            TensorArgument(node.name)
+            if leaf.tensor_type is not None
+            else ConstantArgument(node.name, leaf.value)
+        )
+        specs.append(InputSpec(InputKind.USER_INPUT, argument, None))
+    return specs
+
+
+def _output_specs(captured: Capture) -> list[OutputSpec]:
+    """What the output node returns, which regions may have renamed since user code returned."""
+    returned: Any = captured.recorder.writer.graph.output_node().args[0]
+    return [
+        OutputSpec(OutputKind.USER_OUTPUT, _output_argument(leaf.value, node), None)
+        for leaf, node in zip(captured.outputs.leaves, returned, strict=True)
+    ]
+
+
+def _output_argument(value: Any, node: Any) -> Any:
+    if not isinstance(node, Node):
+        return ConstantArgument("", to_python(value))
+    if isinstance(value, AbstractTensor):
+        return TensorArgument(node.name)
+    number = to_python(value)
+    if isinstance(number, Relation):
+        return SymBoolArgument(node.name)
+    return (SymFloatArgument if isinstance(number, Real) else SymIntArgument)(node.name)
+
+
+def _mutations(captured: Capture) -> dict[str, str]:
+    """Which placeholders the graph writes to, and what they stand for."""
+    targets = {t.node.name: t.target for t in captured.state.tensors}
+    writer = captured.recorder.writer
+    targets |= {n.name: t for n, t in zip(writer.constant_of, writer.constants, strict=True)}
+    for leaf, node in zip(captured.inputs.leaves, captured.input_nodes, strict=True):
+        targets[node.name] = leaf.path
+    return {name: targets[name] for name in captured.recorder.mutated if name in targets}
+
+
+def contract_of(captured: Capture) -> Contract:
+    """What callers must satisfy: the examples' structure and types, ranges, and every guard."""
+    facts = captured.facts
+    ranges: list[SymbolRange] = []
+    for symbol in captured.inputs.names:
+        if facts.simplify(symbol) is symbol:
+            lower, upper = facts.range_of(symbol)
+            ranges.append((symbol, int(lower), None if upper == float("inf") else int(upper)))
+    return Contract(
+        in_spec=captured.inputs.spec,
+        clauses=tuple(_clause(leaf) for leaf in captured.inputs.leaves),
+        guards=tuple(facts.guards),
+        ranges=tuple(ranges),
+        names=captured.inputs.names,
+    )
+
+
+def _clause(leaf: InputLeaf) -> InputClause:
+    t = leaf.tensor_type
+    if t is None:
+        return ValueClause(leaf.path, leaf.value)
+    return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)
