@@ -3,6 +3,7 @@
 make demo
 """
 
+import re
 import statistics
 import time
 import warnings
@@ -22,11 +23,12 @@ from torch import Tensor
 
 import monograph
 from bench.models import Case, gpt_case, llama_case
+from monograph.diagnostics import ContractError
 
 WIDTH = 100
 HEAD_LINES = 25
 ROUNDS = 3
-OTHER_SIZES = [(1, 7), (3, 50), (4, 19), (5, 64), (9, 100)]
+OTHER_SIZES = [(3, 7), (2, 50), (4, 19), (5, 64), (9, 100)]
 SIZES = {"batch": (1, 64), "seq": (1, 128)}
 
 console = Console(width=WIDTH)
@@ -131,14 +133,22 @@ def section(title: str) -> None:
 
 
 def show_head(program: monograph.ExportedProgram) -> None:
-    """Print the first lines of the program."""
-    lines = str(program).splitlines()
-    head = "\n".join(
-        line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in lines[:HEAD_LINES]
-    )
+    """Print the first lines of the program, each shortened to what a reader needs."""
+    lines = [short for line in str(program).splitlines() if (short := shortened(line)).strip()]
+    head = "\n".join(lines[:HEAD_LINES])
     console.print(Syntax(head, "python", theme="ansi_light", background_color="default"))
-    if len(lines) > HEAD_LINES:
-        console.print(f"[dim]… {len(lines) - HEAD_LINES} more lines[/dim]")
+    console.print(f"[dim]… {len(lines) - HEAD_LINES} more lines[/dim]")
+
+
+def shortened(line: str) -> str:
+    """Cut a line of a program: most weights, the file's folders, the values no longer needed."""
+    line = line.replace("# No stacktrace found for following nodes", "")
+    line = line.replace("torch.ops.aten.", "aten.")
+    line = re.sub(r";  [\w = ]+ = None$", "", line)
+    line = re.sub(r"# File: \S*/(\S+:\d+) in [^,]+, code: ", r"# \1  ", line)
+    if match := re.match(r'(.*\(self, [^,]+, ).*, (\w+: "[^"]*"\):)$', line):
+        line = f"{match[1]}…, {match[2]}"
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def show_contract(program: monograph.ExportedProgram) -> None:
@@ -178,7 +188,7 @@ def show_refusal(captured: Captured) -> None:
     console.print(f"[dim]>>> program.module()(ids=torch.randint(0, 256, (2, {longest + 1})))[/dim]")
     try:
         captured.program.module()(ids=ids)
-    except monograph.ContractError as refusal:
+    except ContractError as refusal:
         console.print(Text(str(refusal)))
 
 

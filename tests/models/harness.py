@@ -117,8 +117,10 @@ def remembered(value: object) -> object:
         return (id(value), value.detach().clone(), value.requires_grad)
     if isinstance(value, dict):
         return (id(value), {key: remembered(inner) for key, inner in value.items()})
-    if isinstance(value, (list, tuple, set)):
+    if isinstance(value, (list, tuple)):
         return (id(value), tuple(map(id, value)))
+    if isinstance(value, (set, frozenset)):
+        return (id(value), tuple(sorted(map(id, value))))
     return (id(value),)
 
 

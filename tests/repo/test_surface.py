@@ -1,11 +1,8 @@
 """The public names are written down once, in order, and are all there."""
 
-import ast
-
 import pytest
 
 import monograph
-from tests.repo.sources import ROOT, sources
 
 
 def test_public_names_are_sorted_and_exist():
@@ -31,15 +28,3 @@ def test_public_names_say_what_they_are(name):
     """Every public class and function has a docstring."""
     value = getattr(monograph, name)
     assert not callable(value) or value.__doc__, f"monograph.{name} has no docstring"
-
-
-@pytest.mark.parametrize(
-    "source", sources(), ids=[str(source.path.relative_to(ROOT)) for source in sources()]
-)
-def test_listed_names_are_sorted(source):
-    """Every `__all__` in the package is a sorted literal."""
-    for node in source.tree.body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=value):
-                names = ast.literal_eval(value)
-                assert list(names) == sorted(set(names)), source.path
