@@ -122,7 +122,7 @@ def unique_consecutive(
     x: TensorType, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[TensorType, TensorType, TensorType]:
     """x: [*a] -> [u], as `_unique2`; with a dimension, as `unique_dim`."""
-    if dim is None:
+    if dim is None or (dim == 0 and len(x.shape) == 1):
         return unique2(x, False, return_inverse, return_counts)
     return _unique_along(x, dim)
 

@@ -18,7 +18,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, product, require, total
 from monograph.rules.registry import rule
-from monograph.rules.reshaping import reshaped, viewed
+from monograph.rules.strides import reshaped, viewed
 from monograph.rules.views import (
     atleast_1d,
     atleast_2d,

@@ -1,47 +1,30 @@
 """View, reshape and their relatives: other sizes for the same elements in the same order.
 
-A view of a contiguous tensor always exists. Of any other it exists if each run of dimensions that
-lie one behind the other in memory is split or merged on its own.
-
-Source: `ATen/TensorUtils.cpp`, `computeStride` (observed, not copied).
+Law: the product of the sizes stays; a -1 is what is left of it. Whether the result shares storage
+is the business of `strides`.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import torch
 
 from monograph.abstract.dims import wrap_dim
-from monograph.abstract.layout import contiguous_strides, is_contiguous, is_size_one
-from monograph.abstract.tensor_type import TensorType, like, view_of
+from monograph.abstract.layout import is_contiguous
+from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
-from monograph.integers import (
-    Expr,
-    active,
-    any_of,
-    eq,
-    ge,
-    gt,
-    is_symbol,
-    known,
-    ne,
-    product,
-    require,
-    substitute,
-)
+from monograph.integers import active, eq, ge, gt, product, require
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal, surely_equal
+from monograph.rules.sides import surely_equal
+from monograph.rules.strides import copied, reshaped, tidy, viewed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from monograph.integers import Int, Truth
 
 aten = torch.ops.aten
-
-_MOST_AT_ONCE = 4  # sizes tried as 1 together: 15 sets
 
 
 # ------------------------------------------------------------------------------- sizes of a view
@@ -86,6 +69,29 @@ def _inferred_symbolic(old: tuple[Int, ...], wanted: Sequence[Int]) -> tuple[Int
     shape = tuple(wanted)
     if shape == old:
         return shape
+    same = 0
+    for given, asked in zip(old, shape, strict=False):
+        if given is not asked and (type(given) is not int or given != asked):
+            break
+        same += 1
+    if not same:
+        return _inferred_rest(old, shape)
+    if -1 in shape:
+        _require_some(shape[:same], old, shape)
+    return shape[:same] + inferred_shape(old[same:], shape[same:])
+
+
+def _require_some(sizes: Sequence[Int], old: Sequence[Int], wanted: Sequence[Int]) -> None:
+    """Beside a size of 0, -1 may stand for anything."""
+    for size in sizes:
+        if not isinstance(size, int) or size < 1:
+            reason = "-1 may stand for any size"
+            target = list(wanted)
+            require(gt(size, 0), "view-impossible", shape=list(old), target=target, reason=reason)
+
+
+def _inferred_rest(old: tuple[Int, ...], shape: tuple[Int, ...]) -> tuple[Int, ...]:
+    wanted = shape
     holes = [i for i, size in enumerate(shape) if isinstance(size, int) and size < 0]
     if len(holes) > 1 or any(shape[i] != -1 for i in holes):
         raise _impossible(old, wanted, "at most one size is -1, and no other is negative")
@@ -119,200 +125,15 @@ def _left_over(
     old: Sequence[Int], wanted: Sequence[Int], given: Sequence[Int], asked: Sequence[Int]
 ) -> Int:
     """The size that stands for -1: `given` elements shared among `asked`."""
-    rest = product(size for size in wanted if not (isinstance(size, int) and size == -1))
-    facts = {"shape": list(old), "target": list(wanted)}
-    require(gt(rest, 0), "view-impossible", reason="-1 may stand for any size", **facts)
+    _require_some([n for n in wanted if not isinstance(n, int) or n >= 0], old, wanted)
     numel, share = product(given), product(asked)
     if isinstance(share, int) and share == 1:
         return numel
     quotient = numel // share
     if not surely_equal(quotient * share, numel):
-        reason = "the elements may not fill it"
-        require(eq(quotient * share, numel), "view-impossible", reason=reason, **facts)
+        facts = {"shape": list(old), "target": list(wanted), "reason": "they may not fill it"}
+        require(eq(quotient * share, numel), "view-impossible", **facts)
     return active().simplify(quotient)
-
-
-# ----------------------------------------------------------------------------- strides of a view
-
-
-def view_strides(
-    old: Sequence[Int],
-    steps: Sequence[Int],
-    new: Sequence[Int],
-    same: Callable[[Int, Int], bool] = surely_equal,
-    merges: Callable[[Int, Int], bool] = surely_equal,
-) -> tuple[Int, ...] | None:
-    """Strides that show a tensor of sizes `old` and strides `steps` as `new`; None: impossible.
-
-    `merges(stride, needed)` says whether two dimensions lie one behind the other, `same` whether a
-    run of `new` has as many elements as one of `old`.
-    """
-    if not old:
-        return (1,) * len(new)
-    if any(isinstance(size, int) and size == 0 for size in old):
-        return contiguous_strides(new)
-    result: list[Int] = [1] * len(new)
-    at = len(new) - 1
-    base = steps[-1]
-    have: Int = 1  # elements in this run of old dimensions
-    seen: Int = 1  # elements in the new dimensions laid over it
-    for i in range(len(old) - 1, -1, -1):
-        have = have * old[i]
-        if i and (is_size_one(old[i - 1]) or merges(steps[i - 1], have * base)):
-            continue
-        prefixes: list[tuple[Int, int]] = []
-        while at >= 0 and (is_static_one(new[at]) or _fewer(seen, have)):
-            result[at] = seen * base
-            seen = seen * new[at]
-            at -= 1
-            prefixes.append((seen, at))
-        if not surely_equal(seen, have):
-            ends = [at for seen, at in prefixes if same(seen, have)][:1]
-            if not ends:
-                return None
-            at = ends[0]
-        if i:
-            base, have, seen = steps[i - 1], 1, 1
-    return tuple(result) if at < 0 else None
-
-
-def is_static_one(size: Int) -> bool:
-    """Whether the size is the number 1."""
-    return isinstance(size, int) and size == 1
-
-
-def _fewer(seen: Int, have: Int) -> bool:
-    if isinstance(seen, int) and isinstance(have, int):
-        return seen < have
-    return not surely_equal(seen, have)
-
-
-def _tied(left: Int, right: Int) -> bool:
-    """Equal for certain, or in the example, which then becomes a guard."""
-    if surely_equal(left, right):
-        return True
-    hint = active().hint_of
-    if isinstance(left, int) and isinstance(right, int):
-        return False
-    if hint(left) is None or hint(left) != hint(right) or known(eq(left, right)) is False:
-        return False
-    require(eq(left, right), "sizes-disagree", left=left, right=right)
-    return True
-
-
-def _settled(left: Int, right: Int) -> bool:
-    """Whether two numbers that decide between a view and a copy are equal.
-
-    Not where that takes a size of 1 (see `_copied`); any other coincidence of the example is
-    guarded, one way or the other.
-    """
-    if surely_equal(left, right):
-        return True
-    if known(eq(left, right)) is False or _is_question_of_one(left, right):
-        return False
-    if active().hint_of(left) is None or active().hint_of(right) is None:
-        return False
-    return equal(left, right)
-
-
-def _is_question_of_one(left: Int, right: Int) -> bool:
-    """Whether one is the other times a size, so that they are equal only if it is 1."""
-    for a, b in ((left, right), (right, left)):
-        if isinstance(b, int) and b == 0:
-            return True
-        quotient = a // b
-        if not isinstance(quotient, int) and is_symbol(quotient) and quotient * b is a:
-            return True
-    return False
-
-
-def viewed(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
-    """`x` seen with other sizes of the same number of elements.
-
-    Raises: view-impossible.
-    """
-    steps = x.strides
-    if steps is None:
-        return TensorType(shape, x.dtype, x.device, None, x.offset)
-    strides = view_strides(x.shape, steps, shape)
-    if strides is None:
-        strides = view_strides(x.shape, steps, shape, _tied, _tied)
-    if strides is None:
-        raise _impossible(x.shape, shape, f"its strides are {list(steps)}")
-    return view_of(x, shape, tidy(shape, strides))
-
-
-def tidy(shape: Sequence[Int], strides: tuple[Int, ...]) -> tuple[Int, ...] | None:
-    """The strides, or None if they are those of a contiguous tensor."""
-    return None if strides == contiguous_strides(shape) else strides
-
-
-def reshaped(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
-    """A view where one exists, else a contiguous copy."""
-    steps = x.strides
-    if steps is None:
-        return TensorType(shape, x.dtype, x.device, None, x.offset)
-    if shape == x.shape:
-        return view_of(x, shape, steps)
-    strides = view_strides(x.shape, steps, shape, _settled, _settled)
-    if strides is None:
-        return _copied(x, steps, shape)
-    return view_of(x, shape, tidy(shape, strides))
-
-
-def _copied(x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...]) -> TensorType:
-    """A contiguous copy, where no view exists in general.
-
-    Where a size is 1 a view may exist after all. That is one more question for the probe of sizes 0
-    and 1 if it lies as the copy would; if not, those sizes are excluded here.
-    """
-    facts = active()
-    unsettled = [
-        n for n in x.shape if isinstance(n, Expr) and is_symbol(n) and facts.known(ne(n, 1)) is None
-    ]
-    if not unsettled:
-        return like(x, shape)
-    key = ("copied", x.shape, steps, x.offset, shape, len(facts.stated))
-    if key not in facts.pool.memo:
-        facts.pool.memo[key] = True
-        for excluded in _sizes_of_one(x, steps, shape, unsettled):
-            reason = "with sizes of 1 it is a view that lies otherwise"
-            apart = any_of(*[ne(n, 1) for n in excluded])
-            require(
-                apart, "view-impossible", shape=list(x.shape), target=list(shape), reason=reason
-            )
-    return like(x, shape)
-
-
-def _sizes_of_one(
-    x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...], unsettled: Sequence[Expr]
-) -> list[tuple[Expr, ...]]:
-    """Sets of sizes with which, if all are 1, a view exists that does not lie as a copy would."""
-    found: list[tuple[Expr, ...]] = []
-    symbols = list(dict.fromkeys(unsettled))[:_MOST_AT_ONCE]
-    for count in range(1, len(symbols) + 1):
-        for chosen in combinations(symbols, count):
-            if not any(set(done) <= set(chosen) for done in found) and _lies_otherwise(
-                x, steps, shape, dict.fromkeys(chosen, 1)
-            ):
-                found.append(chosen)
-    return found
-
-
-def _lies_otherwise(
-    x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...], env: dict[Expr, Int]
-) -> bool:
-    old, own, new = ([substitute(e, env) for e in sizes] for sizes in (x.shape, steps, shape))
-    if all(is_static_one(n) for n in new):
-        return not (isinstance(x.offset, int) and x.offset == 0)
-    strides = view_strides(old, own, new)
-    if strides is None:
-        return False
-    dense = contiguous_strides(new)
-    return any(
-        a is not b and a != b and not is_static_one(n)
-        for a, b, n in zip(strides, dense, new, strict=True)
-    )
 
 
 # --------------------------------------------------------------------------------------- the rules
@@ -380,7 +201,7 @@ def ravel(x: TensorType) -> TensorType:
     shape = (product(x.shape),)
     if is_contiguous(x):
         return view_of(x, shape, None)
-    return _copied(x, x.stride(), shape)
+    return copied(x, shape)
 
 
 @rule(aten.view.dtype)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.integers import active, eq, known, ne, require
+from monograph.integers import active, eq, ge, known, lt, ne, require
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -44,3 +44,21 @@ def surely_equal(left: Int, right: Int) -> bool:
     if isinstance(left, int) and isinstance(right, int):
         return left == right
     return known(eq(left, right)) is True
+
+
+def at_least(size: Int, least: Int) -> bool:
+    """Whether a size is no less than another; unless known, as the example has it, under a guard.
+
+    Raises: data-dependent-size.
+    """
+    if isinstance(size, int) and isinstance(least, int):
+        return size >= least
+    relation = ge(size, least)
+    verdict = known(relation)
+    if verdict is None:
+        here, there = active().hint_of(size), active().hint_of(least)
+        verdict = here is None or there is None or here >= there
+        settled = relation if verdict else lt(size, least)
+        question = f"{size} {'>=' if verdict else '<'} {least}"
+        require(settled, "data-dependent-size", question=question, size=size)
+    return verdict

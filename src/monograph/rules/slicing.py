@@ -73,10 +73,13 @@ def slice_tensor(
     step: Int = 1,
 ) -> TensorType:
     """x: [*a, n, *b] -> [*a, k, *b], k the elements of `start:end:step`."""
-    if not x.shape:
+    shape = x.shape
+    if not shape:
         raise problem("rank-disagrees", what="slice", expected="at least 1 dimension", got=0)
-    dim = wrap_dim(dim, len(x.shape))
-    first, length = slice_range(x.shape[dim], start, end)
+    dim = wrap_dim(dim, len(shape))
+    if (end is None or end == TO_THE_END) and (start is None or start == 0) and step == 1:
+        return TensorType(shape, x.dtype, x.device, x.strides, x.offset)
+    first, length = slice_range(shape[dim], start, end)
     if step != 1:
         require(
             gt(step, 0), "operator-refused-types", op="slice", reason="slice step must be positive"
@@ -198,10 +201,13 @@ def count_of(n: Int) -> int:
     if isinstance(n, int):
         return n
     hint = active().hint_of(n)
-    number = active().interval(n).lower if hint is None else hint
-    number = number if isinstance(number, int) else 0
-    require(eq(n, number), "data-dependent-size", question=f"{n} == {number}", size=n)
-    return number
+    if hint is None:
+        lower, upper = active().interval(n)
+        if lower != upper:
+            raise problem("data-dependent-size", question="the number of results", size=n)
+        return int(lower)
+    require(eq(n, hint), "data-dependent-size", question=f"{n} == {hint}", size=n)
+    return hint
 
 
 # ------------------------------------------------------------------------------ several pieces

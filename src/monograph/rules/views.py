@@ -17,8 +17,8 @@ from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import active, eq, ge, known, le, maximum, minimum, require
 from monograph.rules.registry import rule
-from monograph.rules.reshaping import tidy, viewed
 from monograph.rules.sides import equal
+from monograph.rules.strides import tidy, viewed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

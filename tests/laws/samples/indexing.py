@@ -57,7 +57,7 @@ SAMPLES = [
     *[case("_unique2", x, True, inverse, True) for x in LAYOUTS for inverse in (False, True)],
     *[case("unique_dim", x, 1) for x in LAYOUTS],
     *[case("unique_dim_consecutive", x, -1) for x in LAYOUTS],
-    *[case("unique_consecutive", x, True, True, dim) for x in LAYOUTS for dim in (None, 0)],
+    *[case("unique_consecutive", x, True, True, dim) for x in (*LAYOUTS, X[0, 0]) for dim in (None, 0)],
     *[case("searchsorted.Scalar", SORTED, 2.0), case("bucketize.Scalar", 2.0, SORTED)],
     *[case("searchsorted.Tensor", SORTED, x) for x in LAYOUTS],
     *[case("repeat_interleave.Tensor", integers(3)), case("masked_select", SLICED, SLICED > 0)],
