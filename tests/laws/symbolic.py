@@ -56,7 +56,7 @@ class Symbols:
         strides = t.strides
         if strides is not None and is_dense(t):
             strides = strides_in_order(shape, stride_order(t))
-        return TensorType(shape, t.dtype, t.device, strides, t.offset)
+        return TensorType(shape, t.dtype, t.device, strides, t.offset, t.requires_grad)
 
     def arguments(self, func: Any, types: Any) -> Any:
         """Arguments of the rule with symbols in them."""
@@ -128,7 +128,8 @@ def _tensor(t: TensorType, env: dict[Any, int], max_elements: int) -> torch.Tens
     if needed > max_elements:
         raise ValueError(needed)
     storage = torch.zeros(max(needed, 1), dtype=t.dtype, device=t.device)
-    return storage.as_strided(shape, strides, offset)
+    made = storage.as_strided(shape, strides, offset)
+    return made.requires_grad_() if t.requires_grad else made
 
 
 def _int(value: Any, env: dict[Any, int]) -> int:

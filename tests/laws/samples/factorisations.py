@@ -1,0 +1,35 @@
+"""Factorisations that PyTorch's own samples do not reach, in every layout."""
+
+import torch
+
+from tests.laws.samples.linear import turned
+from tests.laws.samples.pointwise import case, floats
+
+SQUARE = 2 * torch.eye(4).repeat(2, 1, 1) + floats(2, 4, 4)
+SQUARES = (SQUARE, turned(SQUARE), SQUARE[0], SQUARE[:0])
+WIDE = floats(2, 3, 5)
+NAMES = (
+    *("linalg_inv", "linalg_inv_ex", "cholesky", "linalg_cholesky", "linalg_cholesky_ex"),
+    *(
+        "linalg_det",
+        "_linalg_det",
+        "linalg_slogdet",
+        "_linalg_slogdet",
+        "linalg_eigh",
+        "_linalg_eigh",
+    ),
+)
+
+SAMPLES = [
+    *[case(name, x) for name in NAMES for x in SQUARES],
+    *[case("linalg_qr", x, mode) for x in (WIDE, WIDE.mT) for mode in ("reduced", "complete", "r")],
+    *[case("linalg_svd", x, full) for x in (WIDE, WIDE.mT) for full in (True, False)],
+    *[case("_linalg_svd", WIDE, False, False), case("_linalg_eigh", SQUARE, "U", False)],
+    *[
+        case(name, a, b)
+        for name in ("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex")
+        for a in (SQUARE, turned(SQUARE))
+        for b in (floats(2, 4, 3), floats(2, 4), floats(4, 3), floats(4), floats(3, 1, 4, 2))
+    ],
+    *[case("linalg_solve", SQUARE, floats(2, 3, 4), left=False)],
+]

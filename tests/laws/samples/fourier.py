@@ -1,0 +1,34 @@
+"""Fourier transforms of operands in every layout."""
+
+import torch
+
+from tests.laws.samples.linear import LAYOUTS
+from tests.laws.samples.pointwise import case
+
+ONE = ("fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft")
+TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2")
+ALL = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn")
+COMPLEX = [x.to(torch.complex64) for x in LAYOUTS]
+
+SAMPLES = [
+    *[
+        case(name, x, n, dim)
+        for name in ONE
+        for x in LAYOUTS
+        for n in (None, 2, 6)
+        for dim in (1, -1)
+    ],
+    *[case(name, x, None, 1) for name in ("fft_fft", "fft_irfft") for x in COMPLEX],
+    *[case(name, x, s, [2, 0]) for name in (*TWO, *ALL) for x in LAYOUTS for s in (None, [3, 6])],
+    *[case(name, x, s) for name in ALL for x in LAYOUTS for s in (None, [3, -1])],
+    *[case("fft_fftn", x, None, [0, 2]) for x in COMPLEX],
+    *[case("_fft_c2c", x, [0, 2], 0, True) for x in COMPLEX],
+    *[case("_fft_r2c", x, [0, 2], 0, onesided) for x in LAYOUTS for onesided in (True, False)],
+    *[case("_fft_c2r", x, [0, 2], 0, 6) for x in COMPLEX],
+    *[
+        case(name, x, *d)
+        for name in ("fft_fftshift", "fft_ifftshift")
+        for x in LAYOUTS
+        for d in ((), ([1],))
+    ],
+]
