@@ -34,9 +34,13 @@ def _learn(k: Knowledge, r: Truth) -> None:
         answer = known(k, resolved)
         if answer is False:
             raise Contradiction(f"{stated!r} contradicts what is known")
-        # An equality is worth a binding even where it could be proved without.
-        if isinstance(resolved, Relation) and (answer is None or resolved.kind == "eq"):
+        if isinstance(resolved, Relation) and (answer is None or _is_worth_more(resolved)):
             todo.extend(_learn_one(k, resolved))
+
+
+def _is_worth_more(r: Relation) -> bool:
+    """Whether it is learnt even if provable: for a binding, or for the range of an atom."""
+    return r.kind == "eq" or (r.kind == "ge" and len(variable_part(r.expr).parts) == 1)
 
 
 def _learn_one(k: Knowledge, r: Relation) -> list[Truth]:
@@ -183,7 +187,8 @@ def _learn_bound(k: Knowledge, r: Relation) -> list[Truth]:
         if len(monomial) == 1:
             within = Interval(-offset, INFINITY) if coefficient > 0 else Interval(-INFINITY, offset)
             return _narrow(k, monomial[0], within)
-        _keep(k, r)
+        if r not in k.truths:
+            _keep(k, r)
         if coefficient > 0 > offset and all(k.interval(atom).lower >= 0 for atom in monomial):
             # A positive product of factors that are not negative has none that is zero.
             return [ge(atom, 1) for atom in dict.fromkeys(monomial)]
@@ -218,6 +223,8 @@ def _narrow(k: Knowledge, atom: Expr, within: Interval) -> list[Truth]:
     after = meet(before, within)
     if after.is_empty:
         raise Contradiction(f"{atom!r} cannot be in both {tuple(before)} and {tuple(within)}")
+    if after == before:
+        return found
     k.ranges[atom] = after
     k.changed()
     if after.is_point and isinstance(after.lower, int) and atom.kind == "symbol":

@@ -148,8 +148,8 @@ class _Writer:
         pieces = self.pieces(r.expr)
         left = [piece for piece in pieces if piece[0] > 0]
         right = [(-c, shown) for c, shown in pieces if c < 0]
-        if not any(shown for _, shown in left):
-            # 16 >= n reads n <= 16.
+        if any(not shown for _, shown in left) and any(shown for _, shown in right):
+            # 16 >= n reads n <= 16; m + 1 == n reads n == m + 1.
             return f"{_sum(right)} {_INVERSE[r.kind]} {_sum(left)}"
         if r.kind == "ge" and len(right) > 1 and right[-1] == (1, ""):
             return f"{_sum(left)} > {_sum(right[:-1])}"

@@ -54,6 +54,13 @@ def _unknown(e: Int, found: dict[Expr, None]) -> list[tuple[Expr, int, Int]]:
     return [(symbol, coefficient, rest)] if coefficient and symbol not in symbols(rest) else []
 
 
+def _value(e: Int, env: dict[Expr, int]) -> Int | None:
+    try:
+        return substitute(e, env)
+    except ZeroDivisionError:
+        return None
+
+
 def solve(observed: Sequence[tuple[Int, int]]) -> dict[Expr, int]:
     """The values of the symbols, given what expressions were observed to be.
 
@@ -72,6 +79,6 @@ def solve(observed: Sequence[tuple[Int, int]]) -> dict[Expr, int]:
             raise Contradiction(f"no integer {symbol!r} makes {observed[index][0]!r} the observed")
         env[symbol] = value
     for e, value in observed:
-        if substitute(e, env) != value:
+        if _value(e, env) != value:
             raise Contradiction(f"{e!r} was observed to be {value}, which does not fit {env!r}")
     return env
