@@ -14,10 +14,10 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
-from monograph.integers import active, eq, ge, gt, product, require
+from monograph.integers import eq, ge, gt, product, require, simplify
 from monograph.rules.registry import rule
 from monograph.rules.sides import surely_equal
-from monograph.rules.strides import copied, reshaped, tidy, viewed
+from monograph.rules.strides import Sizes, copied, reshaped, tidy, viewed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,12 @@ aten = torch.ops.aten
 # ------------------------------------------------------------------------------- sizes of a view
 
 
-def inferred_shape(old: tuple[Int, ...], wanted: Sequence[Int]) -> tuple[Int, ...]:
+def inferred_shape(
+    old: tuple[Int, ...], wanted: Sequence[Int], before: tuple[Int, ...] = ()
+) -> tuple[Int, ...]:
     """`wanted` with its -1 replaced by what is left over of `old`'s elements.
+
+    `before` are sizes in front of both, for messages.
 
     Raises: view-impossible.
     """
@@ -43,7 +47,7 @@ def inferred_shape(old: tuple[Int, ...], wanted: Sequence[Int]) -> tuple[Int, ..
         if size >= 0:
             rest *= size
         elif size != -1 or hole >= 0:
-            raise _impossible(old, wanted, "at most one size is -1, and no other is negative")
+            raise _impossible(old, wanted, _NEGATIVE, before)
         else:
             hole = i
     for size in old:
@@ -52,17 +56,23 @@ def inferred_shape(old: tuple[Int, ...], wanted: Sequence[Int]) -> tuple[Int, ..
         numel *= size
     if hole < 0:
         if numel != rest:
-            raise _impossible(old, wanted, f"it has {numel} elements, not {rest}")
+            raise _impossible(old, wanted, f"{numel} elements are not {rest}", before)
         return tuple(wanted)
     if rest == 0 or numel % rest:
-        raise _impossible(old, wanted, f"{numel} elements do not fill it")
+        raise _impossible(old, wanted, f"{numel} elements do not fill {rest}", before)
     shape = list(wanted)
     shape[hole] = numel // rest
     return tuple(shape)
 
 
-def _impossible(old: Sequence[Int], wanted: Sequence[Int], reason: str = "") -> Exception:
-    return problem("view-impossible", shape=list(old), target=list(wanted), reason=reason)
+_NEGATIVE = "at most one size is -1, and no other is negative"
+
+
+def _impossible(
+    old: Sequence[Int], wanted: Sequence[Int], reason: str, before: tuple[Int, ...] = ()
+) -> Exception:
+    shape, target = Sizes((*before, *old)), Sizes((*before, *wanted))
+    return problem("view-impossible", shape=shape, target=target, reason=reason)
 
 
 def _inferred_symbolic(old: tuple[Int, ...], wanted: Sequence[Int]) -> tuple[Int, ...]:
@@ -73,12 +83,14 @@ def _inferred_symbolic(old: tuple[Int, ...], wanted: Sequence[Int]) -> tuple[Int
     for given, asked in zip(old, shape, strict=False):
         if given is not asked and (type(given) is not int or given != asked):
             break
+        if given == 0:
+            break  # then the other sizes may be any
         same += 1
     if not same:
         return _inferred_rest(old, shape)
     if -1 in shape:
         _require_some(shape[:same], old, shape)
-    return shape[:same] + inferred_shape(old[same:], shape[same:])
+    return shape[:same] + inferred_shape(old[same:], shape[same:], shape[:same])
 
 
 def _require_some(sizes: Sequence[Int], old: Sequence[Int], wanted: Sequence[Int]) -> None:
@@ -86,26 +98,26 @@ def _require_some(sizes: Sequence[Int], old: Sequence[Int], wanted: Sequence[Int
     for size in sizes:
         if not isinstance(size, int) or size < 1:
             reason = "-1 may stand for any size"
-            target = list(wanted)
-            require(gt(size, 0), "view-impossible", shape=list(old), target=target, reason=reason)
+            target = Sizes(wanted)
+            require(gt(size, 0), "view-impossible", shape=Sizes(old), target=target, reason=reason)
 
 
 def _inferred_rest(old: tuple[Int, ...], shape: tuple[Int, ...]) -> tuple[Int, ...]:
     wanted = shape
     holes = [i for i, size in enumerate(shape) if isinstance(size, int) and size < 0]
     if len(holes) > 1 or any(shape[i] != -1 for i in holes):
-        raise _impossible(old, wanted, "at most one size is -1, and no other is negative")
+        raise _impossible(old, wanted, _NEGATIVE)
     sizes = [size for i, size in enumerate(shape) if i not in holes]
     for size in sizes:
         if size not in old:
-            require(ge(size, 0), "view-impossible", shape=list(old), target=list(wanted))
+            require(ge(size, 0), "view-impossible", shape=Sizes(old), target=Sizes(wanted))
     given, asked = _without_common(old, sizes)
     if holes:
         i = holes[0]
         return (*shape[:i], _left_over(old, wanted, given, asked), *shape[i + 1 :])
     if not surely_equal(product(given), product(asked)):
         same = eq(product(old), product(sizes))
-        require(same, "view-impossible", shape=list(old), target=list(wanted))
+        require(same, "view-impossible", shape=Sizes(old), target=Sizes(wanted))
     return shape
 
 
@@ -129,11 +141,13 @@ def _left_over(
     numel, share = product(given), product(asked)
     if isinstance(share, int) and share == 1:
         return numel
-    quotient = numel // share
+    # `share` is at least 1 by now, which may let more be cancelled.
+    quotient = simplify(numel // share)
     if not surely_equal(quotient * share, numel):
-        facts = {"shape": list(old), "target": list(wanted), "reason": "they may not fill it"}
+        facts = {"shape": Sizes(old), "target": Sizes(wanted), "reason": "they may not fill it"}
         require(eq(quotient * share, numel), "view-impossible", **facts)
-    return active().simplify(quotient)
+        quotient = simplify(quotient)
+    return quotient
 
 
 # --------------------------------------------------------------------------------------- the rules
@@ -232,4 +246,4 @@ def view_dtype(x: TensorType, dtype: torch.dtype) -> TensorType:
 
 
 def _need(relation: Truth, x: TensorType, dtype: torch.dtype) -> None:
-    require(relation, "view-impossible", shape=list(x.shape), target=dtype)
+    require(relation, "view-impossible", shape=Sizes(x.shape), target=dtype)

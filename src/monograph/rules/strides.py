@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, TypeGuard
 from monograph.abstract.layout import contiguous_strides, is_size_one
 from monograph.abstract.tensor_type import TensorType, like, view_of
 from monograph.diagnostics import problem
-from monograph.integers import Expr, active, any_of, eq, is_symbol, known, ne, require, substitute
+from monograph.integers import (
+    Expr,
+    active,
+    any_of,
+    eq,
+    is_symbol,
+    known,
+    ne,
+    require,
+    substitute,
+    terms,
+)
 from monograph.rules.sides import equal, surely_equal
 
 if TYPE_CHECKING:
@@ -25,6 +36,15 @@ if TYPE_CHECKING:
     from monograph.integers import Int
 
 _MOST_AT_ONCE = 4  # sizes tried as 1 together: 15 sets
+
+
+class Sizes(tuple[object, ...]):
+    """Sizes or strides for a message; worded only if there is one."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self))}]"
 
 
 def tidy(shape: Sequence[Int], strides: tuple[Int, ...]) -> tuple[Int, ...] | None:
@@ -42,8 +62,8 @@ def viewed(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
         return TensorType(shape, x.dtype, x.device, None, x.offset)
     strides = _remembered("view", _strides_of_view, x, steps, shape)
     if strides is None:
-        reason = f"its strides are {list(steps)}"
-        raise problem("view-impossible", shape=list(x.shape), target=list(shape), reason=reason)
+        reason = f"its strides are {Sizes(steps)}"
+        raise problem("view-impossible", shape=Sizes(x.shape), target=Sizes(shape), reason=reason)
     return view_of(x, shape, tidy(shape, strides))
 
 
@@ -218,14 +238,24 @@ def _settled(left: Int, right: Int) -> bool:
 
 
 def _is_question_of_one(left: Int, right: Int) -> bool:
-    """Whether one is the other times a size, so that they are equal only if it is 1."""
+    """Whether one is a multiple of the other, and they are equal only with sizes of 1 or 0."""
     for a, b in ((left, right), (right, left)):
         if isinstance(b, int) and b == 0:
             return True
-        quotient = a // b
-        if not isinstance(quotient, int) and is_symbol(quotient) and quotient * b is a:
-            return True
+        # Where b is 0 there are no elements, and strides do not matter.
+        quotient = active().pool.floordiv(a, b, _is_positive)
+        if quotient * b is a or quotient * b == a:
+            return known(eq(quotient, 1)) is False or _is_product_of_sizes(quotient)
     return False
+
+
+def _is_positive(_: Int) -> bool:
+    return True
+
+
+def _is_product_of_sizes(quotient: Int) -> bool:
+    parts = terms(quotient)
+    return len(parts) == 1 and parts[0][0] == 1 and all(is_symbol(atom) for atom in parts[0][1])
 
 
 def exclude_views(x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...]) -> None:
@@ -235,7 +265,7 @@ def exclude_views(x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...])
         n for n in x.shape if isinstance(n, Expr) and is_symbol(n) and known_here(ne(n, 1)) is None
     ]
     for excluded in _sizes_of_one(x, steps, shape, unsettled):
-        facts = {"shape": list(x.shape), "target": list(shape), "reason": "a size may be 1"}
+        facts = {"shape": Sizes(x.shape), "target": Sizes(shape), "reason": "a size may be 1"}
         require(any_of(*[ne(n, 1) for n in excluded]), "view-impossible", **facts)
 
 
