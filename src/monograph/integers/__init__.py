@@ -19,6 +19,7 @@ from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, decl
 from monograph.integers.facts import Contradiction, Facts, Guard, Origin
 from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.interval import INFINITY, Bound, Interval
+from monograph.integers.magnitude import SIZE_LIMIT
 from monograph.integers.parsing import parse, parse_real, parse_relation
 from monograph.integers.pool import Pool, opaque
 from monograph.integers.printing import (
@@ -29,7 +30,6 @@ from monograph.integers.printing import (
     text,
 )
 from monograph.integers.real import (
-    SIZE_LIMIT,
     Number,
     Real,
     call,

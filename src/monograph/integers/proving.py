@@ -100,6 +100,8 @@ def _known_zero(k: Knowledge, e: Expr) -> bool | None:
             return True
         if None not in zeros:
             return False
+    if not k.truths and _is_linear(e):
+        return None
     if is_never_negative(k, e - 1) or is_never_negative(k, -e - 1):
         return False
     if is_never_negative(k, e) and is_never_negative(k, -e):

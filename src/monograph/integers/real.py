@@ -14,24 +14,20 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from monograph.integers import interval
-from monograph.integers.bounds import bound
 from monograph.integers.expr import INTEGER_FUNCTIONS, Expr, Int, declared_interval
 from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.interval import EVERYTHING, INFINITY, Interval
+from monograph.integers.magnitude import EXACT, magnitude
 from monograph.integers.pool import opaque
 from monograph.integers.structure import evaluate, maximum, minimum, substitute
 
 __all__ = [
-    "EXACT",
-    "SIZE_LIMIT",
     "Number",
     "Real",
     "call",
     "ceil",
     "evaluate_real",
     "floor",
-    "magnitude",
     "ratio_of",
     "round_",
     "sqrt",
@@ -41,13 +37,6 @@ __all__ = [
 ]
 
 Number: TypeAlias = "Real | Expr | int | float"
-
-# For |n| < 2**52 and an integer d, n/d and the nearest integer or half-integer it is not equal to
-# are further apart than the rounding error |n/d| * 2**-53, so rounding crosses none of them.
-EXACT: Final = 2**52
-# A symbol declared without an upper bound, but not negative, is read as a size: below 2**44.
-# Symbols this was used for are listed in `Pool.leaned_on`; the contract checks them.
-SIZE_LIMIT: Final = 2**44
 
 
 class Real:
@@ -178,32 +167,6 @@ def _node(kind: str, args: tuple[Number, ...]) -> Real:
     if not isinstance(found, Real):
         found = pool.memo[key] = Real(kind, args)
     return found
-
-
-def magnitude(e: Int) -> interval.Bound:
-    """An upper bound of |e|, reading a missing upper bound of a size as `SIZE_LIMIT`.
-
-    >>> from monograph.integers import Facts
-    >>> n = Facts().symbol("n", hint=3)
-    >>> magnitude(2 * n) == 2 * SIZE_LIMIT, magnitude(-3)
-    (True, 3)
-    """
-    if not isinstance(e, Expr):
-        return abs(e)
-    declared = declared_interval(e)
-    result = max(-declared.lower, declared.upper)
-    if result < INFINITY:
-        return result
-    clipped: dict[Expr, Interval] = {}
-    for symbol in e.symbols:
-        lower, upper = e.pool.declared[symbol]
-        if lower >= 0 and upper == INFINITY:
-            clipped[symbol] = Interval(lower, max(lower, SIZE_LIMIT))
-    sized = bound(e, clipped, {})
-    result = max(-sized.lower, sized.upper)
-    if result < EXACT:
-        e.pool.leaned_on.update(dict.fromkeys(clipped))
-    return result
 
 
 def _ratio(n: Int, d: int) -> Real | float | None:

@@ -11,13 +11,12 @@ from types import MappingProxyType
 from typing import Final, Literal, NoReturn, TypeAlias
 
 from monograph.integers.expr import Expr, Int, Ring
+from monograph.integers.magnitude import EXACT, magnitude
 from monograph.integers.polynomial import Polynomial, content
 from monograph.integers.real import (
-    EXACT,
     Number,
     Real,
     evaluate_real,
-    magnitude,
     ratio_of,
     substitute_real,
 )
