@@ -136,6 +136,11 @@ class Facts:
         """Symbols some float was exact for only because a size is below `SIZE_LIMIT`."""
         return tuple(self.pool.leaned_on)
 
+    @property
+    def has_unbacked(self) -> bool:
+        """Whether any symbol has no hint."""
+        return bool(self._unbacked)
+
     def source_of(self, symbol: Expr) -> str:
         """What the maker of a symbol said it comes from."""
         return self._symbols[symbol].source

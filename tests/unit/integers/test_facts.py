@@ -14,7 +14,9 @@ def facts():
 def test_symbols_keep_their_order_hint_and_source(facts):
     """What was said when they were made."""
     n = facts.symbol("n", hint=3, source="x.shape[0]")
+    assert not facts.has_unbacked
     u = facts.symbol("u0", hint=None, lower=None, upper=9)
+    assert facts.has_unbacked
     assert facts.symbols == (n, u)
     assert facts.source_of(n) == "x.shape[0]"
     assert dict(facts.hints) == {n: 3}
