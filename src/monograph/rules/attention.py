@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import Int, eq, ge, require
 from monograph.rules.linear import need_same_dtype
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal
+from monograph.rules.sides import equal, need_equal, need_positive
+
+if TYPE_CHECKING:
+    from monograph.integers import Int
 
 aten = torch.ops.aten
 
 _OP = "scaled_dot_product_attention"
-
-
-def _need_equal(left: Int, right: Int, dim: int) -> None:
-    if left is not right:
-        require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim, operator=_OP)
 
 
 @rule(aten.scaled_dot_product_attention.default)
@@ -43,9 +42,14 @@ def scaled_dot_product_attention(
     rank = len(query.shape)
     if rank < 2 or len(key.shape) != len(value.shape):
         raise problem("rank-disagrees", what=_OP, expected="at least 2 dimensions", got=rank)
-    _need_equal(query.shape[-1], key.shape[-1], rank - 1)
-    _need_equal(key.shape[-2], value.shape[-2], rank - 2)
+    need_equal(query.shape[-1], key.shape[-1], _OP, rank - 1)
+    need_equal(key.shape[-2], value.shape[-2], _OP, rank - 2)
     batch = _common_batch(query, key, value, enable_gqa)
+    if batch != query.shape[:-2] and any(
+        equal(size, 0) for t in (query, key, value) for size in t.shape
+    ):
+        # Observed: nothing is computed, so nothing is broadcast.
+        return TensorType((*query.shape[:-1], value.shape[-1]), query.dtype, query.device)
     if attn_mask is not None:
         broadcast_shapes((*batch, query.shape[-2], key.shape[-2]), attn_mask.shape)
     shape = (*batch, query.shape[-2], value.shape[-1])
@@ -65,7 +69,7 @@ def _common_batch(
     if enable_gqa and len(batch) >= 1:  # each head of the keys serves several of the query
         lead = broadcast_shapes(batch[:-1], key.shape[:-3], value.shape[:-3])
         for heads in (key.shape[-3], value.shape[-3]):
-            _need_equal(batch[-1] % heads, 0, len(batch) - 1)
+            need_equal(batch[-1] % heads, 0, _OP, len(batch) - 1)
         return (*lead, batch[-1])
     return broadcast_shapes(batch, key.shape[:-2], value.shape[:-2])
 
@@ -86,8 +90,11 @@ def _runs_flash(
         return False
     if mask is not None and (mask.requires_grad or len(mask.shape) not in (2, 4)):
         return False
-    if not all(equal(t.stride()[-1], 1) for t in (query, key, value)):
-        return False
+    for t in (query, key, value):
+        if t.strides is not None and not equal(t.strides[-1], 1):
+            return False
+    if query.shape == key.shape == value.shape:
+        return not equal(query.shape[2], 0)
     pairs = [(query.shape[0], t.shape[0]) for t in (key, value)]
     pairs += [(key.shape[1], value.shape[1]), (query.shape[3], value.shape[3])]
     if not enable_gqa:
@@ -110,11 +117,10 @@ def flash_attention_for_cpu(
 ) -> tuple[TensorType, TensorType]:
     """flash([B, H, L, E], [B, h, S, E], [B, h, S, E]) -> [B, H, L, E], logsumexp [B, H, L]."""
     need_same_dtype("flash attention", query, key, value)
-    _need_equal(query.shape[3], key.shape[3], 3)
-    _need_equal(key.shape[2], value.shape[2], 2)
-    for size in (*query.shape, key.shape[2]):
-        # Observed: the kernel divides by them, and takes the process down.
-        require(ge(size, 1), "size-must-be-positive", size=size, what="flash attention")
+    need_equal(query.shape[3], key.shape[3], _OP, 3)
+    need_equal(key.shape[2], value.shape[2], _OP, 2)
+    # Observed: the kernel divides by them, and takes the process down.
+    need_positive((*query.shape, key.shape[2]), "flash attention")
     batch, heads, length, _ = query.shape
     result = TensorType(query.shape, query.dtype, query.device, dense_like_strides(query))
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
@@ -166,8 +172,7 @@ def native_multi_head_attention(
     if not need_weights:
         return result, None
     batch, length, _ = query.shape
-    for size in (batch, length):  # of nothing there are no weights
-        require(ge(size, 1), "size-must-be-positive", size=size, what="multi-head attention")
+    need_positive((batch, length), "multi-head attention")  # of nothing there are no weights
     heads = () if average_attn_weights else (num_head,)
     weights = TensorType((batch, *heads, length, length), query.dtype, query.device)
     return result, weights

@@ -17,10 +17,10 @@ import torch
 from monograph.abstract.layout import strides_for, suggest_memory_format
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, product, require
+from monograph.integers import Expr, product
 from monograph.rules.formats import squeezed, unsqueezed
 from monograph.rules.registry import rule
-from monograph.rules.sides import at_least, equal
+from monograph.rules.sides import at_least, equal, need_equal, need_positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +34,9 @@ aten = torch.ops.aten
 
 
 def _each(values: Sequence[Int], n: int) -> Sequence[Int]:
-    if not isinstance(values, list | tuple):
-        return (values,) * n  # pyright: ignore[reportReturnType]  # an Int, then
-    return values if len(values) == n else values * n
+    if isinstance(values, int | Expr):
+        return (values,) * n
+    return values if len(values) == n else tuple(values) * n
 
 
 def _forward_sizes(
@@ -46,10 +46,8 @@ def _forward_sizes(
     padding: Sequence[Int],
     dilation: Sequence[Int],
 ) -> list[Int]:
-    return [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation, strict=True)
-    ]
+    windows = zip(sizes, kernel, stride, padding, dilation, strict=True)
+    return [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in windows]
 
 
 def _transposed_sizes(
@@ -82,11 +80,6 @@ def _check(
         raise problem("dtype-disagrees", what=f"bias of {op}", expected=input.dtype, got=bias.dtype)
 
 
-def _need_equal(left: Int, right: Int, op: str, dim: int | None) -> None:
-    if left is not right:
-        require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim, operator=op)
-
-
 def _convolved(
     input: TensorType,
     weight: TensorType,
@@ -105,10 +98,10 @@ def _convolved(
     at = len(input.shape) - n - 1  # of the channels
     transposed = output_padding is not None
     inner = weight.shape[0] if transposed else weight.shape[1] * groups
-    _need_equal(input.shape[at], inner, op, at)
+    need_equal(input.shape[at], inner, op, at)
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None:
-        _need_equal(bias.shape[0], channels, op, 0)
+        need_equal(bias.shape[0], channels, op, 0)
     if equal(input.shape[at], 0):
         channels = 0  # observed
     arguments = (
@@ -123,6 +116,7 @@ def _convolved(
         if output_padding is None
         else _transposed_sizes(*arguments, _each(output_padding, n))
     )
+    need_positive(sizes, op)
     shape = (*input.shape[:at], channels, *sizes)
     if input.strides is None and weight.strides is None:
         return TensorType(shape, input.dtype, input.device)
@@ -143,7 +137,7 @@ def _laid_out(
     """`plain_steps` says that stride and dilation are 1."""
     n = len(weight.shape) - 2
     plain = TensorType(shape, input.dtype, input.device)
-    if any(isinstance(size, int) and size == 0 for size in (*input.shape, *weight.shape)):
+    if 0 in input.shape or 0 in weight.shape:
         return plain
     if len(input.shape) == n + 1:  # one sample runs as a batch of one
         batch = _laid_out(unsqueezed(input, 0), weight, (1, *shape), plain_steps, groups)
@@ -403,7 +397,7 @@ def convolution(
     output_padding: Sequence[Int],
     groups: Int,
 ) -> TensorType:
-    """convolution([N, I, *], weight: [O, I/groups, *]; transposed [I, O/groups, *]) -> [N, O, *]."""
+    """convolution([N, I, *], [O, I/groups, *]; transposed [I, O/groups, *]) -> [N, O, *]."""
     given = output_padding if transposed else None
     return _convolved(
         input, weight, bias, stride, padding, dilation, groups, given, op="convolution"

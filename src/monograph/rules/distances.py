@@ -11,10 +11,9 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, require
 from monograph.rules.reductions import reduced
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal
+from monograph.rules.sides import equal, need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,8 +137,7 @@ def _all_pairs(x1: TensorType, x2: TensorType) -> TensorType:
     if len(x1.shape) < 2 or len(x2.shape) < 2:
         got = min(len(x1.shape), len(x2.shape))
         raise problem("rank-disagrees", what="cdist", expected="at least 2 dimensions", got=got)
-    left, right = x1.shape[-1], x2.shape[-1]
-    require(eq(left, right), "sizes-disagree", left=left, right=right, operator="cdist")
+    need_equal(x1.shape[-1], x2.shape[-1], "cdist")
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     return TensorType((*batch, x1.shape[-2], x2.shape[-2]), result_dtype([x1, x2]), x1.device)
 
@@ -168,8 +166,7 @@ def linalg_cross(x: TensorType, other: TensorType, *, dim: int = -1) -> TensorTy
         raise problem("rank-disagrees", what="linalg.cross", expected=x.rank, got=other.rank)
     at = wrap_dim(dim, len(x.shape))
     for t in (x, other):
-        size = t.shape[at]
-        require(eq(size, 3), "sizes-disagree", left=size, right=3, dim=at, operator="linalg.cross")
+        need_equal(t.shape[at], 3, "linalg.cross", at)
     shape = broadcast_shapes(x.shape, other.shape)
     return TensorType(shape, result_dtype([x, other]), x.device)
 

@@ -26,6 +26,7 @@ from monograph.integers import eq, known, ne, product, require
 from monograph.rules.linear import need_same_dtype
 from monograph.rules.reductions import sum_dim
 from monograph.rules.registry import rule
+from monograph.rules.sides import need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,68 +71,64 @@ def _parse(equation: str) -> _Equation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """Which dimension each label is, of how many; the first `n_output` are the output's."""
+class _Plan:
+    """For each operand, which dimension of the line-up each of its dimensions is.
 
-    at: dict[str, int]
-    n_ellipsis: int
+    Of `n_all` dimensions in the line-up the first `n_output` are the output's.
+    """
+
+    operands: tuple[tuple[int, ...], ...]
     n_output: int
     n_all: int
 
 
-def _columns(equation: _Equation, operands: Sequence[TensorType]) -> _Columns:
-    if len(equation.inputs) != len(operands):
-        count = f"{len(equation.inputs)} operands, and {len(operands)} are given"
+@lru_cache(maxsize=1024)
+def _plan(text: str, ranks: tuple[int, ...]) -> _Plan:
+    equation = _parse(text)
+    if len(equation.inputs) != len(ranks):
+        count = f"{len(equation.inputs)} operands, and {len(ranks)} are given"
         raise _refused(f"the equation has {count}")
     n_ellipsis = 0
-    for labels, t in zip(equation.inputs, operands, strict=True):
+    for labels, rank in zip(equation.inputs, ranks, strict=True):
         named = len(labels.replace(_ELLIPSIS, ""))
-        if named > len(t.shape) or (_ELLIPSIS not in labels and named < len(t.shape)):
-            raise _refused(f"the labels {labels!r} do not fit {len(t.shape)} dimensions")
-        n_ellipsis = max(n_ellipsis, len(t.shape) - named)
+        if named > rank or (_ELLIPSIS not in labels and named < rank):
+            raise _refused(f"the labels {labels!r} do not fit {rank} dimensions")
+        n_ellipsis = max(n_ellipsis, rank - named)
+    summed = set("".join(equation.inputs)) - set(equation.output)
     at: dict[str, int] = {}
-    end = 0
-
-    def place(label: str) -> None:
-        nonlocal end
+    end = n_output = 0
+    for label in (*equation.output, *sorted(summed, key=lambda c: (c != _ELLIPSIS, c))):
         at[label] = end
         end += n_ellipsis if label == _ELLIPSIS else 1
-
-    for label in equation.output:
-        place(label)
-    n_output = end
-    seen = set("".join(equation.inputs)) - set(at)
-    for label in sorted(seen, key=lambda c: (c != _ELLIPSIS, c)):
-        place(label)
-    return _Columns(at, n_ellipsis, n_output, end)
+        if label in equation.output:
+            n_output = end
+    pairs = zip(equation.inputs, ranks, strict=True)
+    operands = tuple(_dims(labels, rank, at, n_ellipsis) for labels, rank in pairs)
+    return _Plan(operands, n_output, end)
 
 
-def _lined_up(t: TensorType, labels: str, columns: _Columns) -> TensorType:
-    """A view with one dimension per label; a repeated label takes the diagonal."""
-    shape: list[Int] = [1] * columns.n_all
-    strides: list[Int] = [1] * columns.n_all
-    taken = [False] * columns.n_all
-    own = t.stride()
-    dim = 0
+def _dims(labels: str, rank: int, at: dict[str, int], n_ellipsis: int) -> tuple[int, ...]:
+    dims: list[int] = []
     for label in labels:
-        first = columns.at[label]
-        width = 1
-        if label == _ELLIPSIS:
-            width = len(t.shape) - len(labels) + 1
-            first += columns.n_ellipsis - width
-        for i in range(first, first + width):
-            if taken[i]:
-                _need_equal(shape[i], t.shape[dim])
-                strides[i] = strides[i] + own[dim]
-            else:
-                shape[i], strides[i], taken[i] = t.shape[dim], own[dim], True
-            dim += 1
+        width = rank - len(labels) + 1 if label == _ELLIPSIS else 1
+        first = at[label] + (n_ellipsis - width if label == _ELLIPSIS else 0)
+        dims.extend(range(first, first + width))
+    return tuple(dims)
+
+
+def _lined_up(t: TensorType, dims: tuple[int, ...], n_all: int) -> TensorType:
+    """A view with one dimension per label; a repeated label takes the diagonal."""
+    shape: list[Int] = [1] * n_all
+    strides: list[Int] = [1] * n_all
+    taken: set[int] = set()
+    for i, size, step in zip(dims, t.shape, t.stride(), strict=True):
+        if i in taken:
+            need_equal(shape[i], size, "einsum")
+            strides[i] = strides[i] + step
+            continue
+        taken.add(i)
+        shape[i], strides[i] = size, step
     return view_of(t, tuple(shape), tuple(strides))
-
-
-def _need_equal(left: Int, right: Int) -> None:
-    if left is not right:
-        require(eq(left, right), "sizes-disagree", left=left, right=right, operator="einsum")
 
 
 def _is_one(size: Int) -> bool:
@@ -144,14 +141,13 @@ def einsum(
     equation: str, tensors: Sequence[TensorType], *, path: Sequence[int] | None = None
 ) -> TensorType:
     """einsum("ij,jk->ik", [[I, J], [J, K]]) -> [I, K]."""
-    parsed = _parse(equation)
-    columns = _columns(parsed, tensors)
-    pairs = zip(tensors, parsed.inputs, strict=True)
-    operands = [_lined_up(t, labels, columns) for t, labels in pairs]
-    summed = range(columns.n_output, columns.n_all)
+    plan = _plan(equation, tuple([len(t.shape) for t in tensors]))
+    pairs = zip(tensors, plan.operands, strict=True)
+    operands = [_lined_up(t, dims, plan.n_all) for t, dims in pairs]
+    summed = range(plan.n_output, plan.n_all)
     if len(operands) == 1:
         return sum_dim(operands[0], summed) if summed else operands[0]
-    needed = [sum(not _is_one(t.shape[i]) for t in operands) for i in range(columns.n_all)]
+    needed = [sum([not _is_one(t.shape[i]) for t in operands]) for i in range(plan.n_all)]
     steps = iter(path or ())
     while len(operands) > 1:
         i, j = sorted((next(steps), next(steps))) if path else (0, 1)
@@ -159,7 +155,7 @@ def einsum(
         left, right, contracted = _contractible(left, right, summed, needed)
         result = _product(left, right, contracted)
         operands.insert(len(operands) if path else 0, result)
-    result, n = operands[0], columns.n_output
+    result, n = operands[0], plan.n_output
     return TensorType(result.shape[:n], result.dtype, result.device, _first(result, n))
 
 
@@ -186,10 +182,17 @@ def _contractible(
         elif needed[i] == 1 and (in_left or in_right):
             alone[in_right].append(i)
             needed[i] = 0
+            _exclude_one((right if in_right else left).shape[i])
     left, right = (
         sum_dim(t, dims, True) if dims else t for t, dims in zip((left, right), alone, strict=True)
     )
     return left, right, contracted
+
+
+def _exclude_one(size: Int) -> None:
+    """A size of 1 is not summed, which leaves dtype and layout as they were."""
+    if not isinstance(size, int):
+        require(ne(size, 1), "data-dependent-size", question=f"{size} != 1", size=size)
 
 
 def _product(left: TensorType, right: TensorType, contracted: list[int]) -> TensorType:
@@ -202,13 +205,13 @@ def _product(left: TensorType, right: TensorType, contracted: list[int]) -> Tens
     right_only: list[int] = []
     for i, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
         if i in contracted:
-            _need_equal(a, b)
+            need_equal(a, b, "einsum")
         elif _is_one(a):
             right_only.append(i)
         elif _is_one(b):
             left_only.append(i)
         else:
-            _need_equal(a, b)
+            need_equal(a, b, "einsum")
             both.append(i)
     _settle_swap(left, both, left_only, right_only)
     if _is_swapped(left_only, right_only):
@@ -247,7 +250,7 @@ def _settle_swap(
         fewer = [dim for dim in left_only if dim != i]
         trivial = _is_swapped(fewer, sorted([*right_only, i]))
         if fewer and right_only and trivial != swapped:
-            require(ne(size, 1), "data-dependent-size", question=f"{size} != 1", size=size)
+            _exclude_one(size)
 
 
 def _exclude_trivial(
@@ -267,8 +270,7 @@ def _exclude_trivial(
         for a, b, size in zip(trivial.stride(), result.stride(), result.shape, strict=True)
     )
     if not same:
-        whole = product(open_sizes)
-        require(ne(whole, 1), "data-dependent-size", question=f"{whole} != 1", size=whole)
+        _exclude_one(product(open_sizes))
 
 
 def _with_ones(t: TensorType, dims: Sequence[int]) -> TensorType:

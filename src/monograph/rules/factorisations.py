@@ -14,9 +14,9 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, minimum, require
+from monograph.integers import minimum
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal
+from monograph.rules.sides import equal, need_equal
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -43,15 +43,7 @@ def _need_matrix(x: TensorType, op: str) -> None:
 def _need_square(x: TensorType, op: str) -> None:
     _need_matrix(x, op)
     rows, columns = x.shape[-2:]
-    if rows is not columns:
-        require(
-            eq(rows, columns),
-            "sizes-disagree",
-            left=rows,
-            right=columns,
-            dim=len(x.shape) - 1,
-            operator=op,
-        )
+    need_equal(rows, columns, op, len(x.shape) - 1)
 
 
 def _small(x: TensorType, shape: tuple[Int, ...], dtype: torch.dtype) -> TensorType:
@@ -151,14 +143,7 @@ def _solution(A: TensorType, B: TensorType, left: bool) -> TensorType:
         reason = "vectors are solved for with left=True only"
         raise problem("operator-refused-types", op="linalg.solve", reason=reason)
     matrix = (*B.shape, 1) if vector else B.shape
-    rows = matrix[-2 if left else -1]
-    require(
-        eq(A.shape[-1], rows),
-        "sizes-disagree",
-        left=A.shape[-1],
-        right=rows,
-        operator="linalg.solve",
-    )
+    need_equal(A.shape[-1], matrix[-2 if left else -1], "linalg.solve")
     shape = (*broadcast_shapes(matrix[:-2], A.shape[:-2]), *matrix[-2:])
     if vector:
         shape = shape[:-1]

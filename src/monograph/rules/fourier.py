@@ -293,7 +293,11 @@ def fft_c2r(
     x: TensorType, dim: Sequence[int], normalization: int, last_dim_size: Int
 ) -> TensorType:
     """_fft_c2r([*a, M], N) -> real [*a, N]."""
-    return _complex_to_real(x, [wrap_dim(d, len(x.shape)) for d in dim], last_dim_size)
+    dims = [wrap_dim(d, len(x.shape)) for d in dim]
+    # The kernel trusts this, and reads beyond the tensor where it is wrong.
+    left, right = x.shape[dims[-1]], last_dim_size // 2 + 1
+    require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dims[-1])
+    return _complex_to_real(x, dims, last_dim_size)
 
 
 # ------------------------------------------------------------------------------ order

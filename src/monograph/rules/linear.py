@@ -12,9 +12,8 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, require
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal
+from monograph.rules.sides import equal, need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +40,6 @@ def need_same_dtype(op: str, first: TensorType, *others: TensorType | None) -> N
             raise problem("dtype-disagrees", what=op, expected=dtype, got=t.dtype)
 
 
-def _need_equal(left: Int, right: Int, op: str, dim: int | None = None) -> None:
-    if left is not right:
-        require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim, operator=op)
-
-
 def _need_expandable(t: TensorType, shape: tuple[Int, ...], op: str) -> None:
     """`t` broadcasts to `shape` and does not enlarge it."""
     if t.shape == shape:
@@ -57,7 +51,7 @@ def _need_expandable(t: TensorType, shape: tuple[Int, ...], op: str) -> None:
     lead = len(shape) - len(t.shape)
     for dim, (size, wanted) in enumerate(zip(t.shape, shape[lead:], strict=True), lead):
         if not (isinstance(size, int) and size == 1):
-            _need_equal(size, wanted, op, dim)
+            need_equal(size, wanted, op, dim)
 
 
 # ------------------------------------------------------------------------------ linear
@@ -69,7 +63,7 @@ def linear(input: TensorType, weight: TensorType, bias: TensorType | None = None
     need_same_dtype("linear", input, weight, bias)
     if not input.shape or len(weight.shape) not in (1, 2):
         raise problem("rank-disagrees", what="weight of linear", expected=2, got=weight.rank)
-    _need_equal(input.shape[-1], weight.shape[-1], "linear", len(input.shape) - 1)
+    need_equal(input.shape[-1], weight.shape[-1], "linear", len(input.shape) - 1)
     shape = input.shape[:-1] + weight.shape[:-1]
     if bias is not None:
         _need_expandable(bias, shape, "linear")
@@ -82,12 +76,12 @@ def bilinear(
 ) -> TensorType:
     """bilinear([*a, I], [*a, J], weight: [N, I, J]) -> [*a, N]."""
     _need_rank(weight, 3, "weight of bilinear")
-    _need_equal(input1.shape[-1], weight.shape[1], "bilinear", input1.rank - 1)
-    _need_equal(input2.shape[-1], weight.shape[2], "bilinear", input2.rank - 1)
+    need_equal(input1.shape[-1], weight.shape[1], "bilinear", input1.rank - 1)
+    need_equal(input2.shape[-1], weight.shape[2], "bilinear", input2.rank - 1)
     if input1.rank != input2.rank:
         raise problem("rank-disagrees", what="bilinear", expected=input1.rank, got=input2.rank)
     for dim, (left, right) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
-        _need_equal(left, right, "bilinear", dim)
+        need_equal(left, right, "bilinear", dim)
     return TensorType((*input1.shape[:-1], weight.shape[0]), input1.dtype, input1.device)
 
 
@@ -100,7 +94,7 @@ def mm(x: TensorType, mat2: TensorType) -> TensorType:
     _need_rank(x, 2, "mm")
     _need_rank(mat2, 2, "mm")
     need_same_dtype("mm", x, mat2)
-    _need_equal(x.shape[1], mat2.shape[0], "mm")
+    need_equal(x.shape[1], mat2.shape[0], "mm")
     return TensorType((x.shape[0], mat2.shape[1]), x.dtype, x.device)
 
 
@@ -111,8 +105,8 @@ def bmm(x: TensorType, mat2: TensorType) -> TensorType:
     _need_rank(mat2, 3, "bmm")
     need_same_dtype("bmm", x, mat2)
     batch, rows, inner = x.shape
-    _need_equal(batch, mat2.shape[0], "bmm", 0)
-    _need_equal(inner, mat2.shape[1], "bmm")
+    need_equal(batch, mat2.shape[0], "bmm", 0)
+    need_equal(inner, mat2.shape[1], "bmm")
     return TensorType((batch, rows, mat2.shape[2]), x.dtype, x.device)
 
 
@@ -180,7 +174,7 @@ def mv(x: TensorType, vec: TensorType) -> TensorType:
     _need_rank(x, 2, "mv")
     _need_rank(vec, 1, "mv")
     need_same_dtype("mv", x, vec)
-    _need_equal(x.shape[1], vec.shape[0], "mv")
+    need_equal(x.shape[1], vec.shape[0], "mv")
     return TensorType(x.shape[:1], x.dtype, x.device)
 
 
@@ -205,7 +199,7 @@ def dot(x: TensorType, tensor: TensorType) -> TensorType:
     _need_rank(x, 1, "dot")
     _need_rank(tensor, 1, "dot")
     need_same_dtype("dot", x, tensor)
-    _need_equal(x.shape[0], tensor.shape[0], "dot", 0)
+    need_equal(x.shape[0], tensor.shape[0], "dot", 0)
     return TensorType((), x.dtype, x.device)
 
 
@@ -229,7 +223,7 @@ def inner(x: TensorType, other: TensorType) -> TensorType:
     if not x.shape or not other.shape:
         return elementwise([x, other], result_dtype([x, other]))
     need_same_dtype("inner", x, other)
-    _need_equal(x.shape[-1], other.shape[-1], "inner")
+    need_equal(x.shape[-1], other.shape[-1], "inner")
     return TensorType(x.shape[:-1] + other.shape[:-1], x.dtype, x.device)
 
 
@@ -244,7 +238,7 @@ def matmul(x: TensorType, other: TensorType) -> TensorType:
     if not left or not right:
         reason = "both arguments need at least one dimension"
         raise problem("operator-refused-types", op="matmul", reason=reason)
-    _need_equal(left[-1], right[-2:][0], "matmul")  # of a vector that is its only size
+    need_equal(left[-1], right[-2:][0], "matmul")  # of a vector that is its only size
     columns = right[-1:] if len(right) > 1 else ()
     if len(right) <= 2:
         return TensorType(left[:-1] + columns, x.dtype, x.device)
@@ -267,7 +261,7 @@ def tensordot(
         sizes = x.shape[a], other.shape[b]
         # A size 1 against any other is summed beforehand.
         if not any(isinstance(size, int) and size == 1 for size in sizes):
-            _need_equal(*sizes, "tensordot", a)
+            need_equal(*sizes, "tensordot", a)
     shape = [size for dim, size in enumerate(x.shape) if dim not in left]
     shape += [size for dim, size in enumerate(other.shape) if dim not in right]
     return TensorType(tuple(shape), x.dtype, x.device)

@@ -12,10 +12,11 @@ from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, fresh, maximum, require
+from monograph.integers import fresh, maximum
 from monograph.rules.distances import pairwise_distance
 from monograph.rules.reductions import reduced
 from monograph.rules.registry import rule
+from monograph.rules.sides import need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,18 +36,13 @@ def _pointwise(operands: Sequence[TensorType], reduction: int) -> TensorType:
     return _reduced(elementwise(operands, result_dtype(operands)), reduction)
 
 
-def _need_equal(left: Int, right: Int, op: str, dim: int | None = None) -> None:
-    if left is not right:
-        require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim, operator=op)
-
-
 def _need_same_shape(x: TensorType, target: TensorType, op: str) -> None:
     if x.shape == target.shape:
         return
     if len(x.shape) != len(target.shape):
         raise problem("rank-disagrees", what=op, expected=x.rank, got=target.rank)
     for dim, (left, right) in enumerate(zip(x.shape, target.shape, strict=True)):
-        _need_equal(left, right, op, dim)
+        need_equal(left, right, op, dim)
 
 
 # ------------------------------------------------------------------------------ regression
@@ -267,12 +263,12 @@ def _check_classes(x: TensorType, target: TensorType, op: str) -> None:
     for dim, size in enumerate(target.shape):
         if len(x.shape) > 1:
             at = dim if dim == 0 else dim + 1
-            _need_equal(x.shape[at], size, op, at)
+            need_equal(x.shape[at], size, op, at)
 
 
 def _check_weight(weight: TensorType | None, classes: Int, op: str) -> None:
     if weight is not None:
-        _need_equal(weight.shape[0], classes, op, 0)
+        need_equal(weight.shape[0], classes, op, 0)
 
 
 @rule(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)

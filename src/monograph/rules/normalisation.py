@@ -13,10 +13,10 @@ import torch
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, product, require
+from monograph.integers import product
 from monograph.rules.formats import following
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal
+from monograph.rules.sides import equal, need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,15 +28,6 @@ aten = torch.ops.aten
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-def _need_equal(left: Int, right: Int, op: str, dim: int | None = None) -> None:
-    """Two sizes that the kernel compares.
-
-    Raises: sizes-disagree.
-    """
-    if left is not right:
-        require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim, operator=op)
-
-
 def _need_same_shape(
     t: TensorType | None, shape: Sequence[Int], op: str, what: str = "weight"
 ) -> None:
@@ -45,7 +36,7 @@ def _need_same_shape(
     if len(t.shape) != len(shape):
         raise problem("rank-disagrees", what=f"{what} of {op}", expected=len(shape), got=t.rank)
     for dim, (left, right) in enumerate(zip(t.shape, shape, strict=True)):
-        _need_equal(left, right, op, dim)
+        need_equal(left, right, op, dim)
 
 
 def _float_of_half(dtype: torch.dtype) -> torch.dtype:
@@ -66,7 +57,7 @@ def _check_last_dims(x: TensorType, normalized_shape: Sequence[Int], op: str) ->
             got=len(normalized_shape),
         )
     for dim, size in enumerate(normalized_shape, lead):
-        _need_equal(x.shape[dim], size, op, dim)
+        need_equal(x.shape[dim], size, op, dim)
     return lead
 
 
@@ -152,7 +143,7 @@ def _channels(x: TensorType, op: str) -> Int:
 def _check_channels(channels: Int, op: str, *operands: TensorType | None) -> None:
     for t in operands:
         if t is not None:
-            _need_equal(t.shape[0], channels, op)
+            need_equal(t.shape[0], channels, op)
 
 
 def _statistics(x: TensorType, size: Int, *operands: TensorType | None) -> TensorType:
@@ -275,8 +266,8 @@ def batch_norm_impl_index(
     """As native_batch_norm, with a reserve u8[0] and the number of the CPU's own kernel, 0."""
     if any(equal(size, 0) for size in input.shape):
         # Nothing is computed; the statistics are made as the accumulator's type all the same.
-        doubled = torch.float64 if input.dtype == torch.float32 else input.dtype
-        nothing = TensorType((_channels(input, "batch_norm"),), doubled, input.device)
+        dtype = torch.float32 if input.dtype in _HALVES else torch.float64
+        nothing = TensorType((_channels(input, "batch_norm"),), dtype, input.device)
         result = TensorType(input.shape, input.dtype, input.device)
         return result, nothing, nothing, _reserve(input), 0
     results = native_batch_norm(
@@ -332,7 +323,7 @@ def group_norm(
     """group_norm([N, C, *]) -> [N, C, *]; the groups divide C."""
     channels = _channels(input, "group_norm")
     _check_channels(channels, "group_norm", weight, bias)
-    _need_equal(channels % num_groups, 0, "group_norm")
+    need_equal(channels % num_groups, 0, "group_norm")
     return following(input, input.shape)
 
 
@@ -349,7 +340,7 @@ def native_group_norm(
 ) -> tuple[TensorType, TensorType, TensorType]:
     """native_group_norm([N, C, *]) -> [N, C, *], mean [N, group], rstd [N, group]."""
     _check_channels(C, "group_norm", weight, bias)
-    _need_equal(product(input.shape), N * C * HxW, "group_norm")
+    need_equal(product(input.shape), N * C * HxW, "group_norm")
     result = following(input, input.shape)
     if result.strides is None and not is_contiguous(input):
         raise problem(

@@ -14,9 +14,10 @@ import torch
 from monograph.abstract.layout import suggest_memory_format
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import known, le, minimum
+from monograph.integers import Expr, known, le, minimum
 from monograph.rules.formats import following, squeezed, unsqueezed
 from monograph.rules.registry import rule
+from monograph.rules.sides import need_positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +51,9 @@ def pooled_size(
 
 
 def _window(value: Int | Sequence[Int], n: int) -> Sequence[Int]:
-    if not isinstance(value, list | tuple):
-        return (value,) * n  # pyright: ignore[reportReturnType]  # an Int, then
-    return value * n if len(value) == 1 else value
+    if isinstance(value, int | Expr):
+        return (value,) * n
+    return value if len(value) == n else tuple(value) * n
 
 
 def _spatial(x: TensorType, n: int, op: str) -> tuple[Int, ...]:
@@ -84,7 +85,9 @@ def _pooled(
         _window(dilation, n),
         strict=True,
     )
-    return x.shape[:-n] + tuple([pooled_size(*window, ceil_mode) for window in windows])
+    pooled = tuple([pooled_size(*window, ceil_mode) for window in windows])
+    need_positive(pooled, op)
+    return x.shape[:-n] + pooled
 
 
 def _twice(x: TensorType, one: TensorType) -> tuple[TensorType, TensorType]:

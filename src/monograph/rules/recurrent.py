@@ -13,9 +13,10 @@ import torch
 
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, fresh, ge, require
+from monograph.integers import fresh
 from monograph.rules.linear import need_same_dtype
 from monograph.rules.registry import rule
+from monograph.rules.sides import need_equal, need_positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +39,7 @@ def _need_shape(t: TensorType, shape: tuple[Int, ...], op: str) -> None:
             "rank-disagrees", what=f"a parameter of {op}", expected=len(shape), got=t.rank
         )
     for dim, (left, right) in enumerate(zip(t.shape, shape, strict=True)):
-        if left is not right:
-            require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim, operator=op)
+        need_equal(left, right, op, dim)
 
 
 def _state(x: TensorType) -> TensorType:
@@ -94,8 +94,7 @@ def _sequence(
     if batch_first:
         length, batch = batch, length
     need_same_dtype(layer.op, input, *states)
-    for size in (length, batch):
-        require(ge(size, 1), "size-must-be-positive", size=size, what=layer.op)
+    need_positive((length, batch), layer.op)
     width = _check_layer(layer, features, batch, states)
     last = [_state(state) for state in states]
     if not batch_first:

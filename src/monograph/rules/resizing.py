@@ -8,9 +8,10 @@ import torch
 
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import eq, require, to_float, trunc
+from monograph.integers import to_float, trunc
 from monograph.rules.formats import following
 from monograph.rules.registry import rule
+from monograph.rules.sides import need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,11 @@ def scaled_size(size: Int, scale: float | Real) -> Int:
     >>> scaled_size(5, 2.5)
     12
     """
-    if isinstance(size, int) and isinstance(scale, float):
-        return int(size * scale)
+    if isinstance(scale, float):
+        if isinstance(size, int):
+            return int(size * scale)
+        if scale.is_integer():
+            return size * int(scale)
     return trunc(to_float(size) * scale)
 
 
@@ -185,19 +189,8 @@ def grid_sampler(
         raise problem(
             "rank-disagrees", what="grid of grid_sampler", expected=input.rank, got=grid.rank
         )
-    pairs = (
-        (input.shape[0], grid.shape[0], 0),
-        (len(input.shape) - 2, grid.shape[-1], grid.rank - 1),
-    )
-    for left, right, dim in pairs:
-        require(
-            eq(left, right),
-            "sizes-disagree",
-            left=left,
-            right=right,
-            dim=dim,
-            operator="grid_sampler",
-        )
+    need_equal(input.shape[0], grid.shape[0], "grid_sampler", 0)
+    need_equal(len(input.shape) - 2, grid.shape[-1], "grid_sampler", grid.rank - 1)
     return TensorType((*input.shape[:2], *grid.shape[1:-1]), input.dtype, input.device)
 
 
@@ -207,12 +200,5 @@ def affine_grid_generator(
 ) -> TensorType:
     """affine_grid_generator([N, 2, 3], [N, C, H, W]) -> [N, H, W, 2]; also [N, D, H, W, 3]."""
     n = len(size) - 2
-    require(
-        eq(theta.shape[0], size[0]),
-        "sizes-disagree",
-        left=theta.shape[0],
-        right=size[0],
-        dim=0,
-        operator="affine_grid_generator",
-    )
+    need_equal(theta.shape[0], size[0], "affine_grid_generator", 0)
     return TensorType((size[0], *size[2:], n), theta.dtype, theta.device)

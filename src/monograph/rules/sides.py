@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from monograph.integers import active, eq, ge, known, lt, ne, require
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from monograph.integers import Int
 
 
@@ -62,3 +64,29 @@ def at_least(size: Int, least: Int) -> bool:
         question = f"{size} {'>=' if verdict else '<'} {least}"
         require(settled, "data-dependent-size", question=question, size=size)
     return verdict
+
+
+def need_equal(left: Int, right: Int, operator: str, dim: int | None = None) -> None:
+    """Two sizes that the operator compares.
+
+    Raises: sizes-disagree.
+    """
+    if left != right:  # of expressions that is identity, so equal ones are done here too
+        require(
+            eq(left, right),
+            "sizes-disagree",
+            left=left,
+            right=right,
+            dim=dim,
+            operator=operator,
+        )
+
+
+def need_positive(sizes: Iterable[Int], operator: str) -> None:
+    """Sizes of a result that must have elements.
+
+    Raises: size-must-be-positive.
+    """
+    for size in sizes:
+        if not isinstance(size, int) or size < 1:
+            require(ge(size, 1), "size-must-be-positive", size=size, what=operator)
