@@ -1,6 +1,7 @@
 """Imports go downward, reach nothing private of torch outside host, and never its exporter."""
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -99,10 +100,11 @@ def looked_up(tree):
 
 
 def is_private_torch(name):
-    """Say whether the name starts at torch and passes through an underscore."""
-    parts = name.split(".")
-    return (
-        parts[0] == "torch"
-        and any(part.startswith("_") and not part.startswith("__") for part in parts[1:])
-        and not name.startswith(("torch.ops.", "torch._check"))
-    )
+    """Say whether the name starts at torch and passes through an underscore.
+
+    Operators may begin with one; pytree has no other name, and all of the ecosystem uses this one.
+    """
+    if name.startswith(("torch.ops.", "torch._check", "torch.utils._pytree")):
+        return False
+    first, *others = name.split(".")
+    return first == "torch" and any(re.match(r"_(?!_)", part) for part in others)
