@@ -69,7 +69,7 @@ def setting() -> str:
 def commit() -> str:
     """Name the commit the tree stands at."""
     done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607  whichever git the developer has
+        ["git", "describe", "--always", "--dirty"],  # noqa: S607  whichever git the developer has
         cwd=ROOT,
         capture_output=True,
         text=True,
