@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture import capture, check_declarations
+from monograph.host.trees import pytree
 from monograph.program.from_capture import program_of
 
 if TYPE_CHECKING:
@@ -37,3 +38,11 @@ def export(
     captured = capture(module, args, kwargs, dynamic_shapes)
     check_declarations(captured.inputs, captured.facts)
     return program_of(captured)
+
+
+def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
+    """Let a dataclass be an input or an output: its fields are the children, by name.
+
+    The same registration serves torch.export. Use as a function or a class decorator's body.
+    """
+    pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)

@@ -1,1 +1,1 @@
-"""abstract."""
+"""Tensors without data: their types, their layout, and what user code sees in their place."""

@@ -73,4 +73,6 @@ def _broadcast_two(left: tuple[Int, ...], right: tuple[Int, ...]) -> tuple[Int, 
         left = (1,) * (len(right) - len(left)) + left
     elif len(right) < len(left):
         right = (1,) * (len(left) - len(right)) + right
-    return tuple(broadcast_size(a, b, dim) for dim, (a, b) in enumerate(zip(left, right, strict=True)))
+    return tuple(
+        broadcast_size(a, b, dim) for dim, (a, b) in enumerate(zip(left, right, strict=True))
+    )

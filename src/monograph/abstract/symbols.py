@@ -7,49 +7,31 @@ only `guard_*` and `bool` choose a side, and they do it in one place, `decide`.
 
 from __future__ import annotations
 
-
-import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.arithmetic import SymbolicNumber, Value, result_type
 from monograph.diagnostics import problem
 from monograph.integers import (
     Expr,
     Real,
     Relation,
     active,
-    all_of,
-    any_of,
-    ceil,
-
     decide,
     eq,
-    floor,
     ge,
-    gt,
     in_force,
     known,
-    le,
     lt,
-    maximum,
-    minimum,
     ne,
-    negate,
     require,
-    round_,
-    sqrt,
-    to_float,
-    total,
-    trunc,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from monograph.integers import Facts
-
-Value = int | float | bool | Expr | Real | Relation
 
 
 def to_sym(value: Any, facts: Facts | None = None) -> Any:
@@ -81,10 +63,10 @@ def to_python(number: Any) -> Any:
     return number
 
 
-class SymbolNode:
+class SymbolNode(SymbolicNumber):
     """The object behind one SymInt, SymFloat or SymBool."""
 
-    __slots__ = ("facts", "pytype", "value")
+    __slots__ = ("facts",)
 
     def __init__(self, value: Value, pytype: type, facts: Facts) -> None:
         self.value = value
@@ -93,7 +75,7 @@ class SymbolNode:
 
     def beside(self, value: Value, pytype: type | None = None) -> SymbolNode:
         """A node for another value of the same capture."""
-        return SymbolNode(value, pytype or _result_type(value), self.facts)
+        return SymbolNode(value, pytype or result_type(value), self.facts)
 
     def settled(self) -> Value:
         """The value with everything learnt since substituted."""
@@ -178,12 +160,10 @@ class SymbolNode:
 
     # --- text --------------------------------------------------------------------------------
 
-    def str(self) -> str:
-        """The expression."""
+    def __str__(self) -> str:
         return str(self.settled())
 
-    __str__ = str
-    _graph_repr = str
+    str = _graph_repr = __str__
 
     def __repr__(self) -> str:
         return f"SymbolNode({self.settled()})"
@@ -235,7 +215,7 @@ class SymbolNode:
             return self._decide(value)
         return self._decide(_differs_from_zero(value))
 
-    def guard_int(self, file: str, line: int) -> int:  # noqa: ARG002
+    def guard_int(self, file: str, line: int) -> int:
         """Fix the value to the example's, and remember it."""
         value = self.settled()
         if isinstance(value, int):
@@ -262,7 +242,7 @@ class SymbolNode:
         if hint is None:
             raise problem("data-dependent-size", question="float(...)", size=str(value))
         for symbol in sorted(value.symbols, key=str):
-            self._decide(eq(symbol, self.facts.hint_of(symbol)))
+            self._decide(eq(symbol, self.facts.hints[symbol]))
         return float(hint)
 
     def guard_size_oblivious(self, file: str, line: int) -> bool:
@@ -289,7 +269,7 @@ class SymbolNode:
 
     def expect_true(self, file: str, line: int) -> bool:  # noqa: ARG002
         """`torch._check`: true from here on, verified when the program runs."""
-        if not self._is_truth():
+        if not isinstance(self.value, bool | Relation):
             return True
         require(self.value, "check-fails", condition=str(self.value))
         return True
@@ -406,150 +386,5 @@ class ShapeQuestions:
         """Whether the example gives a value."""
         return active().hint_of(expr) is not None
 
-
-def _is_real(*values: Any) -> bool:
-    return any(isinstance(value, float | Real) for value in values)
-
-
-def _as_number(value: Any) -> Any:
-    """Truths take part in arithmetic as 0 and 1, by deciding them."""
-    if isinstance(value, Relation):
-        return int(decide(value))
-    return value
-
-
-def _truediv(left: Any, right: Any) -> Any:
-    return to_float(left) / to_float(right)
-
-
-def _floordiv(left: Any, right: Any) -> Any:
-    if _is_real(left, right):
-        return to_float(floor(to_float(left) / to_float(right)))
-    return left // right
-
-
-def _python_mod(left: Any, right: Any) -> Any:
-    return left - _floordiv(left, right) * right if _is_real(left, right) else left % right
-
-
-def _pow(left: Any, right: Any) -> Any:
-    return left**right
-
-
-def _round(self: SymbolNode, digits: Any = None) -> SymbolNode:
-    """`round(x)` stays symbolic; `round(x, digits)` has no exact form and fixes the value."""
-    value = self.settled()
-    if isinstance(value, int | Expr):
-        return self
-    if digits is None:
-        return self.beside(round_(value), int)
-    return self.beside(round(self.guard_float("", 0), int(digits)), float)
-
-
-def _integral(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if isinstance(value, int | Expr) else function(value)
-
-
-def _is_integer(value: Any) -> Any:
-    if isinstance(value, int | Expr):
-        return True
-    return eq(to_float(floor(value)), value)
-
-
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": _truediv,
-    "float_truediv": _truediv,
-    "int_truediv": _truediv,
-    "floordiv": _floordiv,
-    "int_floordiv": _floordiv,
-    "mod": _python_mod,
-    "pow": _pow,
-    "float_pow": _pow,
-    "pow_by_natural": _pow,
-    "sym_max": maximum,
-    "sym_min": minimum,
-    "lshift": lambda left, right: left * 2**right,
-    "rshift": lambda left, right: left // 2**right,
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": eq,
-    "ne": ne,
-    "lt": lt,
-    "le": le,
-    "gt": gt,
-    "ge": ge,
-}
-_CONNECTIVES: dict[str, Callable[[Any, Any], Any]] = {
-    "and_": all_of,
-    "or_": any_of,
-    "sym_and": all_of,
-    "sym_or": any_of,
-    "bitwise_and": all_of,
-    "bitwise_or": any_of,
-}
-_UNARY: dict[str, tuple[Callable[[Any], Any], type | None]] = {
-    "neg": (operator.neg, None),
-    "pos": (lambda value: value, None),
-    "abs": (lambda value: maximum(value, -value), None),
-    "floor": (_integral(floor), int),
-    "ceil": (_integral(ceil), int),
-    "trunc": (_integral(trunc), int),
-    "sym_int": (_integral(trunc), int),
-    "sym_float": (to_float, float),
-    "sym_sqrt": (lambda value: sqrt(to_float(value)), float),
-    "is_integer": (_is_integer, bool),
-}
-
-
-def _result_type(value: Any) -> type:
-    if isinstance(value, bool | Relation):
-        return bool
-    return float if isinstance(value, float | Real) else int
-
-
-def _install_arithmetic() -> None:
-    """Give `SymbolNode` its operators; each is the same few lines around another function."""
-    for name, function in (_ARITHMETIC | _COMPARISONS).items():
-        setattr(SymbolNode, name, _numeric(function))
-    for name, function in _CONNECTIVES.items():
-        setattr(SymbolNode, name, _logical(function))
-    for name, (function, pytype) in _UNARY.items():
-        setattr(SymbolNode, name, _unary(function, pytype))
-    SymbolNode.sym_not = lambda self: self.beside(negate(self.value), bool)  # pyright: ignore[reportAttributeAccessIssue]
-    SymbolNode.round = _round  # pyright: ignore[reportAttributeAccessIssue]
-    SymbolNode.sym_sum = lambda self, nodes: self.beside(total(n.settled() for n in nodes))  # pyright: ignore[reportAttributeAccessIssue]
-    SymbolNode.sym_ite = _choose  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _numeric(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], SymbolNode]:
-    def method(self: SymbolNode, other: SymbolNode) -> SymbolNode:
-        return self.beside(function(_as_number(self.settled()), _as_number(other.settled())))
-
-    return method
-
-
-def _logical(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], SymbolNode]:
-    def method(self: SymbolNode, other: SymbolNode) -> SymbolNode:
-        return self.beside(function(self.value, other.value), bool)
-
-    return method
-
-
-def _unary(function: Callable[[Any], Any], pytype: type | None) -> Callable[[Any], SymbolNode]:
-    def method(self: SymbolNode) -> SymbolNode:
-        value = function(_as_number(self.settled()))
-        return self.beside(value, pytype)
-
-    return method
-
-
-def _choose(self: SymbolNode, then: SymbolNode, otherwise: SymbolNode) -> SymbolNode:
-    return then if decide(self.value) else otherwise
-
-
-_install_arithmetic()
 
 __all__ = ["ShapeQuestions", "SymbolNode", "Value", "to_python", "to_sym"]

@@ -7,7 +7,7 @@ Both have no data: whatever needs data goes to the recorder that made them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import torch
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.integers import Facts, Int
+
 
 class Recording(Protocol):
     """What an abstract tensor asks of the recorder that made it."""
@@ -71,7 +72,7 @@ class AbstractTensor(torch.Tensor):
     def __torch_dispatch__(
         cls,
         func: Any,
-        types: Any,  # noqa: ARG003 - torch's signature
+        types: Any,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
@@ -94,7 +95,9 @@ class AbstractTensor(torch.Tensor):
     def requires_grad(self, flag: bool) -> None:
         self.requires_grad_(flag)
 
-    def requires_grad_(self, requires_grad: bool = True) -> AbstractTensor:
+    def requires_grad_(  # pyright: ignore[reportIncompatibleMethodOverride] - Tensor there
+        self, requires_grad: bool = True
+    ) -> Self:
         """Set `requires_grad` of what this tensor stands for."""
         if requires_grad != self.tensor_type.requires_grad:
             self.tensor_type = with_requires_grad(self.tensor_type, requires_grad)
@@ -213,7 +216,7 @@ class AbstractTensor(torch.Tensor):
         """Refused: there is no data."""
         self.recorder.refuse_data(self, "numpy()")
 
-    def __array__(self, dtype: Any = None) -> NoReturn:  # noqa: ARG002
+    def __array__(self, dtype: Any = None) -> NoReturn:
         self.recorder.refuse_data(self, "numpy.asarray()")
 
     def data_ptr(self) -> NoReturn:
@@ -233,7 +236,7 @@ class AbstractTensor(torch.Tensor):
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.storage_root.version
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # noqa: ARG002
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"AbstractTensor({self.tensor_type!r})"
 
     __str__ = __repr__
@@ -255,9 +258,8 @@ def _checked_dim(dim: int, rank: int) -> int:
     limit = max(rank, 1)
     if -limit <= dim < limit:
         return dim
-    message = (
-        f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
-    )
+    legal = f"[{-limit}, {limit - 1}]"
+    message = f"Dimension out of range (expected to be in range of {legal}, but got {dim})"
     raise IndexError(message)
 
 

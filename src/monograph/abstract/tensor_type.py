@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.layout import contiguous_strides
 from monograph.integers import product
 
 if TYPE_CHECKING:
+    import torch
+
     from monograph.integers import Int
 
 
@@ -120,6 +120,6 @@ def type_of(tensor: torch.Tensor) -> TensorType:
         tensor.dtype,
         tensor.device,
         strides,
-        tensor.storage_offset(),
+        int(tensor.storage_offset()),
         tensor.requires_grad,
     )

@@ -122,9 +122,7 @@ class GraphWriter:
 
     def begin_body(self) -> None:
         """All known placeholders stand; what follows is the prologue and user code."""
-        self.body_begin = append_node(
-            self.graph, "body_begin", "call_function", _nothing, (), {}
-        )
+        self.body_begin = append_node(self.graph, "body_begin", "call_function", _nothing, (), {})
 
     def source(
         self, symbol: Expr, node: Node, dim: int | None, coefficient: int, offset: int
@@ -141,7 +139,7 @@ class GraphWriter:
         self.stands_for(abstract)
 
     def stands_for(self, abstract: AbstractTensor) -> None:
-        """This tensor's node is a placeholder now; writes to its storage are writes to that input."""
+        """This tensor's node is a placeholder: writes to its storage are writes to that input."""
         assert abstract.node is not None, "inputs have nodes"
         self.placeholder_of[id(abstract)] = abstract.node
 
@@ -188,7 +186,7 @@ class GraphWriter:
         self._numbers.setdefault(number, node)
 
     def assertion(self, relation: Relation) -> Any:
-        """A node that computes a relation which is assumed already: as it was stated, unsimplified."""
+        """A node that computes a relation as it was stated, although it is assumed already."""
         self._simplifying = False
         try:
             return self.number(relation)
@@ -236,7 +234,7 @@ class GraphWriter:
         partial: Any = 0
         for coefficient, atoms in terms(value):
             term, written = self._write_term(coefficient, atoms)
-            negative = isinstance(coefficient, int) and coefficient < 0 and summed is not None
+            negative = coefficient < 0 and summed is not None
             if summed is None:
                 summed, partial = written, term
                 continue

@@ -16,7 +16,7 @@ from monograph.rules.registry import find_rule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch._ops import OpOverload
+    from monograph.host.operator_types import OpOverload
 
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 

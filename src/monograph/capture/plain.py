@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.data import holds_symbols, tensor_from
@@ -23,12 +22,13 @@ from monograph.capture.module_state import ModuleState
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
 from monograph.diagnostics import problem
-from monograph.host.dispatch import below_autograd
+from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
+from monograph.host.trees import pytree
 from monograph.integers import Facts, use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from torch.fx.node import Node
 
@@ -79,7 +79,14 @@ def _run(module: torch.nn.Module, inputs: Inputs, facts: Facts) -> Capture:
     writer.begin_body()
     with ExitStack() as stack:
         stack.callback(recorder.close)
-        for context in (scopes, exporting(), _literals(recorder), state, below_autograd(), recorder):
+        for context in (
+            scopes,
+            exporting(),
+            _literals(recorder),
+            state,
+            below_autograd(),
+            recorder,
+        ):
             stack.enter_context(context)
         args, kwargs = pytree.tree_unflatten(leaves, inputs.spec)
         result = module(*args, **kwargs)
@@ -90,14 +97,12 @@ def _run(module: torch.nn.Module, inputs: Inputs, facts: Facts) -> Capture:
 
 def _is_capturing() -> bool:
     """Whether this thread is inside a capture already."""
-    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack  # noqa: PLC0415
-
-    return any(isinstance(mode, Recorder) for mode in _get_current_dispatch_mode_stack())
+    return any(isinstance(mode, Recorder) for mode in active_modes())
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Capture makes many objects that all stay; collecting meanwhile costs a seventh of the time."""
+def _without_garbage_collection() -> Generator[None]:
+    """Capture makes many objects that all stay; collecting meanwhile costs a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -108,7 +113,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def _literals(recorder: Recorder) -> Iterator[None]:
+def _literals(recorder: Recorder) -> Generator[None]:
     """`torch.tensor([n, t])` of sizes and tensors: C++ would ask them for their values."""
     real_tensor = torch.tensor
     real_as_tensor = torch.as_tensor

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch.fx.immutable_collections import immutable_list
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import (
@@ -29,8 +28,8 @@ from monograph.abstract.tensor import (
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture import data, indexing
 from monograph.capture.operators import OPERATORS, Operator
-from monograph.diagnostics import MonographError, problem
-from monograph.host.dispatch import run_kernel_on_metadata, without_modes
+from monograph.diagnostics import MonographError, place, problem
+from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
 from monograph.integers import Expr, eq, is_symbol, relation_text, require
 from monograph.rules.fallback import Memo
@@ -60,6 +59,8 @@ _PLAIN: frozenset[type] = frozenset(
     }
 )
 
+_ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
+
 
 class Recorder(TorchDispatchMode):
     """One capture's dispatch mode; also what its abstract tensors ask (`abstract.Recording`)."""
@@ -86,7 +87,7 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self,
         func: Any,
-        types: Any,  # noqa: ARG002 - torch's signature
+        types: Any,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
@@ -98,7 +99,9 @@ class Recorder(TorchDispatchMode):
                 return func(*args, **(kwargs or {}))
         return self.call(func, args, kwargs or {})
 
-    def call(self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(  # noqa: C901, PLR0912 - the hot path of capture: one loop, written out
+        self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Record one operator call and return what user code sees.
 
         Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor.
@@ -170,8 +173,9 @@ class Recorder(TorchDispatchMode):
         self._assertions_written = len(self.facts.assertions)
         for guard in pending:
             condition = self.writer.assertion(guard.relation)
-            message = f"Runtime assertion failed: {relation_text(guard.relation)}"
-            self.append(torch.ops.aten._assert_scalar.default, "_assert_scalar", (condition, message), {}).meta["val"] = None  # noqa: SLF001 - an operator's name
+            message = f"`{relation_text(guard.relation)}` does not hold{_asked_at(guard.origin)}"
+            node = self.append(_ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
+            node.meta["val"] = None
 
     def close(self) -> None:
         """From now on this capture's tensors are refused."""
@@ -221,15 +225,13 @@ class Recorder(TorchDispatchMode):
 
     # --- results -----------------------------------------------------------------------------
 
-    def append(
-        self, target: Any, base: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Node:
+    def append(self, target: Any, base: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A node at the end of the graph, with where user code stands."""
         writer = self.writer
         node = append_node(
             writer.graph, writer.new_name(base), "call_function", target, args, kwargs
         )
-        self.scopes.describe(node, sys._getframe(1))  # noqa: SLF001 - documented
+        self.scopes.describe(node, sys._getframe(1))
         return node
 
     def wrap(
@@ -250,7 +252,7 @@ class Recorder(TorchDispatchMode):
             tensor = make_tensor(result, node, self)
             tensor.root = root
             node.meta["val"] = tensor
-            if tensor.__class__ is SymbolicTensor:
+            if tensor.__class__ is SymbolicTensor and self.facts.has_unbacked:
                 self._bind_new_sizes(result, node)
             return tensor
         if isinstance(result, list | tuple):
@@ -286,7 +288,7 @@ class Recorder(TorchDispatchMode):
 
     # --- operators that write to their arguments ---------------------------------------------
 
-    def _record_mutation(  # noqa: PLR0913 - one list per view of the same arguments
+    def _record_mutation(
         self,
         op: Operator,
         args: tuple[Any, ...],
@@ -341,9 +343,7 @@ class Recorder(TorchDispatchMode):
             return [arg]
         return [self.writer.lift(arg, self)]
 
-    def _infer_mutation(
-        self, op: Operator, types: list[Any], keywords: dict[str, Any]
-    ) -> Any:
+    def _infer_mutation(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         """The result types; an in-place operator's operands must broadcast to its target."""
         if op.rule is None and op.overload.namespace == "aten" and _is_inplace(op):
             return types[0]
@@ -366,7 +366,7 @@ class Recorder(TorchDispatchMode):
         if op.inplace_view and isinstance(result, TensorType):
             tensor.tensor_type = with_requires_grad(result, tensor.requires_grad)
             if isinstance(tensor, StaticTensor):
-                run_kernel_on_metadata(tensor, tensor.tensor_type)
+                restride(tensor, result.shape, result.stride(), result.offset)  # pyright: ignore[reportArgumentType] - static sizes stay static
 
     # --- what abstract tensors ask -------------------------------------------------------------
 
@@ -388,7 +388,15 @@ class Recorder(TorchDispatchMode):
 
     def origin(self) -> tuple[Frame, ...]:
         """The user frames of the question being asked now, innermost first."""
-        return self.scopes.user_frames(sys._getframe(1))  # noqa: SLF001
+        return self.scopes.user_frames(sys._getframe(1))
+
+
+def _asked_at(origin: Any) -> str:
+    """` (model.py:31 needs it)`, where the user's line is known."""
+    if not origin:
+        return ""
+    spot = place(origin[0])
+    return f" ({spot.file}:{spot.line} needs it)"
 
 
 def _differentiable(dtype: torch.dtype) -> bool:

@@ -8,7 +8,7 @@ the frames outside it, so a node only walks the few frames inside its own module
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
 
 State = tuple[tuple[Any, ...], ...]
-"""Regions around a node, outermost first: ("autocast", device, dtype, enabled, cache), ("grad", on)."""
+"""Regions around a node, outermost first.
+
+Each is ("autocast", device, dtype, enabled, cache) or ("grad", enabled).
+"""
 
 
 class ModuleCall:
@@ -30,7 +33,9 @@ class ModuleCall:
 
     __slots__ = ("frames", "stack", "text")
 
-    def __init__(self, stack: dict[str, tuple[str, str]], frames: tuple[Frame, ...], text: str) -> None:
+    def __init__(
+        self, stack: dict[str, tuple[str, str]], frames: tuple[Frame, ...], text: str
+    ) -> None:
         self.stack = stack
         self.frames = frames
         self.text = text
@@ -41,7 +46,9 @@ class Scopes:
 
     def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
         self.filter = FrameFilter()
-        self.paths = {id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))}
+        self.paths = {
+            id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
+        }
         self.stop = stop
         self.current = ModuleCall({}, (), "")
         self.depth = 0
@@ -96,7 +103,7 @@ class Scopes:
         self.current = outer
         self.depth -= 1
 
-    def __enter__(self) -> Scopes:
+    def __enter__(self) -> Self:
         module_call = _module_call(self, torch.nn.Module.__call__)
         self._patch(torch.nn.Module, "__call__", module_call)
         cast = torch.autocast
@@ -116,7 +123,7 @@ class Scopes:
 
 def _module_call(scopes: Scopes, original: Any) -> Any:
     def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
-        outer = scopes.enter(module, sys._getframe(1))  # noqa: SLF001 - documented
+        outer = scopes.enter(module, sys._getframe(1))
         try:
             return original(module, *args, **kwargs)
         finally:

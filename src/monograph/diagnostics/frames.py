@@ -31,6 +31,7 @@ __all__ = ["Frame", "FrameFilter", "Place", "place", "user_frames"]
 Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
+OUR_MACHINERY = ("capture/scopes.py",)  # stands in for `Module.__call__` during a capture
 STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")
 
 
@@ -259,7 +260,8 @@ def _classify(file: str, roots: _Roots) -> Kind:
     if file.startswith("<frozen "):
         return "machinery"
     if file.startswith(roots.ours):
-        return "ours"
+        passes_on = file.removeprefix(roots.ours).replace(os.sep, "/") in OUR_MACHINERY
+        return "machinery" if passes_on else "ours"
     if roots.torch is not None and file.startswith(roots.torch):
         inside = file[len(roots.torch) :]
         return "machinery" if inside.startswith(TORCH_MACHINERY) else "library"

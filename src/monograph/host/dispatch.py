@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _python_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: TC002 - others import it here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from torch._ops import OpOverload
 
 DISABLED_TORCH_FUNCTION: Any = torch._C._disabled_torch_function_impl
 """What a subclass sets as `__torch_function__` to cost nothing there."""
+
+_DISPATCH = "__torch_dispatch__"  # the stubs of Tensor do not list it
 
 
 def below_autograd() -> AbstractContextManager[None]:
@@ -28,6 +31,11 @@ def below_autograd() -> AbstractContextManager[None]:
 def without_modes() -> AbstractContextManager[Any]:
     """Run real operators although a dispatch mode is active (`_disable_current_modes`)."""
     return _python_dispatch._disable_current_modes()
+
+
+def active_modes() -> list[TorchDispatchMode]:
+    """The dispatch modes of this thread (`_get_current_dispatch_mode_stack`)."""
+    return _python_dispatch._get_current_dispatch_mode_stack()
 
 
 def without_dispatch() -> AbstractContextManager[Any]:
@@ -95,21 +103,21 @@ def is_symbolic_number(value: object) -> bool:
 
 
 def has_kernel(overload: OpOverload, key: str) -> bool:
-    """Whether a kernel is registered for a dispatch key (`_dispatch_has_kernel_for_dispatch_key`)."""
+    """Whether a kernel is registered for a dispatch key."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)
-
 
 
 def has_own_dispatch(tensor: torch.Tensor) -> bool:
     """Whether a tensor is of a subclass that handles operators itself."""
-    return type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    return getattr(type(tensor), _DISPATCH) is not getattr(torch.Tensor, _DISPATCH)
 
 
-def run_kernel_on_metadata(tensor: torch.Tensor, wanted: object) -> None:
+def restride(
+    tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int], offset: int
+) -> None:
     """Give a wrapper subclass other sizes and strides after `t_`, `unsqueeze_` and relatives.
 
-    Needs `_DisableTorchDispatch`: `as_strided_` then changes the C++ metadata, and there is no data.
+    Needs `_DisableTorchDispatch`: `as_strided_` then changes the C++ metadata; there is no data.
     """
-    shape = wanted.shape  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
     with without_dispatch(), torch.no_grad():
-        torch.Tensor.as_strided_(tensor, shape, wanted.stride(), wanted.offset)  # pyright: ignore
+        torch.Tensor.as_strided_(tensor, shape, strides, offset)

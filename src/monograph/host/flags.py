@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
+from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 @contextmanager
-def exporting() -> Iterator[None]:
+def exporting() -> Generator[None]:
     """Make `torch.compiler.is_exporting()` and `is_compiling()` true.
 
     Libraries choose capturable code paths by them; the flags are module globals of
@@ -29,9 +30,4 @@ def exporting() -> Iterator[None]:
 
 def region_operators() -> tuple[object, object]:
     """The higher-order operators that run a subgraph under another grad mode, or under autocast."""
-    from torch._higher_order_ops.wrap import (  # noqa: PLC0415 - only programs with regions need it
-        wrap_with_autocast,
-        wrap_with_set_grad_enabled,
-    )
-
     return wrap_with_set_grad_enabled, wrap_with_autocast

@@ -12,13 +12,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.graph import (  # what tools look for to know a graph takes structured arguments
-    _PyTreeCodeGen,  # pyright: ignore[reportPrivateUsage]
-    _PyTreeInfo,  # pyright: ignore[reportPrivateUsage]
-)
 from torch.fx.node import map_arg
 
 from monograph.diagnostics import problem
+from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.program.checks import compile_checks
 from monograph.program.graph_module import GraphModule, adopt
@@ -73,12 +70,12 @@ class CheckInputs(torch.nn.Module):
         return CheckInputs(self.contract)
 
 
-class CallCode(_PyTreeCodeGen):
+class CallCode(PyTreeCodeGen):
     """Generates `forward` with the original's parameters and structured inputs and outputs."""
 
     def __init__(self, names: CallNames, in_spec: Any, out_spec: Any) -> None:
         orig_args = [*names.positional, *names.keywords]
-        super().__init__(_PyTreeInfo(orig_args, in_spec, out_spec))
+        super().__init__(PyTreeInfo(orig_args, in_spec, out_spec))
         self.names = names
         self.flat_inputs = compile_flatten(in_spec, names)
 

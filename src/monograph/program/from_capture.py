@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx.node import Node
 
-from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.regions import build_regions
 from monograph.host.fx_nodes import close_graph
-from monograph.integers import Real, Relation
+from monograph.integers import SIZE_LIMIT, Guard, Real, Relation, le
 from monograph.program.assemble import build
 from monograph.program.contract import Contract, TensorClause, ValueClause
 from monograph.program.graph_module import GraphModule
@@ -128,10 +128,16 @@ def contract_of(captured: Capture) -> Contract:
     return Contract(
         in_spec=captured.inputs.spec,
         clauses=tuple(_clause(leaf) for leaf in captured.inputs.leaves),
-        guards=tuple(facts.guards),
+        guards=(*facts.guards, *_size_limits(captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
     )
+
+
+def _size_limits(captured: Capture) -> list[Guard]:
+    """Sizes that some float is exact for only because they are no larger than any tensor's."""
+    limits = [le(symbol, SIZE_LIMIT) for symbol in captured.facts.sizes_leaned_on]
+    return [Guard(limit, None) for limit in limits if isinstance(limit, Relation)]
 
 
 def _clause(leaf: InputLeaf) -> InputClause:

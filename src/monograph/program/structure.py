@@ -14,14 +14,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch.utils import _pytree as pytree  # noqa: TID251  (structures are torch's own pytrees)
-
 from monograph.diagnostics import Clause, problem
+from monograph.host.trees import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torch.utils._pytree import TreeSpec  # noqa: TID251
+    from monograph.host.trees import TreeSpec
 
 Flattened = list[Any]
 

@@ -15,9 +15,9 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._ops import HigherOrderOperator, OpOverload  # noqa: TID251  (the two kinds of operator)
 
 from monograph.diagnostics import problem
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.program.signature import (
     ConstantArgument,
     InputKind,

@@ -2,8 +2,8 @@
 
 Static types run the meta kernel on data-free `meta` tensors. Symbolic ones run the same under the
 Python dispatcher, whose decompositions and `_refs` accept symbolic sizes; the questions those ask
-about sizes are answered by `SymbolNode`, so every assumption becomes a guard. Fake kernels of custom
-operators are meta kernels too. Slower than a rule by 18 to 40 times, hence the memo.
+about sizes are answered by `SymbolNode`, so every assumption becomes a guard. Fake kernels of
+custom operators are meta kernels too. Slower than a rule by 18 to 40 times, hence the memo.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import MonographError, problem
-from monograph.host.dispatch import has_kernel, python_dispatcher
+from monograph.host.dispatch import TorchDispatchMode, has_kernel, python_dispatcher, schema_of
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from torch._ops import OpOverload
+    from monograph.host.operator_types import OpOverload
 
 _META = torch.device("meta")
 _SYMBOLIC = (Expr, Real, Relation)
@@ -131,18 +130,17 @@ def infer(overload: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     except MonographError:
         raise
     except NotImplementedError as error:
-        raise problem("unsupported-operator", op=str(overload), reason=_reason(overload, error)) from error
+        custom = overload.namespace not in {"aten", "prims"} and not has_kernel(overload, "Meta")
+        reason = str(error).splitlines()[0]
+        name, signature = overload.name(), ", ".join(a.name for a in schema_of(overload).arguments)
+        raise problem(
+            "unsupported-operator", op=name, reason=reason, custom=custom, signature=signature
+        ) from error
     except Exception as error:
         if isinstance(error.__cause__, MonographError):
             raise error.__cause__ from None
         raise problem("operator-refused-types", op=str(overload), reason=str(error)) from error
     return _each(lambda value: _from_meta(value, device), result)
-
-
-def _reason(overload: OpOverload, error: Exception) -> str:
-    if overload.namespace not in {"aten", "prims"} and not has_kernel(overload, "Meta"):
-        return "it is a custom operator without a fake kernel"
-    return str(error).splitlines()[0]
 
 
 def _to_meta(value: Any) -> Any:
@@ -161,7 +159,8 @@ def _from_meta(value: Any, device: torch.device) -> Any:
         shape = tuple(to_python(size) for size in value.shape)
         dense = value.layout == torch.strided
         strides = tuple(to_python(step) for step in value.stride()) if dense else None
-        if strides is not None and all(type(size) is int for size in shape) and value.is_contiguous():
+        static = all(type(size) is int for size in shape)
+        if static and dense and value.is_contiguous():
             strides = None
         offset = to_python(value.storage_offset()) if dense else 0
         return TensorType(shape, value.dtype, device, strides, offset)

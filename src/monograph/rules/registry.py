@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.host.dispatch import schema_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from torch._ops import OpOverload
+    from monograph.host.operator_types import OpOverload
 
 RuleFunction = "Callable[..., Any]"
 
@@ -133,7 +135,7 @@ def _schema_parameters(overload: OpOverload) -> dict[str, tuple[Any, bool]]:
             argument.default_value if argument.has_default_value() else inspect.Parameter.empty,
             argument.kwarg_only,
         )
-        for argument in overload._schema.arguments  # noqa: SLF001 - torch's only name for it
+        for argument in schema_of(overload).arguments
     }
 
 
@@ -155,5 +157,5 @@ def _mismatch(function: Callable[..., Any], overload: OpOverload, reason: str) -
     code = function.__code__
     return TypeError(
         f"rule {function.__name__} at {code.co_filename}:{code.co_firstlineno} does not fit "
-        f"{overload._schema}: {reason}"  # noqa: SLF001
+        f"{schema_of(overload)}: {reason}"
     )
