@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def close_outputs(recorder: Recorder, state: ModuleState, result: Any) -> Output
     values = _write_reassigned(recorder, state, values)
     recorder.write_assertions()
     leaves = tuple(
-        OutputLeaf(value, value.node if isinstance(value, AbstractTensor) else _number_node(recorder, value))
+        OutputLeaf(
+            value,
+            value.node if isinstance(value, AbstractTensor) else _number_node(recorder, value),
+        )
         for value in values
     )
     returned = tuple(leaf.value if leaf.node is None else leaf.node for leaf in leaves)
@@ -112,6 +116,6 @@ def drop_unused(recorder: Recorder) -> None:
 
 
 def _is_droppable(target: Any) -> bool:
-    if isinstance(target, torch._ops.OpOverload):  # noqa: SLF001 - the class has no public name
+    if isinstance(target, OpOverload):
         return OPERATORS.of(target).droppable
-    return target is operator.getitem or not isinstance(target, torch._ops.HigherOrderOperator)  # noqa: SLF001
+    return target is operator.getitem or not isinstance(target, HigherOrderOperator)

@@ -7,17 +7,18 @@ and the part of the graph that makes it is run when the value is asked for, not 
 
 from __future__ import annotations
 
-
 import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.node import map_arg
 
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS
 from monograph.diagnostics import problem
 from monograph.host.dispatch import without_modes
+from monograph.host.operator_types import OpOverload
 from monograph.integers import Real, eq, fresh, known
 
 if TYPE_CHECKING:
@@ -121,11 +122,11 @@ class _Evaluation:
                 raise _NotConstantError
         target: Any = node.target
         if target is not operator.getitem and not (
-            isinstance(target, torch._ops.OpOverload) and OPERATORS.of(target).droppable  # noqa: SLF001 - the class has no public name
+            isinstance(target, OpOverload) and OPERATORS.of(target).droppable
         ):
             raise _NotConstantError
-        args = torch.fx.node.map_arg(node.args, self.value)
-        kwargs = torch.fx.node.map_arg(node.kwargs, self.value)
+        args = map_arg(node.args, self.value)
+        kwargs = map_arg(node.kwargs, self.value)
         return target(*args, **kwargs)
 
 
@@ -151,6 +152,15 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
         node = recorder.append(aten.detach.default, "detach", (source.node,), {})
         return recorder.wrap(source.tensor_type, node, root=source.storage_root)
 
+    def detached_in_place(tensor: Any) -> Any:
+        """`t.detach_()` (which every `torch.tensor(...)` ends with) writes no data."""
+        source = recorder.abstract(tensor)
+        if source.requires_grad:
+            source.node = recorder.append(aten.detach_.default, "detach_", (source.node,), {})
+            source.node.meta["val"] = source
+            source.requires_grad_(False)
+        return source
+
     def equal(left: Any, right: Any) -> Any:
         a, b = recorder.abstract(left), recorder.abstract(right)
         if len(a.shape) != len(b.shape):
@@ -172,6 +182,7 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
         id(aten.lift_fresh.default): literal,
         id(aten.lift.default): literal,
         id(aten.detach.default): detached,
+        id(aten.detach_.default): detached_in_place,
         id(aten.equal.default): equal,
         id(aten.allclose.default): allclose,
     }
@@ -180,6 +191,16 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
 def is_number(value: Any) -> bool:
     """Whether a value is a Python number, symbolic or not."""
     return isinstance(value, int | float | complex | torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def plain_number(value: Any) -> Any:
+    """A number as an operator takes it: members of enums and NumPy's floats lose their class."""
+    for kind in (bool, int, float, complex):
+        if type(value) is kind:
+            return value
+        if isinstance(value, kind):
+            return kind(value)
+    return value
 
 
 def tensor_from(recorder: Recorder, data: Any, dtype: Any, device: Any) -> Any:
@@ -221,5 +242,3 @@ def holds_symbols(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return any(holds_symbols(row) for row in data)
     return isinstance(data, AbstractTensor | torch.SymInt | torch.SymFloat | torch.SymBool)
-
-

@@ -172,7 +172,7 @@ def select(x: TensorType, dim: int, index: Int) -> TensorType:
         raise problem("rank-disagrees", what="select", expected="at least 1 dimension", got=0)
     dim = wrap_dim(dim, len(shape))
     n = shape[dim]
-    at = _from_end(n, index)
+    at = _from_either_end(n, index)
     if not (isinstance(at, int) and isinstance(n, int) and 0 <= at < n):
         reason = "the index is out of range"
         require(lt(at, n), "operator-refused-types", op="select", reason=reason)
@@ -182,6 +182,18 @@ def select(x: TensorType, dim: int, index: Int) -> TensorType:
     if dim == 0 and x.strides is None:
         return TensorType(sizes, x.dtype, x.device, None, offset)
     return TensorType(sizes, x.dtype, x.device, strides[:dim] + strides[dim + 1 :], offset)
+
+
+def _from_either_end(n: Int, index: Int) -> Int:
+    """The index counted from the start; where its sign depends on data, an unknown one in range.
+
+    The kernel checks the range at run time, so nothing is asserted or learnt about the index.
+    """
+    if isinstance(index, int) or known(ge(index, 0)) is not None or active().hint_of(index) is not None:
+        return _from_end(n, index)
+    at = fresh("the selected index", 0, n - 1 if isinstance(n, int) else None)
+    active().assume(lt(at, n), None)
+    return at
 
 
 @rule(aten.unbind.int)
