@@ -1,69 +1,16 @@
-"""Result types: one small function per operator, by family; importing this registers them all."""
+"""Result types: one small function per operator, by family; importing this registers them all.
 
-from monograph.rules import (
-    attention,
-    casting,
-    complex_numbers,
-    convolution,
-    creation,
-    distances,
-    einsum,
-    factorisations,
-    finding,
-    indexing,
-    joining,
-    linear,
-    normalisation,
-    padding,
-    pointwise,
-    pooling,
-    randomness,
-    rearranging,
-    reductions,
-    reshaping,
-    resizing,
-    scattering,
-    selection,
-    sequences,
-    slicing,
-    sorting,
-    triangles,
-    views,
-    windows,
-)
+Every file here is imported, so a new family is a new file and nothing else.
+"""
+
+import importlib
+import pkgutil
+
 from monograph.rules.fallback import Memo, infer
 from monograph.rules.registry import RULES, find_rule, rule
 
-FAMILIES = (
-    attention,
-    casting,
-    complex_numbers,
-    convolution,
-    creation,
-    distances,
-    einsum,
-    factorisations,
-    finding,
-    indexing,
-    joining,
-    linear,
-    normalisation,
-    padding,
-    pointwise,
-    pooling,
-    randomness,
-    rearranging,
-    reductions,
-    reshaping,
-    resizing,
-    scattering,
-    selection,
-    sequences,
-    slicing,
-    sorting,
-    triangles,
-    views,
-    windows,
+FAMILIES = tuple(
+    importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
 )
 
 __all__ = ["FAMILIES", "RULES", "Memo", "find_rule", "infer", "rule"]

@@ -45,6 +45,9 @@ def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
         raise problem("operator-refused-types", op="arange", reason="its ends must be finite")
     if dtype == torch.int64:
         start, end, step = [trunc(v) if _is_float(v) else v for v in (start, end, step)]
+    floats = any(_is_float(v) for v in (start, end, step))
+    if floats:
+        start, end, step = [v if _is_float(v) else to_float(v) for v in (start, end, step)]
     if known(eq(step, 0)) is True:
         raise problem("operator-refused-types", op="arange", reason="step must be nonzero")
     if known(lt(step, 0)) is True:
@@ -53,10 +56,7 @@ def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
         require(gt(step, 0), "size-must-be-positive", size=step, what="the step of arange")
         distance = end - start
     require(ge(distance, 0), "size-must-be-positive", size=distance, what="arange")
-    if not any(_is_float(v) for v in (start, end, step)):
-        return ceildiv(end - start, step)
-    start, end, step = [v if _is_float(v) else to_float(v) for v in (start, end, step)]
-    return ceil((end - start) / step)
+    return ceil((end - start) / step) if floats else ceildiv(end - start, step)
 
 
 def _arange(
