@@ -31,7 +31,7 @@ ROUNDS = 3
 OTHER_SIZES = [(3, 7), (2, 50), (4, 19), (5, 64), (9, 100)]
 SIZES = {"batch": (1, 64), "seq": (1, 128)}
 
-console = Console(width=WIDTH)
+console = Console(width=WIDTH, highlight=False)
 
 
 @dataclass(frozen=True, slots=True)
