@@ -1,8 +1,8 @@
 """How the elements of a tensor lie in memory: strides, contiguity, memory formats.
 
-Questions here give the *general* answer: what holds for all sizes that the facts allow. They never
-record a guard. (Strides of a dimension of size 1 do not matter to any kernel, and a tensor of size
-0 has no elements; so a general "contiguous" stays true in those cases.)
+Questions here give the *general* answer: what holds for all sizes that the facts allow. None but
+`suggest_memory_format` records a guard. (Strides of a dimension of size 1 do not matter to any
+kernel, and a tensor of size 0 has no elements; so a general "contiguous" stays true in those cases.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from monograph.integers import eq, known, le, lt, terms
+from monograph.integers import active, eq, known, le, lt, require, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,10 @@ def strides_for(shape: Sequence[Int], memory_format: torch.memory_format) -> tup
 
 
 def suggest_memory_format(t: TensorType) -> torch.memory_format:
-    """The format convolutions and pools follow: channels_last if the strides say so."""
+    """The format convolutions and pools follow: channels_last if the strides say so.
+
+    The one question here that may record a guard, where strides and sizes have nothing in common.
+    """
     if t.strides is None:
         return torch.contiguous_format
     if t.rank == 4 and _looks_channels_last(t):
@@ -124,12 +127,30 @@ def _looks_channels_last(t: TensorType) -> bool:
     for i in _CHANNELS_LAST_ORDER[t.rank]:
         if isinstance(t.shape[i], int) and t.shape[i] == 0:
             return False
-        if known(le(least, strides[i])) is not True:
+        if not _reaches(strides[i], least):
             return False
         if i == 0 and _same(least, strides[1]):
             return False
         least = strides[i] if is_size_one(t.shape[i]) else strides[i] * t.shape[i]
     return True
+
+
+def _reaches(stride: Int, least: Int) -> bool:
+    """Whether a stride is at least another number.
+
+    Where neither is greater for certain the example decides, under a guard: the layout depends on
+    it. Of two that are equal only with sizes of 1, the general answer stands.
+    """
+    if no_greater(least, stride):
+        return True
+    if no_greater(stride, least):
+        return False
+    here, there = active().hint_of(stride), active().hint_of(least)
+    if here is None or there is None:
+        return False
+    side, sign = (le(least, stride), ">=") if here >= there else (lt(stride, least), "<")
+    require(side, "data-dependent-size", question=f"{stride} {sign} {least}", size=stride)
+    return here >= there
 
 
 def no_greater(left: Int, right: Int) -> bool:

@@ -189,7 +189,11 @@ def _from_either_end(n: Int, index: Int) -> Int:
 
     The kernel checks the range at run time, so nothing is asserted or learnt about the index.
     """
-    if isinstance(index, int) or known(ge(index, 0)) is not None or active().hint_of(index) is not None:
+    if (
+        isinstance(index, int)
+        or known(ge(index, 0)) is not None
+        or active().hint_of(index) is not None
+    ):
         return _from_end(n, index)
     at = fresh("the selected index", 0, n - 1 if isinstance(n, int) else None)
     active().assume(lt(at, n), None)

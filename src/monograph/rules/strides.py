@@ -170,10 +170,11 @@ def view_strides(
             at -= 1
             ends.append((seen, at))
         if not surely_equal(seen, have):
-            end = next((end for count, end in ends if same(count, have)), None)
-            if end is None:
+            whole = next((count for count, _ in ends if same(count, have)), None)
+            if whole is None:
                 return None
-            at = end
+            # Sizes of 1 in front of the run change nothing.
+            at = next(end for count, end in reversed(ends) if count is whole or count == whole)
         base, have, seen = steps[i - 1], 1, 1
     return tuple(result) if at < 0 else None
 

@@ -52,6 +52,7 @@ SAMPLES = [
     *[case("scatter_add", x, 1, x.long() * 0, x) for x in LAYOUTS],
     *[case("take_along_dim", x, x.long()[:, :1] * 0, 1) for x in LAYOUTS],
     *[case("sort", x, 1) for x in LAYOUTS],
+    *[case(name, x, stable=True) for name in ("sort.stable", "argsort.stable") for x in LAYOUTS],
     *[case("topk", x, 2, 0) for x in LAYOUTS],
     *[case(name, x) for name in ("_unique", "where", "nonzero_numpy", "argwhere") for x in LAYOUTS],
     *[case("_unique2", x, True, inverse, True) for x in LAYOUTS for inverse in (False, True)],

@@ -124,3 +124,12 @@ def test_flatten_returns_the_tensor_itself_where_eager_does(facts):
     x = tensor(2, 3)
     assert reshaping.flatten(x, 1, 1) is x
     assert reshaping.flatten(x).shape == (6,)
+
+
+def test_ones_in_front_of_a_run_do_not_hide_it(facts, sizes):
+    """[1, 2, 1, 2] of two dimensions that lie apart is a view, with the sizes of the example."""
+    n, m = facts.symbol("n", hint=2), facts.symbol("m", hint=2)
+    apart = tensor(n, m, strides=(1, n))
+    result = reshaping.view(apart, [1, 2, 1, 2])
+    assert [text(step) for step in result.stride()][1::2] == ["1", "n"]
+    assert guards(facts) == ["m == 2", "n == 2"]
