@@ -2,7 +2,7 @@
 
 Questions here give the *general* answer: what holds for all sizes that the facts allow. None but
 `suggest_memory_format` records a guard. (Strides of a dimension of size 1 do not matter to any
-kernel, and a tensor of size 0 has no elements; so a general "contiguous" stays true in those cases.)
+kernel, and a tensor of size 0 has no elements; so a general "contiguous" stays true there.)
 """
 
 from __future__ import annotations
