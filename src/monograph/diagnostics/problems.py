@@ -14,6 +14,7 @@ from monograph.diagnostics import (
     inputs,
     internal,
     operators,
+    programs,
     sizes,
     spec,
     state,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["problem"]
 
 # A family enters its messages when it is imported.
-FAMILIES = (contract, data, inputs, internal, operators, sizes, spec, state)
+FAMILIES = (contract, data, inputs, internal, operators, programs, sizes, spec, state)
 
 
 def problem(

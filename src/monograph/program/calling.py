@@ -19,7 +19,6 @@ from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.program.checks import compile_checks
 from monograph.program.graph_module import GraphModule, adopt
-from monograph.program.refusals import MODE_IS_FIXED
 from monograph.program.signature import InputKind, OutputKind
 from monograph.program.structure import CallNames, compile_flatten, structure_clause
 
@@ -134,7 +133,7 @@ class ProgramModule(GraphModule):
         """
         if mode == self.training:
             return self
-        raise problem(MODE_IS_FIXED, call="train()" if mode else "eval()")
+        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

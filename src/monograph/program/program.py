@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from monograph.diagnostics import problem
 from monograph.program.calling import make_module
 from monograph.program.html import program_html
-from monograph.program.refusals import MODE_IS_FIXED, PROGRAM_CALLED
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -167,21 +166,21 @@ class ExportedProgram:
 
         Raises: mode-is-fixed.
         """
-        raise problem(MODE_IS_FIXED, call="train()" if mode else "eval()")
+        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
 
     def eval(self) -> NoReturn:
         """Refuse: the mode is part of what was captured.
 
         Raises: mode-is-fixed.
         """
-        raise problem(MODE_IS_FIXED, call="eval()")
+        raise problem("mode-is-fixed", call="eval()")
 
     def __call__(self, *_args: object, **_kwargs: object) -> NoReturn:
         """Refuse: a program is a description.
 
         Raises: program-called.
         """
-        raise problem(PROGRAM_CALLED)
+        raise problem("program-called")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         """Copy graph, signature and state; what never changes is shared."""

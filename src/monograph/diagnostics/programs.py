@@ -6,13 +6,12 @@ mode-is-fixed   call: str     UnsupportedError
 
 from __future__ import annotations
 
-from monograph.diagnostics import Text, UnsupportedError, message
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import UnsupportedError
 
-PROGRAM_CALLED = "program-called"
-MODE_IS_FIXED = "mode-is-fixed"
 
-
-@message(PROGRAM_CALLED, UnsupportedError)
+@message("program-called", UnsupportedError)
 def program_called() -> Text:
     """Say that a program is not called itself."""
     return Text(
@@ -21,7 +20,7 @@ def program_called() -> Text:
     )
 
 
-@message(MODE_IS_FIXED, UnsupportedError)
+@message("mode-is-fixed", UnsupportedError)
 def mode_is_fixed(*, call: str) -> Text:
     """Say that train and eval were decided when the program was captured."""
     return Text(
