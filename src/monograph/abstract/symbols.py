@@ -25,7 +25,9 @@ from monograph.integers import (
     known,
     lt,
     ne,
+    relation_text,
     require,
+    text,
 )
 
 if TYPE_CHECKING:
@@ -161,7 +163,8 @@ class SymbolNode(SymbolicNumber):
     # --- text --------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return str(self.settled())
+        value = self.settled()
+        return relation_text(value) if isinstance(value, Relation) else text(value)
 
     str = _graph_repr = __str__
 

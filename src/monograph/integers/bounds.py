@@ -142,7 +142,7 @@ def linear_in(e: Expr, atom: Expr) -> tuple[Int | None, Int]:
     >>> pool = Pool()
     >>> a, b = pool.symbol("a", EVERYTHING), pool.symbol("b", EVERYTHING)
     >>> linear_in(a * b + 2 * b + 1, b), linear_in(a * a, a)[0]
-    ((1*a + 2, 1), None)
+    ((a + 2, 1), None)
     """
     factor: list[tuple[Monomial[Expr], int]] = []
     rest: list[tuple[Monomial[Expr], int]] = []

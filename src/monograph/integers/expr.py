@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NoReturn, Protocol, TypeAlias
 
 from monograph.integers.interval import Interval
-from monograph.integers.polynomial import Polynomial, Rank, add, multiply, scale
+from monograph.integers.polynomial import Monomial, Polynomial, Rank, add, multiply, scale
 
 __all__ = ["INTEGER_FUNCTIONS", "Argument", "Expr", "Int", "Kind", "Ring", "declared_interval"]
 
@@ -210,12 +210,26 @@ class Expr:
         return self
 
     def __repr__(self) -> str:
-        """Write the sum of terms; `text` prints it for people."""
+        """Write the sum of terms, as `2*n - n//4 + 1`; `text` also recognises remainders."""
         if self.kind == "symbol":
             return self.name
+        if self.kind == "floordiv":
+            return "//".join(_factor(arg) for arg in self.int_args)
         if self.kind != "sum":
             return f"{self.name or self.kind}({', '.join(map(repr, self.args))})"
-        return " + ".join("*".join([str(c), *map(repr, m)]) for m, c in self.parts)
+        signed = "".join(_signed_term(monomial, c) for monomial, c in self.parts)
+        return signed.removeprefix(" + ") if signed[1] == "+" else f"-{signed[3:]}"
+
+
+def _factor(x: "Int | Argument | float") -> str:
+    return f"({x!r})" if isinstance(x, Expr) and x.kind == "sum" else repr(x)
+
+
+def _signed_term(monomial: "Monomial[Expr]", coefficient: int) -> str:
+    factors = [_factor(atom) for atom in monomial]
+    if abs(coefficient) != 1 or not factors:
+        factors.insert(0, str(abs(coefficient)))
+    return f" {'-' if coefficient < 0 else '+'} {'*'.join(factors)}"
 
 
 Int: TypeAlias = int | Expr

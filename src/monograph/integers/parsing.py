@@ -44,7 +44,7 @@ def parse(text: str, names: Names) -> Int:
     >>> from monograph.integers import Facts
     >>> n = Facts().symbol("n", hint=3)
     >>> parse("max(n, 2)*n + 1", {"n": n}), parse("x.shape[0] // 2", {"x.shape[0]": n}) is n // 2
-    (1*n*max(n, 2) + 1, True)
+    (n*max(n, 2) + 1, True)
     """
     read = parse_real(text, names)
     if isinstance(read, int | Expr):

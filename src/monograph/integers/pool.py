@@ -40,7 +40,7 @@ class Pool(Ring):
 
     >>> a = Pool().symbol("a", EVERYTHING)
     >>> (4 * a + 5) // 4, (a // 2) // 3
-    (1*a + 1, floordiv(a, 6))
+    (a + 1, a//6)
     """
 
     __slots__ = ()

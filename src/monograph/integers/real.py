@@ -284,7 +284,7 @@ def call(name: str, *args: Number) -> Real | float:
     >>> from monograph.integers import Facts
     >>> n = Facts().symbol("n", hint=3)
     >>> call("log", n), call("exp", 0), call("add", n, 1)
-    (log(ratio(n, 1)), 1.0, ratio(1*n + 1, 1))
+    (log(ratio(n, 1)), 1.0, ratio(n + 1, 1))
     """
     if name not in FLOAT_FUNCTIONS:
         raise KeyError(f"no float function {name!r}; there are {sorted(FLOAT_FUNCTIONS)}")

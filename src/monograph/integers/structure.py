@@ -124,7 +124,7 @@ def terms(e: Int) -> tuple[tuple[int, tuple[Expr, ...]], ...]:
     >>> from monograph.integers import Facts
     >>> n = Facts().symbol("n", hint=3)
     >>> terms(2 * n * n + n // 4 - 1)
-    ((2, (n, n)), (1, (floordiv(n, 4),)), (-1, ()))
+    ((2, (n, n)), (1, (n//4,)), (-1, ()))
     """
     if isinstance(e, Expr):
         return tuple([(coefficient, monomial) for monomial, coefficient in e.parts])
