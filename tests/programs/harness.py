@@ -108,11 +108,7 @@ def same(expected: object, actual: object, what: str) -> None:
 
 def strides(tensor: Tensor) -> list[int]:
     """Strides where they mean something."""
-    return [
-        stride
-        for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
-        if size > 1
-    ]
+    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
 def aliases(tensors: list, results: object, module: nn.Module) -> list:
@@ -207,7 +203,9 @@ def gradients(module: nn.Module, inputs):
         for leaf in pytree.tree_leaves(answer[0])
         if isinstance(leaf, Tensor) and leaf.requires_grad and leaf.is_floating_point()
     ]
-    flags = [leaf.requires_grad for leaf in pytree.tree_leaves(answer[0]) if isinstance(leaf, Tensor)]
+    flags = [
+        leaf.requires_grad for leaf in pytree.tree_leaves(answer[0]) if isinstance(leaf, Tensor)
+    ]
     try:
         if leaves:
             torch.stack([leaf.double() for leaf in leaves]).sum().backward()

@@ -108,7 +108,9 @@ variants(
         "cube_sizes": lambda x: x[x.shape[0] // 2, : x.shape[1] - 1, x.shape[2] - 1],
         "cube_first_token": lambda x: x[:, 0, :],
         "cube_last_token": lambda x: x[:, -1:, :],
-        "cube_pairs": lambda x: torch.cat([x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]], -1),
+        "cube_pairs": lambda x: torch.cat(
+            [x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]], -1
+        ),
         "cube_even_odd": lambda x: x[..., 0::2].sum() + x[..., 1::2].sum(),
     },
 )
@@ -126,7 +128,9 @@ variants(
     },
     raises=IndexError,
 )
-variants(one, {"negative_step": lambda x: x[::-1], "zero_step": lambda x: x[::0]}, raises=ValueError)
+variants(
+    one, {"negative_step": lambda x: x[::-1], "zero_step": lambda x: x[::0]}, raises=ValueError
+)
 variants(
     one,
     {

@@ -1,5 +1,7 @@
 """Programs that write in place: to inputs, to buffers, to views of them."""
 
+import warnings
+
 import torch
 from torch import nn
 
@@ -219,7 +221,7 @@ def out_variants(x):
     return out, total, values, indices
 
 
-@program(one)
+@program(one, refused="sizes-disagree")
 def out_resized(x):
     """`out=` of an empty tensor resizes it."""
     out = torch.empty(0)
@@ -354,7 +356,7 @@ class BatchNormTraining(nn.Module):
         return self.norm(x.sum() * torch.ones(4, 3) + torch.arange(12.0).view(4, 3))
 
 
-@program(one)
+@program(one, refused="data-dependent-size")
 class BatchNormMomentumNone(nn.Module):
     """A cumulative average divides by the number of batches, a value known at run time."""
 
@@ -487,9 +489,9 @@ class AttributeCounts(nn.Module):
         return x + self.calls
 
 
-@program(one, refused="attribute-changed")
+@program(one)
 class AttributeKeepsTensor(nn.Module):
-    """A tensor kept in an attribute outlives the call."""
+    """A tensor kept in an attribute, which every call writes before it reads it."""
 
     def forward(self, x):
         self.last = x * 2
@@ -507,6 +509,159 @@ class ListKeepsTensor(nn.Module):
     def forward(self, x):
         self.history.append(x.sum())
         return x + len(self.history)
+
+
+@program(one)
+class AttributeMemo(nn.Module):
+    """An attribute that is made anew by every call, and then read."""
+
+    def forward(self, x):
+        self.shape = x.shape
+        self.cache = {"double": x * 2}
+        self.steps = [1]
+        self.steps.append(len(self.steps))
+        return self.cache["double"].view(self.shape) + sum(self.steps)
+
+
+@program(one, refused="attribute-changed")
+class AttributeMadeOnce(nn.Module):
+    """A value made by the first call and read by the others."""
+
+    def forward(self, x):
+        if not hasattr(self, "first"):
+            self.first = x * 1
+        return x - self.first
+
+
+@program(one, refused="attribute-changed")
+class DictKeepsTensor(nn.Module):
+    """A dict attribute written to outlives the call."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = {}
+
+    def forward(self, x):
+        if "x" not in self.cache:
+            self.cache["x"] = x * 2
+        return x + self.cache["x"]
+
+
+class Settings:
+    """An object of a user's class."""
+
+    def __init__(self):
+        self.calls = 0
+        self.seen = [[]]
+
+
+@program(one, refused="attribute-changed")
+class ObjectCounts(nn.Module):
+    """An object held by an attribute is changed."""
+
+    def __init__(self):
+        super().__init__()
+        self.settings = Settings()
+
+    def forward(self, x):
+        self.settings.calls += 1
+        return x + self.settings.calls
+
+
+@program(one, refused="attribute-changed")
+class NestedListGrows(nn.Module):
+    """A list inside of an object's list is changed."""
+
+    def __init__(self):
+        super().__init__()
+        self.settings = (Settings(),)
+
+    def forward(self, x):
+        self.settings[0].seen[0].append(1)
+        return x + len(self.settings[0].seen[0])
+
+
+@program(one)
+class AttributeSetToTheSame(nn.Module):
+    """An attribute set to what it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.mode = "sum"
+        self.scale = 2.0
+
+    def forward(self, x):
+        self.mode = "su" + "m"
+        self.scale = self.scale * 1
+        return x.sum() * self.scale if self.mode == "sum" else x
+
+
+@program(one, refused="attribute-changed")
+class SubmoduleMadeLate(nn.Module):
+    """A submodule made by forward would have other weights in every call."""
+
+    def forward(self, x):
+        self.late = nn.ReLU()
+        return self.late(x)
+
+
+@program(one, refused="attribute-changed")
+class BufferMadeLate(nn.Module):
+    """A buffer made by forward."""
+
+    def forward(self, x):
+        self.register_buffer("late", x.sum())
+        return x + self.late
+
+
+@program(one)
+class WeightNormed(nn.Module):
+    """The hook of `weight_norm` sets an attribute before every call."""
+
+    def __init__(self):
+        super().__init__()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            self.linear = nn.utils.weight_norm(nn.Linear(3, 2))
+
+    def forward(self, x):
+        return self.linear(x.sum() * torch.ones(1, 3))
+
+
+@program(one)
+class SpectralNormed(nn.Module):
+    """`spectral_norm` updates its vectors in place in every training call."""
+
+    def __init__(self):
+        super().__init__()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            self.linear = nn.utils.spectral_norm(nn.Linear(3, 2))
+
+    def forward(self, x):
+        return self.linear(x.sum() * torch.ones(1, 3))
+
+
+@program(one)
+class Parametrized(nn.Module):
+    """A parametrization computes the weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+
+    def forward(self, x):
+        return self.linear(x.sum() * torch.ones(1, 3))
+
+
+STEPS = torch.zeros(())
+
+
+@program(one, refused="mutated-constant")
+def global_written(x):
+    """A global tensor is a constant, and is written to."""
+    STEPS.add_(1)
+    return x + STEPS
 
 
 @program(one, refused="mutated-constant")

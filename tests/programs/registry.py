@@ -66,7 +66,11 @@ def program(inputs: Callable = tuple, **expected: object) -> Callable:
         name = what.__name__
         assert name not in PROGRAMS, f"two programs are called {name}"
         is_class = isinstance(what, type)
-        build = what if is_class else lambda: type(name, (nn.Module,), {"forward": staticmethod(what)})()
+        build = (
+            what
+            if is_class
+            else lambda: type(name, (nn.Module,), {"forward": staticmethod(what)})()
+        )
         PROGRAMS[name] = Program(name, build, inputs, **expected)
         return what
 

@@ -1,7 +1,6 @@
 """Every small program agrees with eager on inputs unlike its example, or refuses by name."""
 
 import pytest
-import torch
 
 from monograph.diagnostics import MonographError
 from tests.programs import (  # noqa: F401  importing registers the programs

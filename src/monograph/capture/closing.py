@@ -90,8 +90,6 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     """
     copy = torch.ops.aten.copy_.default
     for buffer, current in state.reassigned():
-        if current.tensor_type.shape != buffer.abstract.tensor_type.shape:
-            raise problem("buffer-resized", name=buffer.target)
         values = [
             recorder.call(torch.ops.aten.clone.default, (value,), {})
             if isinstance(value, AbstractTensor) and value.storage_root is buffer.abstract

@@ -173,6 +173,11 @@ class GraphWriter:
         self.know(real, abstract)
         return abstract
 
+    def attribute_of(self, node: Node) -> str:
+        """How forward calls a constant, "" where it is no attribute."""
+        target = list(self.constants)[list(self.constant_of).index(node)]
+        return "" if target.startswith("lifted_tensor_") else f"self.{target}"
+
     def forget_constant(self, node: Node) -> None:
         """Nothing uses this constant."""
         targets = list(self.constants)

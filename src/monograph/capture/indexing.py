@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.symbols import to_python, to_sym
-from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.data import holds_symbols, is_number, known_value, plain_number, tensor_from
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
+    from monograph.abstract.tensor import AbstractTensor
     from monograph.capture.recorder import Recorder
 
 aten = torch.ops.aten

@@ -36,6 +36,7 @@ class Operator:
         "rule",
         "rule_is_functional_sibling",
         "shared",
+        "writes_out",
     )
 
     def __init__(self, overload: OpOverload) -> None:
@@ -55,7 +56,11 @@ class Operator:
         self.inplace_view = torch.Tag.inplace_view in overload.tags
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False
-        if self.rule is None and self.mutated:
+        self.writes_out = bool(self.mutated) and _is_out_variant(schema)
+        if self.rule is None and self.writes_out:
+            self.rule = _rule_without_out(overload)
+            self.rule_is_functional_sibling = self.rule is not None
+        elif self.rule is None and self.mutated:
             self.rule = _sibling_rule(overload)
             self.rule_is_functional_sibling = self.rule is not None
 
@@ -117,8 +122,29 @@ def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:
     return None
 
 
+def _is_out_variant(schema: Any) -> bool:
+    """Whether what is written are the `out=` arguments, which are returned."""
+    written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    return all(a.kwarg_only for a in written) and len(written) == len(schema.returns)
+
+
+def _rule_without_out(overload: OpOverload) -> Callable[..., Any] | None:
+    """The rule of the functional variant of an `out=` operator: `add.Tensor` for `add.out`."""
+    name = schema_of(overload).name.split("::")[-1]
+    wanted = _argument_types(overload)
+    for sibling in overloads_named(overload.namespace, name):
+        if sibling is not overload and _argument_types(sibling) == wanted:
+            return find_rule(sibling)
+    return None
+
+
 def _argument_types(overload: OpOverload) -> list[tuple[str, str]]:
-    return [(a.name, str(a.type)) for a in schema_of(overload).arguments]
+    """Names and types of the arguments, those of `out=` left out."""
+    return [
+        (a.name, str(a.type))
+        for a in schema_of(overload).arguments
+        if not (a.kwarg_only and a.alias_info is not None and a.alias_info.is_write)
+    ]
 
 
 class Operators:

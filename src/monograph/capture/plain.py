@@ -18,7 +18,7 @@ from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.data import holds_symbols, tensor_from
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
-from monograph.capture.module_state import ModuleState
+from monograph.capture.module_state import Attribute, ModuleState, Watched
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
 from monograph.diagnostics import problem
@@ -60,20 +60,37 @@ def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
     if not _LOCK.acquire(blocking=not _is_capturing()):
         raise problem("capture-inside-capture")
     try:
-        facts = Facts()
-        with _without_garbage_collection(), use(facts):
-            inputs = read_inputs(module, args, kwargs, dynamic_shapes, facts)
-            return _run(module, inputs, facts)
+        with _without_garbage_collection():
+            result = _attempt(module, args, kwargs, dynamic_shapes, None)
+            if not isinstance(result, Capture):
+                result = _attempt(module, args, kwargs, dynamic_shapes, Watched(result))
+            assert isinstance(result, Capture), "a run that watches refuses or finishes"
+            return result
     finally:
         _LOCK.release()
 
 
-def _run(module: torch.nn.Module, inputs: Inputs, facts: Facts) -> Capture:
+def _attempt(
+    module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, watched: Watched | None
+) -> Capture | frozenset[Attribute]:
+    """One run; or the attributes it changed that may outlive the call, to be watched in another.
+
+    Raises: buffer-reshaped, attribute-changed, where those attributes were watched.
+    """
+    facts = Facts()
+    with use(facts):
+        inputs = read_inputs(module, args, kwargs, dynamic_shapes, facts)
+        return _run(module, inputs, facts, watched)
+
+
+def _run(
+    module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None
+) -> Capture | frozenset[Attribute]:
     scopes = Scopes(module, _run.__code__)
     writer = GraphWriter()
     recorder = Recorder(writer, scopes, facts)
     facts.locate = recorder.origin
-    state = ModuleState(module)
+    state = ModuleState(module, watched)
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     writer.begin_body()
@@ -90,6 +107,11 @@ def _run(module: torch.nn.Module, inputs: Inputs, facts: Facts) -> Capture:
             stack.enter_context(context)
         args, kwargs = pytree.tree_unflatten(leaves, inputs.spec)
         result = module(*args, **kwargs)
+        changed = state.changed()
+        if changed and watched is None:
+            return changed
+        if watched is not None:
+            state.refuse_changes()
         outputs = close_outputs(recorder, state, result)
     drop_unused(recorder)
     return Capture(inputs, input_nodes, outputs, state, recorder, facts)

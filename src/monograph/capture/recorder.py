@@ -306,6 +306,11 @@ class Recorder(TorchDispatchMode):
         for tensors in targets.values():
             for tensor in tensors:
                 self._written(tensor, op, result)
+        if op.writes_out:
+            results = result if isinstance(result, list | tuple) else (result,)
+            for given, t in zip(outputs, results, strict=True):
+                if given:
+                    _require_same_shape(t, given[0].tensor_type)
         if len(outputs) == 1 and outputs[0]:
             tensor = outputs[0][0]
             tensor.node = node
@@ -347,8 +352,10 @@ class Recorder(TorchDispatchMode):
         """The result types; an in-place operator's operands must broadcast to its target."""
         if op.rule is None and op.overload.namespace == "aten" and _is_inplace(op):
             return types[0]
+        if op.writes_out:
+            keywords = {k: t for k, t in keywords.items() if k not in op.mutated}
         result = self._infer(op, types, keywords)
-        if not op.rule_is_functional_sibling or op.inplace_view:
+        if op.writes_out or not op.rule_is_functional_sibling or op.inplace_view:
             return result
         target = types[0]
         if isinstance(result, TensorType) and isinstance(target, TensorType):
@@ -360,6 +367,8 @@ class Recorder(TorchDispatchMode):
         root.version += 1
         node = self.writer.placeholder_of.get(id(root))
         if node is not None:
+            if node in self.writer.constant_of:
+                raise problem("mutated-constant", name=self.writer.attribute_of(node))
             self.mutated[node.name] = root
         if self._requires_grad and torch.is_grad_enabled():
             tensor.requires_grad_(_differentiable(tensor.tensor_type.dtype))

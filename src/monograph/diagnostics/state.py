@@ -1,6 +1,8 @@
 """Messages about what outlives a call, and captures that meet.
 
-mutated-constant        name, call=""                      SideEffectError
+mutated-constant        name=""                           SideEffectError
+attribute-changed       name                              SideEffectError
+buffer-reshaped         name, before, now                 SideEffectError
 leaked-tensor           tensor="", origin="", op=""               SideEffectError
 capture-inside-capture  (no facts)                         UnsupportedError
 """
@@ -14,15 +16,53 @@ from monograph.diagnostics.wording import quoted
 
 
 @message("mutated-constant", SideEffectError)
-def mutated_constant(*, name: str) -> Text:
-    """Say that a tensor that is neither an input, a parameter nor a buffer is written in place."""
-    attribute = name.removeprefix("self.")
+def mutated_constant(*, name: str = "") -> Text:
+    """Say that a tensor that is neither an input, a parameter nor a buffer is written in place.
+
+    `name` is how forward calls it, "" where it is no attribute: a global, or held by a closure.
+    """
+    attribute = name.removeprefix("self.").rpartition(".")[2] or "name"
     return Text(
-        headline=f"`{name}` is a constant of the program, and this line changes it",
+        headline=f"{f'`{name}`' if name else 'a tensor from outside of the model'} is a constant of "
+        "the program, and this line changes it",
         notes=("parameters, buffers and inputs may be changed in place; constants may not",),
         helps=(
-            f'make it a buffer: self.register_buffer("{attribute.rpartition(".")[2]}", ...)',
-            f"or work on a copy: {name}.clone()",
+            f'make it a buffer: self.register_buffer("{attribute}", ...)',
+            f"or work on a copy: {name}.clone()" if name else "or work on a copy, made by clone()",
+        ),
+    )
+
+
+@message("attribute-changed", SideEffectError)
+def attribute_changed(*, name: str) -> Text:
+    """Say that an attribute is changed that a later call would read.
+
+    `name` is the attribute as forward calls it: `self.calls`.
+    """
+    attribute = name.removeprefix("self.").rpartition(".")[2]
+    return Text(
+        headline=f"`{name}` is changed by forward, and the next call would depend on it",
+        notes=("the program has no attributes: it would do what the first call did, always",),
+        helps=(
+            f'keep a number as a buffer: self.register_buffer("{attribute}", torch.tensor(0))',
+            "or pass the value as an argument and return the new one",
+        ),
+    )
+
+
+@message("buffer-reshaped", SideEffectError)
+def buffer_reshaped(*, name: str, before: object, now: object) -> Text:
+    """Say that a buffer is replaced by something of another shape or dtype.
+
+    `before` and `now` are their types: `float32[1, 2]`.
+    """
+    return Text(
+        headline=f"the buffer `{name}` was {quoted(before)} and is replaced by {quoted(now)}",
+        notes=("a program writes its buffers in place, so they keep shape and dtype",),
+        helps=(
+            "give the buffer its final size and write into a part of it: "
+            f"{name}[...] = ..., or {name}.copy_(...)",
+            "or pass the value as an argument and return the new one",
         ),
     )
 
