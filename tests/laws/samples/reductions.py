@@ -37,6 +37,7 @@ SAMPLES = [
     ],
     *[case("nanquantile", X, torch.tensor(0.5), 0), case("quantile", X, torch.tensor(0.5), 0)],
     *[case("any.dims", X, []), case("all.dims", X, [0, 2], True), case("any.dims", X)],
+    *[case("count_nonzero.dim_IntList", x, [0, 1]) for x in LAYOUTS],
     *[case("any", integers(2).to(torch.uint8)), case("sum", floats(2) > 0)],
     *[case("aminmax", X, keepdim=True), case("argmin", X, None, True)],
 ]
