@@ -190,6 +190,10 @@ class GraphWriter:
         """`node` computes this number at run time."""
         self._numbers.setdefault(number, node)
 
+    def can_compute(self, relation: Relation) -> bool:
+        """Whether everything the relation is about has been computed."""
+        return all(s in self._numbers or s in self._sources for s in relation.symbols)
+
     def assertion(self, relation: Relation) -> Any:
         """A node that computes a relation as it was stated, although it is assumed already."""
         self._simplifying = False

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.scopes import Scopes
     from monograph.diagnostics import Frame
-    from monograph.integers import Facts
+    from monograph.integers import Facts, Guard
 
 _PLAIN: frozenset[type] = frozenset(
     {
@@ -77,7 +77,8 @@ class Recorder(TorchDispatchMode):
         self.mutated: dict[str, AbstractTensor] = {}
         self.closed = False
         self._requires_grad = False
-        self._assertions_written = 0
+        self._assertions_seen = 0
+        self._assertions_waiting: list[Guard] = []
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -163,15 +164,21 @@ class Recorder(TorchDispatchMode):
         except Exception as error:
             reason = f"the rule of {op.overload} failed: {type(error).__name__}: {error}"
             raise problem("bug", reason=reason) from error
-        if len(self.facts.assertions) != self._assertions_written:
+        if len(self.facts.assertions) != self._assertions_seen or self._assertions_waiting:
             self.write_assertions()
         return result
 
     def write_assertions(self) -> None:
-        """What was assumed about data-dependent values is checked where it was assumed."""
-        pending = self.facts.assertions[self._assertions_written :]
-        self._assertions_written = len(self.facts.assertions)
+        """What was assumed about data-dependent values is checked where it was assumed.
+
+        An assumption about a value that the current operator makes waits until it is made.
+        """
+        pending = self._assertions_waiting + self.facts.assertions[self._assertions_seen :]
+        self._assertions_seen = len(self.facts.assertions)
+        self._assertions_waiting = [g for g in pending if not self.writer.can_compute(g.relation)]
         for guard in pending:
+            if guard in self._assertions_waiting:
+                continue
             condition = self.writer.assertion(guard.relation)
             message = f"`{relation_text(guard.relation)}` does not hold{_asked_at(guard.origin)}"
             node = self.append(_ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
