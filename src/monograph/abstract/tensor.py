@@ -42,6 +42,10 @@ class Recording(Protocol):
         """The tensor's only element, as a Python or symbolic number."""
         ...
 
+    def truth(self, tensor: AbstractTensor) -> bool:
+        """Whether the only element is not zero, where that is known."""
+        ...
+
     def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
         """`tensor[index]`."""
         ...
@@ -195,7 +199,7 @@ class AbstractTensor(torch.Tensor):
         return [row.tolist() for row in self]
 
     def __bool__(self) -> bool:
-        return bool(self.recorder.item(self))
+        return self.recorder.truth(self)
 
     def __int__(self) -> int:
         return int(self.recorder.item(self))

@@ -55,6 +55,18 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
     return node.meta["val"]
 
 
+def truth(recorder: Recorder, tensor: AbstractTensor) -> bool:
+    """`bool(tensor)`, which user code asks in order to branch.
+
+    Raises: data-dependent-branch.
+    """
+    value = known_value(recorder, tensor)
+    if value is None:
+        raise problem("data-dependent-branch")
+    with without_modes():
+        return bool(value)
+
+
 def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
     """A fresh number of a tensor's kind, which `node` computes."""
     if dtype.is_complex:
@@ -149,6 +161,8 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
     def detached(tensor: Any) -> Any:
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
         source = recorder.abstract(tensor)
+        if _is_factory_result(source):
+            return recorder.wrap(source.tensor_type, source.node, root=source.storage_root)
         node = recorder.append(aten.detach.default, "detach", (source.node,), {})
         return recorder.wrap(source.tensor_type, node, root=source.storage_root)
 
@@ -186,6 +200,14 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
         id(aten.equal.default): equal,
         id(aten.allclose.default): allclose,
     }
+
+
+def _is_factory_result(tensor: AbstractTensor) -> bool:
+    """Made of no other tensor: PyTorch's factories detach what they return, which changes nothing."""
+    node = tensor.node
+    if node is None or node.op != "call_function" or tensor.requires_grad:
+        return False
+    return not any(isinstance(n.meta.get("val"), AbstractTensor) for n in node.all_input_nodes)
 
 
 def is_number(value: Any) -> bool:

@@ -390,6 +390,10 @@ class Recorder(TorchDispatchMode):
         """The only element: its value if the tensor is a constant, else a new unbacked number."""
         return data.item(self, tensor)
 
+    def truth(self, tensor: AbstractTensor) -> bool:
+        """`bool(tensor)`: its value if the tensor is a constant, else refused."""
+        return data.truth(self, tensor)
+
     def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
         """`tensor[index]`."""
         return indexing.getitem(self, tensor, index)
