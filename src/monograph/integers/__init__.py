@@ -11,10 +11,12 @@ from monograph.integers.ambient import (
     fresh,
     in_force,
     known,
+    prove,
     require,
     simplify,
     use,
 )
+from monograph.integers.events import Event, Narrowed, Replaced, Standing, Stated, SymbolMade
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, declared_interval
 from monograph.integers.facts import Contradiction, Facts, Guard, Origin
 from monograph.integers.floats import FLOAT_FUNCTIONS
@@ -82,16 +84,22 @@ __all__ = [
     "Argument",
     "Bound",
     "Contradiction",
+    "Event",
     "Expr",
     "Facts",
     "Guard",
     "Int",
     "Interval",
+    "Narrowed",
     "Number",
     "Origin",
     "Pool",
     "Real",
     "Relation",
+    "Replaced",
+    "Standing",
+    "Stated",
+    "SymbolMade",
     "Truth",
     "active",
     "all_of",
@@ -124,6 +132,7 @@ __all__ = [
     "parse_real",
     "parse_relation",
     "product",
+    "prove",
     "python_source",
     "relation_source",
     "relation_symbols",

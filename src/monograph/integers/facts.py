@@ -9,20 +9,29 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 
+from monograph.integers.events import (
+    Event,
+    Narrowed,
+    Origin,
+    Replaced,
+    Standing,
+    Stated,
+    SymbolMade,
+)
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import INFINITY, Interval, meet
 from monograph.integers.knowledge import Contradiction, Knowledge
 from monograph.integers.learning import learn
 from monograph.integers.pool import Pool
 from monograph.integers.proving import known
+from monograph.integers.real import Real, call
 from monograph.integers.relation import Relation, Truth, eq, holds
+from monograph.integers.second_opinion import is_nonlinear, second_opinion
 from monograph.integers.structure import evaluate, substitute
 
 __all__ = ["Contradiction", "Facts", "Guard", "Origin"]
-
-Origin = object
-"""Where a fact was stated: whatever `Facts.locate` returns, for the one who prints it."""
 
 _ANONYMOUS = re.compile(r"[a-z]\d+")
 
@@ -60,12 +69,14 @@ class Facts:
 
     __slots__ = (
         "_hints",
-        "_knowledge",
         "_known_hints",
         "_symbols",
         "_unbacked",
         "assertions",
+        "float_inputs",
         "guards",
+        "knowledge",
+        "listener",
         "locate",
         "pool",
         "stated",
@@ -77,8 +88,11 @@ class Facts:
         self._unbacked: set[Expr] = set()
         self._hints: dict[Expr, int] = {}
         self._known_hints: dict[Expr, int] = {}
-        self._knowledge = Knowledge(self.pool, self._precedence)
+        self.float_inputs: set[Expr] = set()
+        self.knowledge = Knowledge(self.pool, self._precedence)
         self.locate: Callable[[], Origin] = _nowhere
+        # Told of every event, for logs; None costs nothing.
+        self.listener: Callable[[Event], None] | None = None
         # Everything assumed, whoever has to check it; then what inputs must satisfy; then what
         # the program asserts while it runs, because it is about values born there.
         self.stated: list[Guard] = []
@@ -106,9 +120,28 @@ class Facts:
             self._unbacked.add(made)
         else:
             self._hints[made] = hint
+        if self.listener is not None:
+            self.listener(SymbolMade(made, hint, source, within, self.locate()))
         if within.is_point:
             self.assume(eq(made, int(within.lower)))
         return made
+
+    def float_input(self, name: str, *, hint: float, source: str = "") -> Real:
+        """Make a float that callers give; its symbol stands for nothing but this float.
+
+        >>> from monograph.integers import gt, relation_text
+        >>> facts = Facts()
+        >>> scale = facts.float_input("scale", hint=0.5)
+        >>> facts.known(gt(scale, 0.25)), facts.hint_of_relation(gt(scale, 0.25))
+        (None, True)
+        """
+        made = self.symbol(name, hint=0, lower=None, source=source)
+        # The symbol is seen under `input` alone, which takes its value as it is.
+        self._hints[made] = cast("int", hint)
+        self.float_inputs.add(made)
+        real = call("input", made)
+        assert isinstance(real, Real), "a symbol is no constant"
+        return real
 
     def _precedence(self, symbol: Expr) -> tuple[int, ...]:
         if symbol not in self._symbols:
@@ -129,7 +162,7 @@ class Facts:
     @property
     def replacements(self) -> Mapping[Expr, Int]:
         """Symbols that equal something simpler, which `simplify` puts for them."""
-        return MappingProxyType(self._knowledge.visible)
+        return MappingProxyType(self.knowledge.visible)
 
     @property
     def sizes_leaned_on(self) -> tuple[Expr, ...]:
@@ -174,7 +207,7 @@ class Facts:
 
     def interval(self, e: Int) -> Interval:
         """Bounds of an expression."""
-        k = self._knowledge
+        k = self.knowledge
         own = k.interval(e)
         if not k.bindings:
             return own
@@ -190,28 +223,66 @@ class Facts:
 
     def simplify(self, e: Int) -> Int:
         """Apply the equalities that were learnt."""
-        return self._knowledge.simplify(e)
+        return self.knowledge.simplify(e)
 
     def known(self, r: Truth) -> bool | None:
         """Whether a relation holds: True or False if that is provable, else None."""
-        return known(self._knowledge, r)
+        return known(self.knowledge, r)
+
+    def prove(self, r: Truth) -> bool | None:
+        """Try harder than `known` where that pays: where no example may answer, or not linear."""
+        answer = self.known(r)
+        if answer is not None or not isinstance(r, Relation):
+            return answer
+        if self.is_backed(r) and not is_nonlinear(r):
+            return None
+        return second_opinion(self.knowledge, self._hints, r)
+
+    def is_backed(self, r: Relation) -> bool:
+        """Whether no symbol in it lacks a hint."""
+        return self._unbacked.isdisjoint(r.symbols)
 
     def assume(self, r: Truth, origin: Origin = None) -> None:
         """Take a relation for true from now on. Raises `Contradiction`."""
-        if isinstance(r, Relation):
-            self.stated.append(Guard(r, origin))
-        learn(self._knowledge, r)
+        self._state(r, "fact", origin)
 
     def guard(self, r: Truth) -> None:
         """Assume a relation, and have the inputs checked for it."""
-        self._record(self.guards, r)
+        self._record(self.guards, "guard", r)
 
     def assert_at_run(self, r: Truth) -> None:
         """Assume a relation, and have the running program check it."""
-        self._record(self.assertions, r)
+        if self.prove(r) is False:
+            raise Contradiction(f"{r!r} contradicts what is known")
+        self._record(self.assertions, "assertion", r)
 
-    def _record(self, into: list[Guard], r: Truth) -> None:
+    def _record(self, into: list[Guard], standing: Standing, r: Truth) -> None:
         origin = self.locate()
-        self.assume(r, origin)
+        self._state(r, standing, origin)
         if isinstance(r, Relation) and all(r is not made.relation for made in into):
             into.append(Guard(r, origin))
+
+    def _state(self, r: Truth, standing: Standing, origin: Origin) -> None:
+        if isinstance(r, Relation):
+            self.stated.append(Guard(r, origin))
+        if self.listener is None:
+            learn(self.knowledge, r)
+        else:
+            self._state_aloud(self.listener, r, standing, origin)
+
+    def _state_aloud(
+        self, tell: Callable[[Event], None], r: Truth, standing: Standing, origin: Origin
+    ) -> None:
+        """Tell of the relation, then of what it changed."""
+        if isinstance(r, Relation):
+            tell(Stated(r, standing, origin))
+        ranges = {symbol: self.interval(symbol) for symbol in self._symbols}
+        replaced = dict(self.knowledge.visible)
+        learn(self.knowledge, r)
+        for symbol, value in self.knowledge.visible.items():
+            if replaced.get(symbol) is not value and replaced.get(symbol) != value:
+                tell(Replaced(symbol, value, origin))
+        for symbol, before in ranges.items():
+            after = self.interval(symbol)
+            if after != before:
+                tell(Narrowed(symbol, before, after, origin))

@@ -8,6 +8,10 @@ from typing import Final
 __all__ = ["FLOAT_FUNCTIONS"]
 
 
+def _itself(x: float) -> float:
+    return x
+
+
 def _power(x: float, y: float) -> float:
     result: object = x**y
     if not isinstance(result, float):
@@ -36,6 +40,7 @@ FLOAT_FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = MappingProxyType(
         "exp": math.exp,
         "float": float,
         "floordiv": float.__floordiv__,
+        "input": _itself,
         "log": math.log,
         "log10": math.log10,
         "log2": math.log2,

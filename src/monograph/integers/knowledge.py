@@ -30,11 +30,13 @@ class Knowledge:
         "answers",
         "at_least",
         "bindings",
+        "doubts",
         "fuel",
         "intervals",
         "is_empty",
         "pool",
         "precedence",
+        "proofs",
         "ranges",
         "simplified",
         "truths",
@@ -55,6 +57,9 @@ class Knowledge:
         # Facts that are neither a range nor a binding; and, of those, p >= at_least[p].
         self.truths: dict[Relation, None] = {}
         self.at_least: dict[Expr, int] = {}
+        # What the second opinion proved, which stays proved; and what it could not, so far.
+        self.proofs: dict[Relation, bool] = {}
+        self.doubts: set[Relation] = set()
         # How many more steps the question at hand may take.
         self.fuel = 0
         # Valid until something new is learnt.
@@ -68,6 +73,7 @@ class Knowledge:
         self.intervals.clear()
         self.answers.clear()
         self.simplified.clear()
+        self.doubts.clear()
 
     def resolve(self, r: Truth) -> Truth:
         """Rewrite a relation by what is known to be equal. Raises ZeroDivisionError."""
@@ -102,14 +108,15 @@ class Knowledge:
             try:
                 found = substitute(e, self.visible)
                 if isinstance(found, Expr):
-                    found = self._refined(found)
+                    found = self.refined(found)
             except ZeroDivisionError:
                 # It has no value any more; that is for whoever evaluates it to meet.
                 found = e
             self.simplified[e] = found
         return found
 
-    def _refined(self, e: Expr) -> Int:
+    def refined(self, e: Expr) -> Int:
+        """Cancel divisors known positive, and drop operands of extremes that cannot win."""
         atoms = {
             atom: None for m, _ in e.parts for atom in m if atom.kind not in {"symbol", "opaque"}
         }
@@ -124,7 +131,7 @@ class Knowledge:
         within = self.interval(atom)
         if within.is_point and isinstance(within.lower, int) and self._divides(atom):
             return within.lower
-        args = [self._refined(arg) if isinstance(arg, Expr) else arg for arg in atom.int_args]
+        args = [self.refined(arg) if isinstance(arg, Expr) else arg for arg in atom.int_args]
         if atom.kind == "floordiv":
             return self.pool.floordiv(args[0], args[1], self.is_positive)
         kept: list[Int] = []

@@ -6,6 +6,7 @@ from what was stated. A relation that is provably false raises `Contradiction`.
 
 from collections import deque
 
+from monograph.integers.bounds import linear_in
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import EVERYTHING, INFINITY, Bound, Interval, meet
 from monograph.integers.knowledge import Contradiction, Knowledge, constant_part, variable_part
@@ -120,7 +121,7 @@ def _bind(bindings: dict[Expr, Int], symbol: Expr, value: Int) -> None:
 def _learn_equal(k: Knowledge, r: Relation) -> list[Truth]:
     solved = _solved(k, r.expr) or _parametrised(k, r.expr)
     if solved is None:
-        return _keep(k, r)
+        return [*_keep(k, r), *_of_operands(k, r.expr), *_of_operands(k, -r.expr)]
     return _learn_binding(k, *solved)
 
 
@@ -194,7 +195,7 @@ def _learn_bound(k: Knowledge, r: Relation) -> list[Truth]:
             return [ge(atom, 1) for atom in dict.fromkeys(monomial)]
         return []
     _keep(k, r)
-    return _propagated(k, e)
+    return [*_propagated(k, e), *_of_operands(k, e)]
 
 
 def _propagated(k: Knowledge, e: Expr) -> list[Truth]:
@@ -206,6 +207,18 @@ def _propagated(k: Knowledge, e: Expr) -> list[Truth]:
             if isinstance(most, int):
                 found.append(ge(coefficient * monomial[0] + most, 0))
     return found
+
+
+def _of_operands(k: Knowledge, e: Expr) -> list[Truth]:
+    """n*min(x, y) + rest >= 0 with n >= 0 says it of both operands; so does n <= 0 of max."""
+    extremes = {atom: None for m, _ in e.parts for atom in m if atom.kind in {"max", "min"}}
+    for atom in extremes:
+        factor, rest = linear_in(e, atom)
+        if factor is not None:
+            sign = k.interval(factor)
+            if sign.lower >= 0 if atom.kind == "min" else sign.upper <= 0:
+                return [ge(factor * x + rest, 0) for x in atom.int_args]
+    return []
 
 
 def _narrow(k: Knowledge, atom: Expr, within: Interval) -> list[Truth]:

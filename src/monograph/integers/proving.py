@@ -5,6 +5,8 @@ that is >= 0. The work for one question is bounded, so None may also mean "too h
 """
 
 import math
+from types import MappingProxyType
+from typing import Final
 
 from monograph.integers.bounds import cancel, linear_in
 from monograph.integers.expr import Expr, Int
@@ -14,7 +16,7 @@ from monograph.integers.polynomial import (
     common_monomial,
     divide_exactly,
 )
-from monograph.integers.relation import Relation, Truth, ne, negate
+from monograph.integers.relation import Relation, Truth, eq, ge, ne, negate
 from monograph.integers.structure import product
 
 __all__ = ["is_never_negative", "known"]
@@ -24,6 +26,8 @@ _DEPTH = 4
 _CHAIN = 2
 _FUEL = 150
 
+_COMPARE: Final = MappingProxyType({"eq": eq, "ge": ge, "ne": ne})
+
 
 def known(k: Knowledge, r: Truth) -> bool | None:
     """Whether a relation holds: True, False, or None where neither could be proved."""
@@ -31,10 +35,14 @@ def known(k: Knowledge, r: Truth) -> bool | None:
         return r
     if r in k.answers:
         return k.answers[r]
+    if r in k.proofs:
+        return k.proofs[r]
     k.fuel = _FUEL
     try:
         resolved = k.resolve(r)
         answer = resolved if isinstance(resolved, bool) else _known(k, resolved)
+        if answer is None and isinstance(resolved, Relation):
+            answer = _known_refined(k, resolved)
     except ZeroDivisionError:
         # One side has no value, so the relation has none either.
         answer = None
@@ -62,6 +70,17 @@ def _known(k: Knowledge, r: Relation) -> bool | None:
             return None if some is None else not some
         case "opaque":
             return None
+
+
+def _known_refined(k: Knowledge, r: Relation) -> bool | None:
+    """Ask again after cancelling what is known by now: s*(n*s//s) == n*s for s > 0."""
+    if r.kind not in _COMPARE:
+        return None
+    better = k.refined(r.expr)
+    if better is r.expr:
+        return None
+    again = _COMPARE[r.kind](better, 0)
+    return _known(k, again) if isinstance(again, Relation) else again
 
 
 def _known_all(answers: list[bool | None]) -> bool | None:

@@ -6,7 +6,9 @@ zero may lose its sign). Two forms:
 - *ratio*: an integer expression n over a constant d > 0, standing for the float nearest to n/d.
   Kept only where |n| and d are below `EXACT`, so that conversions are exact and one rounding
   happened at most; then floor, ceil and comparisons can be read off n and d.
-- any other `kind`: a tree of operations, which `evaluate_real` replays in the same order.
+- any other `kind`: a tree of operations, which `evaluate_real` replays in the same order. At its
+  ends is `input`, a float that callers give: its argument is a symbol that occurs nowhere else, and
+  stands for that float wherever values are put for symbols.
 """
 
 import math
@@ -349,11 +351,16 @@ def _absolute(x: Number) -> Real | float:
     return abs(_as_float(x))
 
 
+def _input(x: Number) -> Real | float:
+    return _node("input", (x,)) if isinstance(x, Expr) else _as_float(x)
+
+
 _OPERATORS: Final[Mapping[str, Callable[..., Real | float]]] = MappingProxyType(
     {
         "abs": _absolute,
         "add": _add,
         "float": _as_float,
+        "input": _input,
         "mul": _multiply,
         "neg": _negate,
         "sub": _subtract,

@@ -12,6 +12,7 @@ from monograph.integers.pool import opaque
 
 __all__ = [
     "ceildiv",
+    "divisors",
     "evaluate",
     "is_symbol",
     "maximum",
@@ -129,6 +130,31 @@ def terms(e: Int) -> tuple[tuple[int, tuple[Expr, ...]], ...]:
     if isinstance(e, Expr):
         return tuple([(coefficient, monomial) for monomial, coefficient in e.parts])
     return ((e, ()),) if e else ()
+
+
+def divisors(e: Int) -> list[Expr]:
+    """What is divided by anywhere in it, except constants, which are never zero.
+
+    >>> from monograph.integers import Facts
+    >>> n = Facts().symbol("n", hint=3)
+    >>> divisors(n // 2 + 7 // n)
+    [n]
+    """
+    found: dict[Expr, None] = {}
+    for atom in _atoms(e):
+        if atom.kind in {"symbol", "opaque"}:
+            continue
+        for arg in atom.int_args:
+            found.update(dict.fromkeys(divisors(arg)))
+        if atom.kind == "floordiv" and isinstance(atom.int_args[1], Expr):
+            found[atom.int_args[1]] = None
+    return list(found)
+
+
+def _atoms(e: Int) -> dict[Expr, None]:
+    if not isinstance(e, Expr):
+        return {}
+    return {atom: None for monomial, _ in e.parts for atom in monomial}
 
 
 def evaluate(e: Int, env: Mapping[Expr, int]) -> int:
