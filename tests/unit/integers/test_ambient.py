@@ -12,7 +12,9 @@ from monograph.integers import (
     ge,
     gt,
     known,
+    le,
     ne,
+    prove,
     relation_text,
     require,
     simplify,
@@ -107,3 +109,25 @@ def test_fresh_symbols_are_numbered(facts):
     made = [fresh("a"), fresh("b"), fresh("c", None, 9)]
     assert [u.name for u in made] == ["u0", "u2", "u3"]
     assert facts.interval(made[2]) == (-float("inf"), 9)
+
+
+def test_prove_tries_harder_and_records_nothing(facts):
+    """As `require` and `decide` do before they refuse or record."""
+    u = fresh("mask.sum().item()")
+    assert prove(True) is True
+    facts.assume(le(u * u - 3 * u, 10))
+    assert known(le(u, 5)) is None
+    assert prove(le(u, 5)) is True
+    assert decide(ge(u, 6)) is False
+    assert facts.assertions == []
+
+
+def test_contradictory_checks_are_refused(facts):
+    """While the program is captured, not when it runs."""
+    n, u = facts.symbol("n", hint=8, lower=6), fresh("mask.sum().item()")
+    require(gt(n * u, 40), "sizes-disagree", left=n * u, right=40)
+    require(le(u, 9), "sizes-disagree", left=u, right=9)
+    for r in (eq(u, 0), eq(n * u, 40), ge(u, 10)):
+        with pytest.raises(MonographError):
+            require(r, "sizes-disagree", left=u, right=0)
+    assert len(facts.assertions) == 2

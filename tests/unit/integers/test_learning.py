@@ -147,3 +147,26 @@ def test_contradictions_are_refused(facts, n, m, stated):
         facts.assume(r)
     with pytest.raises(Contradiction):
         facts.assume(last)
+
+
+def test_an_extreme_says_it_of_its_operands(facts, n, m):
+    """min(n, m) >= k holds for both; max(n, m) <= k too; x == min(x, 1) means x <= 1."""
+    k = facts.symbol("k", hint=4)
+    facts.assume(ge(minimum(n, m), k + 2))
+    assert facts.known(gt(n, k)) is True
+    assert facts.known(gt(m, k)) is True
+    facts.assume(le(maximum(n, m), 2 * k + 1))
+    assert facts.known(le(m, 2 * k + 1)) is True
+    s = facts.symbol("s", hint=20)
+    padded = (s + 63) // 64
+    facts.assume(eq(padded, minimum(padded, 1)))
+    assert facts.range_of(s) == (0, 64)
+
+
+def test_an_extreme_of_unknown_sign_says_nothing(facts, n, m):
+    """(n - m)*min(n, m) >= 1 is kept as it is."""
+    k = facts.symbol("k", hint=4, lower=None)
+    facts.assume(ge(k * minimum(n, m) + n, 3))
+    assert facts.range_of(m) == (0, float("inf"))
+    facts.assume(ge(minimum(n, m) * minimum(n, m) + n, 3))
+    assert facts.known(ge(minimum(n, m) * minimum(n, m) + n, 3)) is True

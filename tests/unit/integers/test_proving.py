@@ -132,3 +132,31 @@ def test_a_known_zero_divisor_decides_nothing(facts):
     assert facts.known(r) is None
     assert facts.simplify(b // a) is b // a
     assert facts.interval(b // a).lower <= 0
+
+
+def test_guards_that_real_models_left_over(facts):
+    """Each of these was once checked at every call of some model."""
+    s = facts.symbol("s", hint=20)
+    padded = (s + 63) // 64
+    once = {
+        "rounding up covers": le(s, 8 * ceildiv(s, 8)),
+        "one is the smallest count": eq(minimum(ceildiv(s, 8), 1), 1),
+        "n*s//s is n": eq(s * (32 * s // s), 32 * s),
+        "more bytes than bits": ne(8 * s, ceildiv(s, 8)),
+        "at most one": eq(padded, minimum(padded, 1)),
+    }
+    assert [facts.known(r) for r in once.values()] == [True, None, None, None, None]
+    facts.assume(ge(s, 1))
+    assert [facts.known(r) for r in once.values()] == [True, True, True, True, None]
+    facts.assume(le(s, 64))
+    assert facts.known(once["at most one"]) is True
+
+
+def test_what_cancels_by_now_is_cancelled(facts):
+    """A divisor known positive, and an operand that cannot win."""
+    a, b = facts.symbol("a", hint=3), facts.symbol("b", hint=3)
+    r = ge(a * b // a, minimum(b, a + b + 2))
+    assert facts.known(r) is None
+    facts.assume(ge(a, 1))
+    assert facts.known(r) is True
+    assert facts.known(ne(a * b // a, b)) is False

@@ -18,6 +18,7 @@ from monograph.integers import (
     to_float,
     total,
 )
+from monograph.integers.structure import divisors
 
 
 @pytest.fixture
@@ -83,3 +84,11 @@ def test_an_infinite_float_has_no_floor(n):
     """Substituting may leave a float that is no number."""
     with pytest.raises((ValueError, OverflowError)):
         substitute(floor(to_float(n) * float("inf")), {n: 1})
+
+
+def test_divisors_are_found_at_any_depth(facts):
+    """In quotients, extremes and products; constants are no news."""
+    n, m = facts.symbol("p", hint=3), facts.symbol("q", hint=3)
+    assert divisors(n * (7 // n) + maximum(m // (n + 1), n // 4)) == [n, n + 1]
+    assert divisors(n // 4 + n) == []
+    assert divisors(4) == []
