@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 from collections.abc import Callable
 
 import torch
@@ -37,7 +38,10 @@ def inputs_at(program: Program, sizes: dict[str, int], seed: int):
 def every_dim(value: object):
     """Declare every dimension of every tensor `Dim.AUTO`."""
     return pytree.tree_map(
-        lambda leaf: [monograph.Dim.AUTO] * leaf.dim() if isinstance(leaf, Tensor) else None, value
+        lambda leaf: (
+            [monograph.Dim.AUTO] * leaf.dim() if isinstance(leaf, Tensor) else monograph.Dim.STATIC
+        ),
+        value,
     )
 
 
@@ -82,16 +86,23 @@ def capture(program: Program, *, dynamic: bool):
 
 def declaration(module: nn.Module, args: tuple, kwargs: dict):
     """Declare every dimension of every argument, by name."""
-    from monograph.capture.inputs import bind  # noqa: PLC0415  beside what it declares
-
-    return {name: every_dim(value) for name, value in bind(module, args, kwargs).items()}
+    signature = inspect.signature(module.forward)
+    declared: dict[str, object] = {}
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        gathered = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+        declared.update(value if gathered else {name: value})
+    return {name: every_dim(value) for name, value in declared.items()}
 
 
 def same(expected: object, actual: object, what: str) -> None:
     """Hold that two pytrees agree in structure, type, shape, dtype, layout and value."""
     expected_leaves, expected_spec = pytree.tree_flatten(expected)
     actual_leaves, actual_spec = pytree.tree_flatten(actual)
-    assert expected_spec == actual_spec, f"{what}: {expected_spec} became {actual_spec}"
+    # PyTorch's own pytrees give a torch.Size back as a tuple.
+    left_text, right_text = (
+        str(s).replace("(Size,", "(tuple,") for s in (expected_spec, actual_spec)
+    )
+    assert left_text == right_text, f"{what}: {expected_spec} became {actual_spec}"
     for at, (left, right) in enumerate(zip(expected_leaves, actual_leaves, strict=True)):
         if isinstance(left, Tensor):
             assert isinstance(right, Tensor), f"{what}[{at}]: a tensor became {right!r}"
@@ -111,9 +122,10 @@ def strides(tensor: Tensor) -> list[int]:
     return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
-def aliases(tensors: list, results: object, module: nn.Module) -> list:
+def aliases(tensors: list, results: object, module: nn.Module, names: list[str]) -> list:
     """For each result: the inputs, parameters and results it is, or shares storage with."""
-    held = [*tensors, *[t for _, t in sorted(module.state_dict(keep_vars=True).items())]]
+    state = module.state_dict(keep_vars=True)
+    held = [*tensors, *[state[name] for name in names]]
     leaves = pytree.tree_leaves(results)
     table = []
     for at, result in enumerate(leaves):
@@ -136,7 +148,7 @@ def shares(one: Tensor, other: Tensor) -> bool:
     return left.nbytes() > 0 and left.data_ptr() == right.data_ptr()
 
 
-def run(module: nn.Module, inputs, *, grad: bool = False):
+def run(module: nn.Module, inputs, *, grad: bool = False, names: list[str] = ()):
     """Call on a private copy: (result, inputs after, aliasing) or the exception."""
     args, kwargs = copy.deepcopy(inputs)
     tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
@@ -149,7 +161,7 @@ def run(module: nn.Module, inputs, *, grad: bool = False):
         result = module(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  whatever user code raises is compared
         return error
-    return result, (args, kwargs), aliases(tensors, result, module)
+    return result, (args, kwargs), aliases(tensors, result, module, names)
 
 
 def agree(program: Program, exported, sizes: dict[str, int]) -> str:
@@ -158,11 +170,12 @@ def agree(program: Program, exported, sizes: dict[str, int]) -> str:
     module = exported.module()
     start_anew(module, reference)
     given = inputs_at(program, sizes, SEED_OF_CALL + sum(sizes.values()))
+    names = sorted(reference.state_dict().keys() & module.state_dict().keys())
     for _ in range(2):  # effects on buffers show in the second call
-        actual = run(module, given)
+        actual = run(module, given, names=names)
         if isinstance(actual, ContractError):
             return "refused"
-        expected = run(reference, given)
+        expected = run(reference, given, names=names)
         if isinstance(expected, Exception):
             assert isinstance(actual, Exception), f"at {sizes} eager raises {expected!r}"
             return "raises"

@@ -675,3 +675,86 @@ class ConstantWritten(nn.Module):
     def forward(self, x):
         self.steps.add_(1)
         return x + self.steps
+
+
+@program(one)
+class PureSwap(nn.Module):
+    """Two buffers exchanged as they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(2))
+        self.register_buffer("b", torch.ones(2))
+
+    def forward(self, x):
+        self.a, self.b = self.b, self.a
+        return x.sum() + self.a - 2 * self.b
+
+
+@program(one, refused="attribute-changed")
+class TieBroken(nn.Module):
+    """Two names of one buffer, of which one is replaced: the other keeps the old values."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(2))
+        self.register_buffer("b", self.a)
+
+    def forward(self, x):
+        self.b = self.b + 1
+        return x.sum() + self.a - self.b
+
+
+@program(one, refused="attribute-changed")
+class TieMade(nn.Module):
+    """Two buffers become one."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(2))
+        self.register_buffer("b", torch.ones(2))
+
+    def forward(self, x):
+        self.a.add_(1)
+        self.b = self.a
+        return x.sum() + self.a - self.b
+
+
+@program(one)
+class InstallsOnce(nn.Module):
+    """What the first call installs, later ones find; they compute the same."""
+
+    def __init__(self):
+        super().__init__()
+        self.child = nn.ReLU()
+        self.scales = {}
+
+    def forward(self, x):
+        if not getattr(self, "installed", False):
+            self.installed = True
+            self.scales["x"] = 2.0
+        return self.child(x) * self.scales["x"]
+
+
+@program(one, refused="attribute-changed")
+class DiffersTheSecondTime(nn.Module):
+    """The second call computes something else."""
+
+    def forward(self, x):
+        if not getattr(self, "warm", False):
+            self.warm = True
+            return x * 2
+        return x * 3
+
+
+@program(one)
+class Recurrent(nn.Module):
+    """An LSTM renews its own list of weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(5, 3, batch_first=True)
+
+    def forward(self, x):
+        y, (h, c) = self.rnn(x.sum() * torch.ones(2, 4, 5))
+        return y, h, c

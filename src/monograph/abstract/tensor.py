@@ -20,6 +20,7 @@ from monograph.host.dispatch import (
     make_static_wrapper,
     make_symbolic_wrapper,
 )
+from monograph.integers import ge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,8 +136,14 @@ class AbstractTensor(torch.Tensor):
         return self.number(self.tensor_type.shape[_checked_dim(dim, self.tensor_type.rank)])
 
     def stride(self, dim: int | None = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """All strides in elements, or one."""
+        """All strides in elements, or one.
+
+        Those of a contiguous tensor are products of its sizes only where none of these is 0.
+        """
         strides = self.tensor_type.stride()
+        if self.tensor_type.strides is None and self.__class__ is SymbolicTensor:
+            for size in self.tensor_type.shape[1:]:
+                bool(to_sym(ge(size, 1), self.recorder.facts))
         if dim is None:
             return tuple(self.number(stride) for stride in strides)
         return self.number(strides[_checked_dim(dim, len(strides))])

@@ -1,4 +1,4 @@
-"""After user code returned: outputs, what was reassigned, assertions; what nobody uses is dropped."""
+"""After user code returned: outputs, reassigned buffers, assertions; what is unused is dropped."""
 
 from __future__ import annotations
 
@@ -86,16 +86,21 @@ def _number_node(recorder: Recorder, value: Any) -> Node | None:
 def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any]) -> list[Any]:
     """A buffer that user code replaced is written to at the end, so the next call sees it.
 
-    An output that views the buffer's old storage is copied first: eager leaves that untouched.
+    Whatever else is read from the old storage (an output that views it, another buffer that takes
+    its place) is copied before: eager leaves that storage untouched.
     """
-    copy = torch.ops.aten.copy_.default
-    for buffer, current in state.reassigned():
-        values = [
-            recorder.call(torch.ops.aten.clone.default, (value,), {})
-            if isinstance(value, AbstractTensor) and value.storage_root is buffer.abstract
-            else value
-            for value in values
-        ]
+    copy, clone = torch.ops.aten.copy_.default, torch.ops.aten.clone.default
+    reassigned = state.reassigned()
+    overwritten = {id(buffer.abstract) for buffer, _ in reassigned}
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, AbstractTensor) and id(value.storage_root) in overwritten:
+            return recorder.call(clone, (value,), {})
+        return value
+
+    values = [kept(value) for value in values]
+    sources = [(buffer, kept(current)) for buffer, current in reassigned]
+    for buffer, current in sources:
         recorder.call(copy, (buffer.abstract, current), {})
     return values
 

@@ -161,7 +161,7 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
     def detached(tensor: Any) -> Any:
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
         source = recorder.abstract(tensor)
-        if _is_factory_result(source):
+        if _is_fresh(source):
             return recorder.wrap(source.tensor_type, source.node, root=source.storage_root)
         node = recorder.append(aten.detach.default, "detach", (source.node,), {})
         return recorder.wrap(source.tensor_type, node, root=source.storage_root)
@@ -169,7 +169,7 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
     def detached_in_place(tensor: Any) -> Any:
         """`t.detach_()` (which every `torch.tensor(...)` ends with) writes no data."""
         source = recorder.abstract(tensor)
-        if source.requires_grad:
+        if not _is_fresh(source):
             source.node = recorder.append(aten.detach_.default, "detach_", (source.node,), {})
             source.node.meta["val"] = source
             source.requires_grad_(False)
@@ -183,11 +183,11 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
             if m is not n and not bool(to_sym(eq(m, n))):
                 return False
         same = recorder.call(aten.eq.Tensor, (a, b), {})
-        return recorder.item(recorder.call(aten.all.default, (same,), {}))
+        return recorder.truth(recorder.call(aten.all.default, (same,), {}))
 
     def allclose(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
         near = recorder.call(aten.isclose.default, (left, right, *args), kwargs)
-        return recorder.item(recorder.call(aten.all.default, (near,), {}))
+        return recorder.truth(recorder.call(aten.all.default, (near,), {}))
 
     return {
         id(aten.item.default): element,
@@ -202,11 +202,13 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
     }
 
 
-def _is_factory_result(tensor: AbstractTensor) -> bool:
-    """Made of no other tensor: PyTorch's factories detach what they return, which changes nothing."""
+def _is_fresh(tensor: AbstractTensor) -> bool:
+    """A literal, or made of no other tensor: PyTorch detaches those, which changes nothing."""
     node = tensor.node
     if node is None or node.op != "call_function" or tensor.requires_grad:
         return False
+    if node.target is torch.ops.aten.lift_fresh_copy.default:
+        return True
     return not any(isinstance(n.meta.get("val"), AbstractTensor) for n in node.all_input_nodes)
 
 
@@ -217,7 +219,8 @@ def is_number(value: Any) -> bool:
 
 def plain_number(value: Any) -> Any:
     """A number as an operator takes it: members of enums and NumPy's floats lose their class."""
-    for kind in (bool, int, float, complex):
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    for kind in kinds:
         if type(value) is kind:
             return value
         if isinstance(value, kind):

@@ -9,19 +9,20 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.data import holds_symbols, tensor_from
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
-from monograph.capture.module_state import Attribute, ModuleState, Watched
+from monograph.capture.module_state import ModuleState
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
-from monograph.diagnostics import problem
+from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
 from monograph.host.trees import pytree
@@ -61,39 +62,92 @@ def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
         raise problem("capture-inside-capture")
     try:
         with _without_garbage_collection():
-            result = _attempt(module, args, kwargs, dynamic_shapes, None)
-            if not isinstance(result, Capture):
-                result = _attempt(module, args, kwargs, dynamic_shapes, Watched(result))
-            assert isinstance(result, Capture), "a run that watches refuses or finishes"
-            return result
+            return _settled(module, args, kwargs, dynamic_shapes)
     finally:
         _LOCK.release()
 
 
-def _attempt(
-    module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, watched: Watched | None
-) -> Capture | frozenset[Attribute]:
-    """One run; or the attributes it changed that may outlive the call, to be watched in another.
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of user code: what it captured, what it changed, and whether that does harm."""
 
-    Raises: buffer-reshaped, attribute-changed, where those attributes were watched.
+    captured: Capture | None
+    changed: frozenset[Attribute]
+    harm: list[MonographError] = field(default_factory=list[MonographError])
+    left: Left | None = None
+
+
+def _settled(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any) -> Capture:
+    """Run once, or as often as it takes to know that what a call leaves behind does no harm.
+
+    Raises: buffer-reshaped, attribute-changed.
     """
+    first = _attempt(module, args, kwargs, dynamic_shapes)
+    if first.captured is not None:
+        return first.captured
+    run = _attempt(module, args, kwargs, dynamic_shapes, Watched(first.changed))
+    if run.harm:
+        _check_next_call(run, module, args, kwargs, dynamic_shapes)
+    assert run.captured is not None, "a run that watches captures"
+    return run.captured
+
+
+def _check_next_call(
+    run: _Run, module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
+) -> None:
+    """A call begun with what this run left must do the same and leave nothing new."""
+    assert run.left is not None, "of a run that watched"
+    try:
+        with run.left.in_place():
+            after = _attempt(module, args, kwargs, dynamic_shapes)
+    except Exception as error:
+        raise run.harm[0] from error
+    if after.captured is None or _account(after.captured) != _account(run.captured):
+        raise run.harm[0]
+
+
+def _account(captured: Capture | None) -> list[str]:
+    """Everything about a capture that two equal ones agree on."""
+    if captured is None:
+        return []
+    writer, states = captured.recorder.writer, captured.recorder.scopes.states
+    return [
+        *(
+            f"{node} {node.target} {node.args} {node.kwargs} {states.get(node)}"
+            for node in writer.graph.nodes
+        ),
+        *(str(guard.relation) for guard in captured.facts.guards),
+        *(f"{name} {real.tolist()}" for name, real in writer.constants.items()),
+        f"{captured.outputs.spec} {sorted(captured.recorder.mutated)}",
+        *(str(leaf.value) for leaf in captured.outputs.leaves if leaf.node is None),
+    ]
+
+
+def _attempt(
+    module: torch.nn.Module,
+    args: Any,
+    kwargs: Any,
+    dynamic_shapes: Any,
+    watched: Watched | None = None,
+) -> _Run:
+    """One run. Without watching it ends without a capture where something was changed."""
     facts = Facts()
     with use(facts):
         inputs = read_inputs(module, args, kwargs, dynamic_shapes, facts)
         return _run(module, inputs, facts, watched)
 
 
-def _run(
-    module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None
-) -> Capture | frozenset[Attribute]:
+def _run(module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None) -> _Run:
     scopes = Scopes(module, _run.__code__)
     writer = GraphWriter()
     recorder = Recorder(writer, scopes, facts)
     facts.locate = recorder.origin
-    state = ModuleState(module, watched)
+    state = ModuleState(module)
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     writer.begin_body()
+    harm: list[MonographError] = []
+    left: Left | None = None
     with ExitStack() as stack:
         stack.callback(recorder.close)
         for context in (
@@ -101,20 +155,25 @@ def _run(
             exporting(),
             _literals(recorder),
             state,
+            watching(watched),
             below_autograd(),
             recorder,
         ):
             stack.enter_context(context)
         args, kwargs = pytree.tree_unflatten(leaves, inputs.spec)
         result = module(*args, **kwargs)
-        changed = state.changed()
+        changed = find_changes(state)
         if changed and watched is None:
-            return changed
+            return _Run(None, changed)
         if watched is not None:
-            state.refuse_changes()
+            harm = find_harm(state, watched)
+            left = Left(state)
+            if harm and not left.can_begin_a_call:
+                raise harm[0]
         outputs = close_outputs(recorder, state, result)
     drop_unused(recorder)
-    return Capture(inputs, input_nodes, outputs, state, recorder, facts)
+    captured = Capture(inputs, input_nodes, outputs, state, recorder, facts)
+    return _Run(captured, changed, harm, left)
 
 
 def _is_capturing() -> bool:

@@ -15,6 +15,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_ATOMS = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device, torch.Size})
 _MAPPINGS = frozenset({dict, OrderedDict, defaultdict})
 _SEQUENCES = frozenset({list, deque})
 _LEAVES = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, ModuleType)
@@ -26,7 +27,7 @@ TABLES = ("_parameters", "_buffers", "_modules")
 class Snapshot:
     """One module's `__dict__`, its tables, and what its attributes lead to."""
 
-    __slots__ = ("attributes", "module", "nested", "tables")
+    __slots__ = ("attributes", "empty", "module", "nested", "tables")
 
     def __init__(self, module: torch.nn.Module, seen: set[int]) -> None:
         """`seen` holds the identities of what other snapshots remember already."""
@@ -34,11 +35,18 @@ class Snapshot:
         self.attributes: dict[str, Any] = dict(module.__dict__)
         self.tables = {kind: dict(module.__dict__[kind]) for kind in TABLES}
         self.nested: dict[str, list[tuple[Any, Any]]] = {}
+        self.empty: dict[str, Any] = {}
+        """Containers without content, such as a module's dozen tables of hooks: most of them all."""
         for name, value in self.attributes.items():
-            if name not in TABLES:
-                found = list(_contents(value, seen))
-                if found:
-                    self.nested[name] = found
+            kind = type(value)
+            if kind in _ATOMS or name in TABLES:
+                continue
+            if kind in _MAPPINGS and not value:
+                self.empty[name] = value
+                continue
+            found = list(_contents(value, seen))
+            if found:
+                self.nested[name] = found
 
     def changed(self) -> list[str]:
         """The attributes that are not what they were; tables are compared by who swaps them."""
@@ -47,13 +55,23 @@ class Snapshot:
         names += [
             name
             for name, value in self.attributes.items()
-            if not (current.get(name, self) is value or _equal(current.get(name, self), value))
-            or any(not _holds(owner, content) for owner, content in self.nested.get(name, ()))
+            if current.get(name, self) is not value and not _equal(current.get(name, self), value)
         ]
-        return names
+        if any(self.empty.values()):
+            names += [name for name, value in self.empty.items() if value]
+        for name, contents in self.nested.items():
+            if any(not _holds(owner, content) for owner, content in contents):
+                names.append(name)
+        return list(dict.fromkeys(names))
 
     def restore(self) -> None:
         """Put everything back; objects keep their identity."""
+        self.restore_attributes()
+        for kind, table in self.tables.items():
+            refill(self.attributes[kind], table)
+
+    def restore_attributes(self) -> None:
+        """Put everything but the tables' entries back."""
         current = self.module.__dict__
         for name in [name for name in current if name not in self.attributes]:
             del current[name]
@@ -62,8 +80,9 @@ class Snapshot:
                 current[name] = value
         if list(current) != list(self.attributes):
             refill(current, self.attributes)
-        for kind, table in self.tables.items():
-            refill(self.attributes[kind], table)
+        if any(self.empty.values()):
+            for container in self.empty.values():
+                container.clear()
         for contents in self.nested.values():
             for owner, content in contents:
                 _restore(owner, content)
@@ -92,6 +111,18 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
             seen.add(id(owner))
             yield owner, content
             waiting.extend(inner)
+
+
+def leads_to(value: Any, kind: Any) -> bool:
+    """Whether a value is, or holds, something of this kind."""
+    if isinstance(value, kind):
+        return True
+    held = [each for _, content in _contents(value, set()) for each in _values(content)]
+    return any(isinstance(each, kind) for each in held)
+
+
+def _values(content: Any) -> Any:
+    return content.values() if isinstance(content, dict) else content
 
 
 def _is_users(value: Any, kind: type) -> bool:
@@ -137,8 +168,7 @@ def _restore(owner: Any, content: Any) -> None:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    plain = (int, float, str, bool, type(None), torch.dtype, torch.device, torch.Size)
-    return type(one) is type(other) and isinstance(one, plain) and one == other
+    return type(one) is type(other) and type(one) in _ATOMS and one == other
 
 
 def refill(container: Any, content: Any) -> None:

@@ -141,8 +141,8 @@ def _ranges(k: Knowledge) -> Iterator[Relation]:
 def _holds(r: Relation, example: Mapping[Expr, int]) -> bool | None:
     try:
         return holds(r, example)
-    except (ArithmeticError, TypeError, ValueError):
-        # A divisor is zero, or a float function has no value there.
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        # A divisor is zero, a float function has no value there, or a float depends on data.
         return None
 
 

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 Flattened = list[Any]
 
 
+USED_BY_CODE = frozenset(
+    {"self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree", "flat_inputs"}
+)
+"""Names that the generated code means something by, so that no parameter may have them."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallNames:
     """How the example's arguments are named, and which of them go by position or by name.
@@ -43,7 +49,7 @@ class CallNames:
     def is_plain(self) -> bool:
         """Whether a Python signature can be written with these names."""
         names = (*self.positional, *self.keywords)
-        return len({*names, "self"}) == len(names) + 1 and all(
+        return len({*names, *USED_BY_CODE}) == len(names) + len(USED_BY_CODE) and all(
             name.isidentifier() and not keyword.iskeyword(name) for name in names
         )
 
