@@ -15,10 +15,11 @@ from monograph.diagnostics import (
     UnsupportedError,
     explain,
 )
-from monograph.dims import Dim, dims
+from monograph.dims import AdditionalInputs, Dim, ShapesCollection, dims, infer_dynamic_shapes
 from monograph.program import ExportedProgram, ExportGraphSignature
 
 __all__ = [
+    "AdditionalInputs",
     "BugError",
     "ConstraintViolation",
     "ContractError",
@@ -29,6 +30,7 @@ __all__ = [
     "ExportGraphSignature",
     "ExportedProgram",
     "MonographError",
+    "ShapesCollection",
     "SideEffectError",
     "SpecError",
     "UnsupportedError",
@@ -39,6 +41,7 @@ __all__ = [
     "export",
     "exported_program",
     "graph_signature",
+    "infer_dynamic_shapes",
     "register_dataclass",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture import capture, check_declarations
+from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
 from monograph.program.from_capture import program_of
 
@@ -27,7 +28,9 @@ def export(
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
 
     `args` and `kwargs` are example inputs: their structure, dtypes and static sizes become the
-    contract; only sizes declared in `dynamic_shapes` may vary. The module comes back untouched.
+    contract; only sizes and numbers declared in `dynamic_shapes` may vary, which is nested like the
+    inputs, or one line (`"x: batch, seq; mask: batch, seq; seq <= 512"`), or a ShapesCollection, or
+    AdditionalInputs, whose inputs the program then accepts too. The module comes back untouched.
     `strict` is accepted; both values run the module as plain Python today.
 
     Shapes: any pytree of tensors and constants → any pytree.
@@ -37,7 +40,10 @@ def export(
     del strict
     captured = capture(module, args, kwargs, dynamic_shapes)
     check_declarations(captured.inputs, captured.facts)
-    return program_of(captured)
+    program = program_of(captured)
+    if isinstance(dynamic_shapes, AdditionalInputs):
+        dynamic_shapes.verify(program)
+    return program
 
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:

@@ -1,5 +1,5 @@
 """The names of `torch.export.dynamic_shapes`, for code that changes only its import."""
 
-from monograph.dims import Dim, dims
+from monograph.dims import AdditionalInputs, Dim, ShapesCollection, dims
 
-__all__ = ["Dim", "dims"]
+__all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]

@@ -16,6 +16,7 @@ from monograph.integers import (
     Relation,
     all_of,
     any_of,
+    call,
     ceil,
     decide,
     eq,
@@ -61,17 +62,28 @@ def _as_number(value: Any) -> Any:
 
 
 def _truediv(left: Any, right: Any) -> Any:
-    return to_float(left) / to_float(right)
+    return call("truediv", left, right)
 
 
 def _floordiv(left: Any, right: Any) -> Any:
-    if _is_real(left, right):
-        return to_float(floor(to_float(left) / to_float(right)))
-    return left // right
+    # 1.0 // 0.1 is 9.0, and floor(1.0 / 0.1) is 10.
+    return call("floordiv", left, right) if _is_real(left, right) else left // right
 
 
 def _python_mod(left: Any, right: Any) -> Any:
-    return left - _floordiv(left, right) * right if _is_real(left, right) else left % right
+    return call("mod", left, right) if _is_real(left, right) else left % right
+
+
+def _maximum(left: Any, right: Any) -> Any:
+    return call("max", left, right) if _is_real(left, right) else maximum(left, right)
+
+
+def _minimum(left: Any, right: Any) -> Any:
+    return call("min", left, right) if _is_real(left, right) else minimum(left, right)
+
+
+def _absolute(value: Any) -> Any:
+    return abs(value) if _is_real(value) else maximum(value, -value)
 
 
 def _pow(left: Any, right: Any) -> Any:
@@ -101,8 +113,8 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "pow": _pow,
     "float_pow": _pow,
     "pow_by_natural": _pow,
-    "sym_max": maximum,
-    "sym_min": minimum,
+    "sym_max": _maximum,
+    "sym_min": _minimum,
     "lshift": lambda left, right: left * 2**right,
     "rshift": lambda left, right: left // 2**right,
 }
@@ -125,7 +137,7 @@ _CONNECTIVES: dict[str, Callable[[Any, Any], Any]] = {
 _UNARY: dict[str, tuple[Callable[[Any], Any], type | None]] = {
     "neg": (operator.neg, None),
     "pos": (lambda value: value, None),
-    "abs": (lambda value: maximum(value, -value), None),
+    "abs": (_absolute, None),
     "floor": (_integral(floor), int),
     "ceil": (_integral(ceil), int),
     "trunc": (_integral(trunc), int),

@@ -7,6 +7,7 @@ only `guard_*` and `bool` choose a side, and they do it in one place, `decide`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,9 +19,11 @@ from monograph.integers import (
     Real,
     Relation,
     active,
+    call,
     decide,
     eq,
     ge,
+    gt,
     in_force,
     known,
     lt,
@@ -244,8 +247,20 @@ class SymbolNode(SymbolicNumber):
         hint = _hint(self.facts, value)
         if hint is None:
             raise problem("data-dependent-size", question="float(...)", size=str(value))
+        if isinstance(value, Real) and not self.facts.float_inputs.isdisjoint(value.symbols):
+            return self._fix_float(value, hint)
         for symbol in sorted(value.symbols, key=str):
             self._decide(eq(symbol, self.facts.hints[symbol]))
+        return float(hint)
+
+    def _fix_float(self, value: Real, hint: float) -> float:
+        """Fix what depends on a float that callers give; a zero with its sign, and never NaN."""
+        if math.isnan(hint):
+            raise problem("data-dependent-size", question="float(...)", size=str(value))
+        self._decide(eq(value, hint))
+        if not hint:
+            # atan2(0.0, -1.0) is pi, and atan2(-0.0, -1.0) is -pi.
+            self._decide(gt(call("atan2", value, -1.0), 0.0))
         return float(hint)
 
     def guard_size_oblivious(self, file: str, line: int) -> bool:

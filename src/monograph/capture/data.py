@@ -142,7 +142,9 @@ class _Evaluation:
         return target(*args, **kwargs)
 
 
-def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
+def special_operators(  # noqa: C901 - one small function for each operator
+    recorder: Recorder,
+) -> dict[int, Callable[..., Any]]:
     """Operators that are not recorded as they come, by identity of the overload."""
     aten = torch.ops.aten
 
@@ -161,7 +163,7 @@ def special_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
     def detached(tensor: Any) -> Any:
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
         source = recorder.abstract(tensor)
-        if _is_fresh(source):
+        if source.node is not None and _is_fresh(source):
             return recorder.wrap(source.tensor_type, source.node, root=source.storage_root)
         node = recorder.append(aten.detach.default, "detach", (source.node,), {})
         return recorder.wrap(source.tensor_type, node, root=source.storage_root)

@@ -7,52 +7,98 @@ values are part of the contract.
 from __future__ import annotations
 
 import enum
-import inspect
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from monograph.abstract.layout import is_dense, stride_order, strides_in_order
+from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType, type_of
 from monograph.diagnostics import problem, together
-from monograph.dims import Declared, DerivedDim, Dim, DimHint, read_specification
+from monograph.dims import (
+    Declared,
+    DeclaredNumber,
+    DerivedDim,
+    Dim,
+    DimHint,
+    bound_arguments,
+    read_specification,
+)
 from monograph.host.dispatch import has_own_dispatch
-from monograph.integers import Expr, terms
+from monograph.host.trees import pytree
+from monograph.integers import Expr, Real, ge, le, parse_relation, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from torch.fx.node import Node
 
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.recorder import Recorder
-    from monograph.integers import Facts, Int
+    from monograph.integers import Facts, Int, Interval
 
-_CONSTANTS = (int, float, bool, str, type(None), complex, torch.dtype, torch.device)
+STAND_IN = 5
+"""The hint of a dimension whose example is 0 or 1.
+
+An example of 1 must not choose the special side of a question (broadcasting, squeezing,
+contiguity). One number for all such dimensions, because sizes of 1 often mean the same thing.
+"""
+
+_CONSTANTS = (
+    int,
+    float,
+    complex,
+    bool,
+    str,
+    bytes,
+    type(None),
+    type(...),
+    slice,
+    range,
+    frozenset,
+    enum.Enum,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    torch.Size,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicSize:
-    """One declared dimension: where it is, what was declared, and the symbol it became."""
+    """One declared size: where it is, what was declared, and the symbol it became.
+
+    An int that differs between calls is one too, without an axis.
+    """
 
     path: str
-    axis: int
+    axis: int | None
     entry: Dim | DerivedDim | DimHint
     symbol: Expr
     size: Int
 
+    @property
+    def where(self) -> str:
+        """As users write it: `x.shape[0]`, `n`."""
+        return _where(self.path, self.axis)
+
 
 @dataclass(frozen=True, slots=True)
 class InputLeaf:
-    """One leaf of the example inputs: `x[0]`, its value, its type if it is a tensor."""
+    """One leaf of the example inputs: `x[0]`, its value, its type if it is a tensor.
+
+    `number` is what an int or a float that differs between calls became.
+    """
 
     path: str
     name: str
     value: Any
     tensor_type: TensorType | None
+    number: Int | Real | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +112,14 @@ class Inputs:
     dynamic: tuple[DynamicSize, ...]
     names: dict[Expr, str]
     """How each symbol is called: `batch`, or where it comes from: `x.shape[0]`."""
+    examples: dict[Expr, int]
+    """The value of each symbol in the example, which a hint stands in for where it is 0 or 1."""
+    stated: dict[Expr, Int]
+    """What the declared relations alone say that a symbol is, where they say it."""
+    allowed: dict[Expr, Interval]
+    """The range of each named symbol as declared, relations included."""
+    insisted: frozenset[str]
+    """Paths of floats that are declared `Dim.DYNAMIC`: they must not turn out constant."""
 
 
 def read_inputs(
@@ -74,76 +128,52 @@ def read_inputs(
     kwargs: Any,
     dynamic_shapes: Any,
     facts: Facts,
+    literal: Container[str] = (),
 ) -> Inputs:
     """Bind the examples to `forward`, flatten them, and make symbols for dynamic sizes.
+
+    Sizes whose path (`x.shape[0]`) is in `literal` take the example's value as their hint even
+    where that is 0 or 1; the others take `STAND_IN` then.
 
     Raises: args-not-a-tuple, forward-rejects-inputs, unsupported-input, and every spec-* name.
     """
     if not isinstance(args, tuple | list):
         raise problem("args-not-a-tuple", given=args)
     args, kwargs = tuple(args), dict(kwargs or {})
-    arguments = bind(module, args, kwargs)
+    arguments = bound_arguments(module, args, kwargs)
     if hasattr(dynamic_shapes, "dynamic_shapes"):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
-    declared = {
-        each.leaf: each for each in read_specification(dynamic_shapes, arguments)
-    }
+    specification = read_specification(dynamic_shapes, arguments)
+    declared = {each.leaf: each for each in specification.declared}
+    numbers = {each.leaf: each for each in specification.numbers}
     flat, spec = pytree.tree_flatten((args, kwargs))
-    paths = _paths(arguments, len(flat))
+    paths = _paths(arguments.by_name, len(flat))
     _check_leaves(flat, paths)
-    makers = _Symbols(facts)
+    makers = _Symbols(facts, literal, specification.relations)
     leaves: list[InputLeaf] = []
     for i, (value, path) in enumerate(zip(flat, paths, strict=True)):
-        tensor_type = None
+        tensor_type, number = None, None
         if isinstance(value, torch.Tensor):
             tensor_type = makers.abstract_type(type_of(value), path, declared.get(i))
-        leaves.append(InputLeaf(path, _placeholder_name(path), value, tensor_type))
+        elif i in numbers:
+            number = makers.number(value, numbers[i])
+        leaves.append(InputLeaf(path, _placeholder_name(path), value, tensor_type, number))
     return Inputs(
-        args, kwargs, spec, tuple(leaves), tuple(makers.dynamic), makers.names
+        args=args,
+        kwargs=kwargs,
+        spec=spec,
+        leaves=tuple(leaves),
+        dynamic=tuple(makers.dynamic),
+        names=makers.names,
+        examples=makers.examples,
+        stated=makers.state_relations(),
+        allowed={symbol: facts.range_of(symbol) for symbol in makers.by_name.values()},
+        insisted=frozenset(
+            each.path
+            for each in specification.numbers
+            if isinstance(each.entry, DimHint) and each.entry.mode == "DYNAMIC"
+        ),
     )
-
-
-def bind(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The example inputs by name, in the order in which `(args, kwargs)` is flattened.
-
-    Extra positional arguments are one entry under the name of `*args`; keyword arguments that
-    `forward` gathers in `**kwargs` keep their own names.
-
-    Raises: forward-rejects-inputs.
-    """
-    try:
-        signature = inspect.signature(module.forward)
-        bound = signature.bind(*args, **kwargs)
-    except (TypeError, ValueError) as error:
-        given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
-        raise problem(
-            "forward-rejects-inputs",
-            signature=f"forward{_signature_text(module)}",
-            given=f"({given})",
-            reason=str(error),
-        ) from None
-    by_name: dict[str, Any] = {}
-    rest = len(args)
-    for name, parameter in signature.parameters.items():
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            if rest > 0:
-                by_name[name] = args[len(args) - rest :]
-            break
-        if parameter.kind is parameter.KEYWORD_ONLY or rest == 0:
-            break
-        by_name[name] = bound.arguments[name]
-        rest -= 1
-    by_name.update(kwargs)
-    return by_name
-
-
-def _signature_text(module: torch.nn.Module) -> str:
-    try:
-        return str(inspect.signature(module.forward))
-    except (TypeError, ValueError):
-        return "(...)"
 
 
 def _paths(arguments: Mapping[str, Any], count: int) -> list[str]:
@@ -159,7 +189,9 @@ def _paths(arguments: Mapping[str, Any], count: int) -> list[str]:
 
 def _placeholder_name(path: str) -> str:
     """`x`, `y_0` for `y[0]`, `batch_mask` for `batch['mask']`."""
-    return "".join(c if c.isalnum() else "_" for c in path.replace("]", "").replace("'", "")).rstrip("_")
+    return "".join(
+        c if c.isalnum() else "_" for c in path.replace("]", "").replace("'", "")
+    ).rstrip("_")
 
 
 def _check_leaves(flat: list[Any], paths: list[str]) -> None:
@@ -176,14 +208,19 @@ def _is_supported(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         own = has_own_dispatch(value) or isinstance(value, AbstractTensor)
         return not own and value.layout == torch.strided
-    return isinstance(value, _CONSTANTS) or not hasattr(value, "__dict__") or isinstance(value, enum.Enum)
+    return isinstance(value, _CONSTANTS)
 
 
 class _Symbols:
     """Makes the symbols of dynamic sizes: one per named Dim, one per anonymous dimension."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(
+        self, facts: Facts, literal: Container[str], relations: tuple[str, ...] = ()
+    ) -> None:
         self.facts = facts
+        self.literal = literal
+        self.relations = relations
+        self.examples: dict[Expr, int] = {}
         self.by_name: dict[str, Expr] = {}
         self.dynamic: list[DynamicSize] = []
         self.names: dict[Expr, str] = {}
@@ -199,10 +236,37 @@ class _Symbols:
         strides = _symbolic_strides(t, tuple(shape))
         return TensorType(tuple(shape), t.dtype, t.device, strides, t.offset, t.requires_grad)
 
-    def _size(self, entry: Dim | DerivedDim | DimHint, example: Any, path: str, axis: int) -> Int:
-        where = f"{path}.shape[{axis}]"
+    def number(self, example: float, declared: DeclaredNumber) -> Int | Real:
+        """What an int or a float that differs between calls becomes."""
+        entry, path = declared.entry, declared.path
+        if isinstance(example, int):
+            return self._size(entry, example, path, None)
+        real = self.facts.float_input(f"s{len(self.names)}", hint=example, source=path)
+        (symbol,) = real.symbols
+        self.names[symbol] = path
+        self.examples[symbol] = self.facts.hints[symbol]
+        if entry.min is not None:
+            self.facts.guard(ge(real, entry.min))
+        if entry.max is not None:
+            self.facts.guard(le(real, entry.max))
+        return real
+
+    def state_relations(self) -> dict[Expr, Int]:
+        """Assume what was declared of several sizes, to be checked when the program is called."""
+        for relation in self.relations:
+            self.facts.guard(parse_relation(relation, self.by_name))
+        found = {symbol: self.facts.simplify(symbol) for symbol in self.by_name.values()}
+        return {symbol: size for symbol, size in found.items() if size is not symbol}
+
+    def _size(
+        self, entry: Dim | DerivedDim | DimHint, example: Any, path: str, axis: int | None
+    ) -> Int:
+        where = _where(path, axis)
         if isinstance(entry, DimHint):
-            symbol = self._new(f"s{len(self.names)}", example, entry.min or 0, entry.max, where)
+            # A size is never negative; an int may be.
+            lower = entry.min if axis is None else entry.min or 0
+            name, may_differ = f"s{len(self.names)}", axis is not None
+            symbol = self._new(name, example, lower, entry.max, where, may_differ=may_differ)
             self.names[symbol] = where
             size: Int = symbol
         else:
@@ -212,7 +276,8 @@ class _Symbols:
                 hint = (example - entry.offset) // entry.coefficient
             symbol = self.by_name.get(root.__name__)
             if symbol is None:
-                symbol = self._new(root.__name__, hint, root.min, root.max, where)
+                name, may_differ = root.__name__, axis is not None
+                symbol = self._new(name, hint, root.min, root.max, where, may_differ=may_differ)
                 self.by_name[root.__name__] = symbol
                 self.names[symbol] = root.__name__
             size = symbol
@@ -221,8 +286,40 @@ class _Symbols:
         self.dynamic.append(DynamicSize(path, axis, entry, symbol, size))
         return size
 
-    def _new(self, name: str, hint: int, lower: int, upper: int | None, source: str) -> Expr:
-        return self.facts.symbol(name, hint=hint, lower=lower, upper=upper, source=source)
+    def _new(
+        self,
+        name: str,
+        example: int,
+        lower: int | None,
+        upper: int | None,
+        source: str,
+        *,
+        may_differ: bool,
+    ) -> Expr:
+        """`may_differ` says that a stand-in may be the hint: of a size, not of an int."""
+        hint = example
+        may_differ = may_differ and source not in self.literal and not self._is_related(name)
+        if may_differ and 0 <= example <= 1:
+            hint = _stand_in(example, lower or 0, upper)
+        symbol = self.facts.symbol(name, hint=hint, lower=lower, upper=upper, source=source)
+        self.examples[symbol] = example
+        return symbol
+
+    def _is_related(self, name: str) -> bool:
+        """Whether a declared relation is about it: then hints are to satisfy that."""
+        return any(re.search(rf"\b{name}\b", relation) for relation in self.relations)
+
+
+def _where(path: str, axis: int | None) -> str:
+    return path if axis is None else f"{path}.shape[{axis}]"
+
+
+def _stand_in(example: int, lower: int, upper: int | None) -> int:
+    """A size in the range that is neither 0 nor 1, if there is one."""
+    wanted = max(STAND_IN, lower)
+    if upper is None or wanted <= upper:
+        return wanted
+    return upper if upper > 1 else example
 
 
 def _symbolic_strides(t: TensorType, shape: tuple[Int, ...]) -> tuple[Int, ...] | None:
@@ -243,6 +340,11 @@ def write_inputs(
         nodes.append(node)
         if writer.inputs_begin is None:
             writer.inputs_begin = node
+        if leaf.number is not None:
+            node.meta["val"] = to_sym(leaf.number)
+            values.append(node.meta["val"])
+            _bind_number(leaf.number, node, writer)
+            continue
         if leaf.tensor_type is None:
             node.meta["val"] = leaf.value
             values.append(leaf.value)
@@ -259,7 +361,18 @@ def _bind_sizes(leaf: InputLeaf, node: Node, writer: GraphWriter) -> None:
     assert leaf.tensor_type is not None, "only tensors have sizes"
     for dim, size in enumerate(leaf.tensor_type.shape):
         if isinstance(size, Expr):
-            parts = dict((atoms, coefficient) for coefficient, atoms in terms(size))
-            offset = parts.pop((), 0)
-            (((symbol,), coefficient),) = parts.items()
-            writer.source(symbol, node, dim, coefficient, offset)
+            _bind_size(size, node, dim, writer)
+
+
+def _bind_size(size: Expr, node: Node, dim: int | None, writer: GraphWriter) -> None:
+    parts = {atoms: coefficient for coefficient, atoms in terms(size)}
+    offset = parts.pop((), 0)
+    (((symbol,), coefficient),) = parts.items()
+    writer.source(symbol, node, dim, coefficient, offset)
+
+
+def _bind_number(number: Int | Real, node: Node, writer: GraphWriter) -> None:
+    if isinstance(number, Real):
+        writer.bind(number, node)
+    elif isinstance(number, Expr):
+        _bind_size(number, node, None, writer)

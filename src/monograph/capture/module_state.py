@@ -8,7 +8,7 @@ Every module's `__dict__` and what it leads to are put back as they were, also a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import torch
 
@@ -67,7 +67,7 @@ class ModuleState:
             is_parameter = kind == "_parameters"
             node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
             abstract = make_tensor(type_of(real), node, recorder)
-            _copy_markers(real, abstract, is_parameter)
+            _copy_markers(real, abstract, is_parameter=is_parameter)
             node.meta["val"] = abstract
             writer.know(real, abstract)
             self.tensors.append(StateTensor(path, real, node, abstract, is_parameter, persistent))
@@ -89,7 +89,7 @@ class ModuleState:
                     return f"{prefix}.{name}" if prefix else name
         return None
 
-    def __enter__(self) -> ModuleState:
+    def __enter__(self) -> Self:
         abstract = {id(t.real): t.abstract for t in self.tensors}
         for module in self.modules:
             for kind in ("_parameters", "_buffers"):
@@ -123,7 +123,7 @@ def _check_plain(real: torch.Tensor, path: str) -> None:
         raise problem("unsupported-subclass", type=f"Tensor of layout {real.layout}", path=path)
 
 
-def _copy_markers(real: torch.Tensor, abstract: AbstractTensor, is_parameter: bool) -> None:
+def _copy_markers(real: torch.Tensor, abstract: AbstractTensor, *, is_parameter: bool) -> None:
     """Attributes set on parameters, and what makes `isinstance(x, nn.Parameter)` true."""
     for name, value in real.__dict__.items():
         setattr(abstract, name, value)

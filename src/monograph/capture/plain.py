@@ -10,6 +10,7 @@ import gc
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,11 +23,13 @@ from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.module_state import ModuleState
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
+from monograph.capture.stand_ins import Paths, in_general
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
 from monograph.host.trees import pytree
 from monograph.integers import Facts, use
+from monograph.logs import listener_for
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -49,10 +52,22 @@ class Capture:
     facts: Facts
 
 
-def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any) -> Capture:
-    """Run `module(*args, **kwargs)` once on abstract tensors and write its graph.
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is to be captured, as the user gave it."""
 
-    The module, its state and every process-wide patch are as before, whatever happens.
+    module: torch.nn.Module
+    args: Any
+    kwargs: Any
+    dynamic_shapes: Any
+
+
+def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any) -> Capture:
+    """Run `module(*args, **kwargs)` on abstract tensors and write its graph.
+
+    Once, unless the example holds a dynamic size of 0 or 1 that must be taken literally, or the run
+    leaves something behind in the module. The module, its state and every process-wide patch are as
+    before, whatever happens.
 
     Raises: not-a-module, capture-inside-capture, and what inputs, rules and user code refuse.
     """
@@ -62,7 +77,7 @@ def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
         raise problem("capture-inside-capture")
     try:
         with _without_garbage_collection():
-            return _settled(module, args, kwargs, dynamic_shapes)
+            return _settled(_Request(module, args, kwargs, dynamic_shapes))
     finally:
         _LOCK.release()
 
@@ -77,29 +92,28 @@ class _Run:
     left: Left | None = None
 
 
-def _settled(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any) -> Capture:
+def _settled(request: _Request) -> Capture:
     """Run once, or as often as it takes to know that what a call leaves behind does no harm.
 
     Raises: buffer-reshaped, attribute-changed.
     """
-    first = _attempt(module, args, kwargs, dynamic_shapes)
+    first, literal = in_general(partial(_read, request), partial(_run, request.module))
     if first.captured is not None:
         return first.captured
-    run = _attempt(module, args, kwargs, dynamic_shapes, Watched(first.changed))
+    run = _attempt(request, literal, Watched(first.changed))
     if run.harm:
-        _check_next_call(run, module, args, kwargs, dynamic_shapes)
+        _check_next_call(run, request, literal)
     assert run.captured is not None, "a run that watches captures"
     return run.captured
 
 
-def _check_next_call(
-    run: _Run, module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
-) -> None:
+def _check_next_call(run: _Run, request: _Request, literal: Paths) -> None:
     """A call begun with what this run left must do the same and leave nothing new."""
-    assert run.left is not None, "of a run that watched"
+    if run.captured is None or run.left is None or not run.left.can_begin_a_call:
+        raise run.harm[0]
     try:
         with run.left.in_place():
-            after = _attempt(module, args, kwargs, dynamic_shapes)
+            after = _attempt(request, literal)
     except Exception as error:
         raise run.harm[0] from error
     if after.captured is None or _account(after.captured) != _account(run.captured):
@@ -123,22 +137,34 @@ def _account(captured: Capture | None) -> list[str]:
     ]
 
 
-def _attempt(
-    module: torch.nn.Module,
-    args: Any,
-    kwargs: Any,
-    dynamic_shapes: Any,
-    watched: Watched | None = None,
+def _read(request: _Request, literal: Paths) -> tuple[Inputs, Facts]:
+    """The inputs of one run, with facts of their own."""
+    facts = Facts()
+    facts.listener = listener_for(facts)
+    with use(facts):
+        inputs = read_inputs(
+            request.module, request.args, request.kwargs, request.dynamic_shapes, facts, literal
+        )
+    return inputs, facts
+
+
+def _attempt(request: _Request, literal: Paths, watched: Watched | None = None) -> _Run:
+    """One run with inputs of its own."""
+    return _run(request.module, *_read(request, literal), watched)
+
+
+def _run(
+    module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None = None
 ) -> _Run:
     """One run. Without watching it ends without a capture where something was changed."""
-    facts = Facts()
     with use(facts):
-        inputs = read_inputs(module, args, kwargs, dynamic_shapes, facts)
-        return _run(module, inputs, facts, watched)
+        return _run_under(module, inputs, facts, watched)
 
 
-def _run(module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None) -> _Run:
-    scopes = Scopes(module, _run.__code__)
+def _run_under(
+    module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None
+) -> _Run:
+    scopes = Scopes(module, _run_under.__code__)
     writer = GraphWriter()
     recorder = Recorder(writer, scopes, facts)
     facts.locate = recorder.origin

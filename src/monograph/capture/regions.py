@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch.fx.graph import Graph
 from torch.fx.node import Node, map_arg
 
@@ -19,6 +18,8 @@ from monograph.host.fx_nodes import append_node, close_graph, detached_node, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import torch
 
     from monograph.capture.scopes import State
 
@@ -60,7 +61,7 @@ def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[N
     return runs
 
 
-def _extract(  # noqa: PLR0913 - the parts of one region
+def _extract(
     graph: Graph,
     run: Sequence[Node],
     region: tuple[Any, ...],
@@ -110,7 +111,7 @@ def _copy(node: Node, body: Graph, copies: dict[Node, Node]) -> Node:
     return copy
 
 
-def _call_instead(  # noqa: PLR0913 - the parts of one region
+def _call_instead(
     graph: Graph,
     run: Sequence[Node],
     inputs: Sequence[Node],
@@ -125,20 +126,26 @@ def _call_instead(  # noqa: PLR0913 - the parts of one region
     kind, *settings = region
     function: Any = grad_operator if kind == "grad" else autocast_operator
     arguments = (*settings, attribute, *inputs)
-    call = _before(graph, place, new_name(f"wrap_with_{kind}"), "call_function", function, arguments)
+    call = _before(
+        graph, place, new_name(f"wrap_with_{kind}"), "call_function", function, arguments
+    )
     call.meta = {
         **{key: value for key, value in run[0].meta.items() if key != "val"},
         "val": tuple(node.meta.get("val") for node in outputs),
     }
     for i, node in enumerate(outputs):
-        item = _before(graph, place, new_name("getitem"), "call_function", operator.getitem, (call, i))
+        item = _before(
+            graph, place, new_name("getitem"), "call_function", operator.getitem, (call, i)
+        )
         item.meta = dict(node.meta)
         node.replace_all_uses_with(item)
     for node in reversed(run):
         remove_node(node)
 
 
-def _before(graph: Graph, place: Node, name: str, op: str, target: Any, args: tuple[Any, ...]) -> Node:
+def _before(
+    graph: Graph, place: Node, name: str, op: str, target: Any, args: tuple[Any, ...]
+) -> Node:
     node = detached_node(graph, name, op, target, args, {})
     put_before(place, node)
     return node

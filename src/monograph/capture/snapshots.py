@@ -36,7 +36,7 @@ class Snapshot:
         self.tables = {kind: dict(module.__dict__[kind]) for kind in TABLES}
         self.nested: dict[str, list[tuple[Any, Any]]] = {}
         self.empty: dict[str, Any] = {}
-        """Containers without content, such as a module's dozen tables of hooks: most of them all."""
+        """Containers without content: most modules have a dozen empty tables of hooks."""
         for name, value in self.attributes.items():
             kind = type(value)
             if kind in _ATOMS or name in TABLES:

@@ -22,9 +22,9 @@ def mutated_constant(*, name: str = "") -> Text:
     `name` is how forward calls it, "" where it is no attribute: a global, or held by a closure.
     """
     attribute = name.removeprefix("self.").rpartition(".")[2] or "name"
+    what = f"`{name}`" if name else "a tensor from outside of the model"
     return Text(
-        headline=f"{f'`{name}`' if name else 'a tensor from outside of the model'} is a constant of "
-        "the program, and this line changes it",
+        headline=f"{what} is a constant of the program, and this line changes it",
         notes=("parameters, buffers and inputs may be changed in place; constants may not",),
         helps=(
             f'make it a buffer: self.register_buffer("{attribute}", ...)',
@@ -60,8 +60,7 @@ def buffer_reshaped(*, name: str, before: object, now: object) -> Text:
         headline=f"the buffer `{name}` was {quoted(before)} and is replaced by {quoted(now)}",
         notes=("a program writes its buffers in place, so they keep shape and dtype",),
         helps=(
-            "give the buffer its final size and write into a part of it: "
-            f"{name}[...] = ..., or {name}.copy_(...)",
+            f"keep its size and write into a part: {name}[...] = ..., or {name}.copy_(...)",
             "or pass the value as an argument and return the new one",
         ),
     )

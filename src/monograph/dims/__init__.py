@@ -1,6 +1,33 @@
 """What the user says about sizes, read and checked against the example inputs."""
 
+from monograph.dims.additional import AdditionalInputs
+from monograph.dims.arguments import Arguments, bind, bound_arguments
+from monograph.dims.collection import ShapesCollection
 from monograph.dims.dim import DerivedDim, Dim, DimHint, dims
-from monograph.dims.specification import Declared, Entry, read_specification
+from monograph.dims.inference import InferredShapes, infer_dynamic_shapes
+from monograph.dims.specification import (
+    Declared,
+    DeclaredNumber,
+    Entry,
+    Specification,
+    read_specification,
+)
 
-__all__ = ["Declared", "DerivedDim", "Dim", "DimHint", "Entry", "dims", "read_specification"]
+__all__ = [
+    "AdditionalInputs",
+    "Arguments",
+    "Declared",
+    "DeclaredNumber",
+    "DerivedDim",
+    "Dim",
+    "DimHint",
+    "Entry",
+    "InferredShapes",
+    "ShapesCollection",
+    "Specification",
+    "bind",
+    "bound_arguments",
+    "dims",
+    "infer_dynamic_shapes",
+    "read_specification",
+]

@@ -1,8 +1,8 @@
 """What the user says about one size: a name and a range, a multiple of another, or a hint.
 
-`Dim("batch", min=1, max=64)` names a size; the same name is the same size. `2 * batch + 1` is a size
-derived from it. `Dim.AUTO` lets capture find out, `Dim.DYNAMIC` insists that it varies, `Dim.STATIC`
-(as None, or the number) fixes it.
+`Dim("batch", min=1, max=64)` names a size; the same name is the same size. `2 * batch + 1` is
+derived from it. `Dim.AUTO` lets capture find out, `Dim.DYNAMIC` insists that it varies,
+`Dim.STATIC` (as None, or the number) fixes it.
 """
 
 from __future__ import annotations

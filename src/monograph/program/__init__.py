@@ -10,6 +10,7 @@ from monograph.program.calling import CheckInputs, ProgramModule
 from monograph.program.checks import compile_checks
 from monograph.program.contract import (
     Contract,
+    FloatClause,
     InputClause,
     NumberClause,
     SymbolRange,
@@ -55,6 +56,7 @@ __all__ = [
     "ExportBackwardSignature",
     "ExportGraphSignature",
     "ExportedProgram",
+    "FloatClause",
     "GraphModule",
     "InputClause",
     "InputKind",

@@ -136,6 +136,22 @@ class ProgramModule(GraphModule):
         raise problem("mode-is-fixed", call="train()" if mode else "eval()")
 
 
+def check_call(program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse inputs that the contract does not admit; no operator runs.
+
+    Raises: contract-broken.
+    """
+    names, in_spec = program.call_names, program.in_spec
+    if names.is_plain:
+        gather = eval(f"lambda {names.parameters()}: ({names.arguments()})")  # noqa: S307  (names only)
+        try:
+            args, kwargs = gather(*args, **kwargs)
+        except TypeError:
+            clause = structure_clause(in_spec, names, args, kwargs)
+            raise problem("contract-broken", clauses=[clause]) from None
+    compile_checks(program.contract)(compile_flatten(in_spec, names)(args, kwargs))
+
+
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     try:
         inspect.signature(function).bind(*args, **kwargs)

@@ -27,6 +27,7 @@ from monograph.integers import (
 from monograph.integers import text as expr_text
 from monograph.program.contract import (
     Contract,
+    FloatClause,
     NumberClause,
     TensorClause,
     ValueClause,
@@ -141,6 +142,8 @@ def equations(contract: Contract) -> Iterator[Equation]:
                 yield Equation(f"d{index}_{dim}", f"{clause.path}.size()[{dim}]", size)
         elif isinstance(clause, NumberClause):
             yield Equation(f"l{index}", clause.path, clause.value)
+        elif isinstance(clause, FloatClause):
+            yield Equation(f"l{index}", clause.path, clause.symbol)
 
 
 def solution_plan(contract: Contract) -> Plan:
@@ -206,6 +209,8 @@ def _input_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator
                 yield from _tensor_conditions(name, clause, constants)
             case NumberClause():
                 yield f"type({name}) is int"
+            case FloatClause():
+                yield f"type({name}) is float"
             case ValueClause():
                 yield _value_condition(name, clause.value, constants)
 
@@ -242,7 +247,8 @@ def _range_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterator
         name = names.get(symbol)
         if name is None:
             continue
-        yield f"{name} >= {lower}"
+        if lower is not None:
+            yield f"{name} >= {lower}"
         if upper is not None:
             yield f"{name} <= {upper}"
 
@@ -263,6 +269,11 @@ def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Ite
                     seen[f"l{index}"] = leaf
                 else:
                     yield Clause(clause.path, "an int", _shown(leaf))
+            case FloatClause():
+                if isinstance(leaf, float | torch.SymFloat):
+                    seen[f"l{index}"] = leaf
+                else:
+                    yield Clause(clause.path, "a float", _shown(leaf))
             case ValueClause():
                 if not same_value(clause.value, leaf):
                     yield Clause(clause.path, _shown(clause.value), _shown(leaf))
@@ -303,6 +314,10 @@ def _broken_relations(contract: Contract, plan: Plan, seen: Mapping[str, int]) -
         equation = step.equation
         if equation.code not in seen or not symbols(step.offset) <= env.keys():
             continue
+        if equation.expected is step.symbol:
+            env[step.symbol] = seen[equation.code]
+            origin[step.symbol] = equation.path
+            continue
         difference = seen[equation.code] - evaluate(step.offset, env)
         if difference % step.coefficient:
             expected = expr_text(equation.expected, contract.names)
@@ -332,7 +347,7 @@ def _outside_ranges(
         if symbol not in env:
             continue
         value = env[symbol]
-        if value < lower:
+        if lower is not None and value < lower:
             yield Clause(origin[symbol], f"at least {lower}", value)
         elif upper is not None and value > upper:
             yield Clause(origin[symbol], f"at most {upper}", value)

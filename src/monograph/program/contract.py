@@ -46,6 +46,14 @@ class NumberClause:
 
 
 @dataclass(frozen=True, slots=True)
+class FloatClause:
+    """The input is a float that differs between calls; `symbol` stands for it in relations."""
+
+    path: str
+    symbol: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class ValueClause:
     """The input has this type and value, and no other: NaN matches NaN, -0.0 does not match 0.0."""
 
@@ -53,11 +61,11 @@ class ValueClause:
     value: Any
 
 
-InputClause = TensorClause | NumberClause | ValueClause
+InputClause = TensorClause | NumberClause | FloatClause | ValueClause
 
 
-SymbolRange = tuple[Expr, int, int | None]
-"""A symbol with the least and the greatest value it may have; an upper end of None is open."""
+SymbolRange = tuple[Expr, int | None, int | None]
+"""A symbol with the least and the greatest value it may have; an end of None is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +111,13 @@ def shape_text(shape: Iterable[Int], names: Mapping[Expr, str]) -> str:
     return f"[{', '.join(expr_text(size, names) for size in shape)}]"
 
 
-def range_text(lower: int, upper: int | None) -> str:
+def range_text(lower: int | None, upper: int | None) -> str:
     """Return a range as people read it.
 
-    >>> range_text(2, None), range_text(1, 8)
-    ('2 …', '1 … 8')
+    >>> range_text(2, None), range_text(1, 8), range_text(None, 8)
+    ('2 …', '1 … 8', '… 8')
     """
-    return f"{lower} …" if upper is None else f"{lower} … {upper}"
+    return f"{'' if lower is None else lower} … {'' if upper is None else upper}".strip()
 
 
 def where(origin: object) -> str:
@@ -133,6 +141,8 @@ def _input_row(clause: InputClause, names: Mapping[Expr, str]) -> tuple[str, ...
             return (path, f"{dtype_text(dtype)}{shape_text(shape, names)}", device_type)
         case NumberClause(path, value):
             return (path, "int", expr_text(value, names))
+        case FloatClause(path, symbol):
+            return (path, "float", expr_text(symbol, names))
         case ValueClause(path, value):
             return (path, "always", repr(value))
 
@@ -148,6 +158,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 
 __all__ = [
     "Contract",
+    "FloatClause",
     "InputClause",
     "NumberClause",
     "SymbolRange",

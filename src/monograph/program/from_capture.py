@@ -14,9 +14,15 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.regions import build_regions
 from monograph.host.fx_nodes import close_graph
-from monograph.integers import SIZE_LIMIT, Guard, Real, Relation, le
+from monograph.integers import SIZE_LIMIT, Expr, Guard, Real, Relation, ge, le
 from monograph.program.assemble import build
-from monograph.program.contract import Contract, TensorClause, ValueClause
+from monograph.program.contract import (
+    Contract,
+    FloatClause,
+    NumberClause,
+    TensorClause,
+    ValueClause,
+)
 from monograph.program.graph_module import GraphModule
 from monograph.program.signature import (
     ConstantArgument,
@@ -33,8 +39,10 @@ from monograph.program.signature import (
 if TYPE_CHECKING:
     from monograph.capture import Capture
     from monograph.capture.inputs import InputLeaf
+    from monograph.integers import Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
+    from monograph.program.signature import ArgumentSpec
 
 
 def program_of(captured: Capture) -> ExportedProgram:
@@ -78,13 +86,16 @@ def _input_specs(captured: Capture) -> list[InputSpec]:
     for node, target in zip(writer.constant_of, writer.constants, strict=True):
         specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
     for leaf, node in zip(captured.inputs.leaves, captured.input_nodes, strict=True):
-        argument = (
-            TensorArgument(node.name)
-            if leaf.tensor_type is not None
-            else ConstantArgument(node.name, leaf.value)
-        )
-        specs.append(InputSpec(InputKind.USER_INPUT, argument, None))
+        specs.append(InputSpec(InputKind.USER_INPUT, _input_argument(leaf, node.name), None))
     return specs
+
+
+def _input_argument(leaf: InputLeaf, name: str) -> ArgumentSpec:
+    if leaf.tensor_type is not None:
+        return TensorArgument(name)
+    if leaf.number is None:
+        return ConstantArgument(name, leaf.value)
+    return (SymFloatArgument if isinstance(leaf.number, Real) else SymIntArgument)(name)
 
 
 def _output_specs(captured: Capture) -> list[OutputSpec]:
@@ -120,15 +131,15 @@ def _mutations(captured: Capture) -> dict[str, str]:
 def contract_of(captured: Capture) -> Contract:
     """What callers must satisfy: the examples' structure and types, ranges, and every guard."""
     facts = captured.facts
-    ranges: list[SymbolRange] = []
-    for symbol in captured.inputs.names:
-        if facts.simplify(symbol) is symbol:
-            lower, upper = facts.range_of(symbol)
-            ranges.append((symbol, int(lower), None if upper == float("inf") else int(upper)))
+    ranges: list[SymbolRange] = [
+        (symbol, *_ends(facts.range_of(symbol)))
+        for symbol in captured.inputs.names
+        if facts.simplify(symbol) is symbol and symbol not in facts.float_inputs
+    ]
     return Contract(
         in_spec=captured.inputs.spec,
         clauses=tuple(_clause(leaf) for leaf in captured.inputs.leaves),
-        guards=(*facts.guards, *_size_limits(captured)),
+        guards=(*facts.guards, *_size_limits(captured), *_limits_of_sums(captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
     )
@@ -140,8 +151,31 @@ def _size_limits(captured: Capture) -> list[Guard]:
     return [Guard(limit, None) for limit in limits if isinstance(limit, Relation)]
 
 
+def _ends(span: Interval) -> tuple[int | None, int | None]:
+    lower, upper = [end if isinstance(end, int) else None for end in span]
+    return lower, upper
+
+
+def _limits_of_sums(captured: Capture) -> list[Guard]:
+    """Ranges of what equals an expression of several symbols, which theirs do not ensure."""
+    facts, limits = captured.facts, list[Guard]()
+    for symbol in captured.inputs.names:
+        learnt = facts.simplify(symbol)
+        if isinstance(learnt, Expr) and len(learnt.symbols) > 1:
+            lower, upper = _ends(facts.range_of(symbol))
+            wanted = [] if lower is None else [ge(symbol, lower)]
+            wanted += [] if upper is None else [le(symbol, upper)]
+            limits += [Guard(each, None) for each in wanted if isinstance(each, Relation)]
+    return limits
+
+
 def _clause(leaf: InputLeaf) -> InputClause:
     t = leaf.tensor_type
+    if isinstance(leaf.number, Real):
+        (symbol,) = leaf.number.symbols
+        return FloatClause(leaf.path, symbol)
+    if leaf.number is not None:
+        return NumberClause(leaf.path, leaf.number)
     if t is None:
         return ValueClause(leaf.path, leaf.value)
     return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)

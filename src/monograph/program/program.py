@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
-from monograph.program.calling import make_module
+from monograph.program.calling import check_call, make_module
 from monograph.program.html import program_html
 from monograph.program.verifier import verify
 
@@ -160,6 +160,13 @@ class ExportedProgram:
         False; `check_guards` is torch.export's name for that.
         """
         return make_module(self, check=check and check_guards)
+
+    def check_inputs(self, *args: Any, **kwargs: Any) -> None:
+        """Return None if the contract admits a call with these inputs; nothing is computed.
+
+        Raises: contract-broken.
+        """
+        check_call(self, args, kwargs)
 
     def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
         """Refuse: the mode is part of what was captured.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS: frozenset[Any] = frozenset(
     {
+        operator.abs,
         operator.add,
         operator.and_,
         operator.eq,

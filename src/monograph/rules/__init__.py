@@ -10,7 +10,8 @@ from monograph.rules.fallback import Memo, infer
 from monograph.rules.registry import RULES, find_rule, rule
 
 FAMILIES = tuple(
-    importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
+    importlib.import_module(f"{__name__}.{module.name}")
+    for module in pkgutil.iter_modules(__path__)
 )
 
 __all__ = ["FAMILIES", "RULES", "Memo", "find_rule", "infer", "rule"]

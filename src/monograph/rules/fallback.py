@@ -35,9 +35,7 @@ class Memo:
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
-    def infer(
-        self, overload: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
+    def infer(self, overload: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result types; see `infer`."""
         key = (id(overload), _frozen(args), _frozen(kwargs))
         try:
