@@ -235,9 +235,15 @@ class SymbolNode(SymbolicNumber):
             exact = _only_value(value, self.facts)
             if exact is not None:
                 return exact
-            raise problem("data-dependent-size", question="int(...)", size=str(value))
+            raise problem("data-dependent-size", question="int(...)", size=self._unknown())
         self._decide(eq(value, hint))
         return hint
+
+    def _unknown(self) -> str:
+        """What it depends on, by where that comes from: `x.sum().item()`."""
+        symbols = getattr(self.settled(), "symbols", ())
+        unknown = [s for s in self.facts.symbols if s in symbols and self.facts.is_unbacked(s)]
+        return ", ".join(self.facts.source_of(s) or s.name for s in unknown)
 
     def guard_float(self, file: str, line: int) -> float:  # noqa: ARG002
         """Fix the value to the example's, and remember what it rests on."""
@@ -246,7 +252,7 @@ class SymbolNode(SymbolicNumber):
             return float(value)
         hint = _hint(self.facts, value)
         if hint is None:
-            raise problem("data-dependent-size", question="float(...)", size=str(value))
+            raise problem("data-dependent-size", question="float(...)", size=self._unknown())
         if isinstance(value, Real) and not self.facts.float_inputs.isdisjoint(value.symbols):
             return self._fix_float(value, hint)
         for symbol in sorted(value.symbols, key=str):
@@ -289,7 +295,9 @@ class SymbolNode(SymbolicNumber):
         """`torch._check`: true from here on, verified when the program runs."""
         if not isinstance(self.value, bool | Relation):
             return True
-        require(self.value, "check-fails", condition=str(self.value))
+        names = {s: self.facts.source_of(s) or s.name for s in self.facts.symbols}
+        condition = relation_text(self.value, names)  # pyright: ignore[reportArgumentType] - a truth
+        require(self.value, "check-fails", condition=condition)
         return True
 
     def expect_size(self, file: str, line: int) -> bool:

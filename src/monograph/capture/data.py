@@ -16,7 +16,7 @@ from torch.fx.node import map_arg
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS
-from monograph.diagnostics import problem
+from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import without_modes
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Real, eq, fresh, known
@@ -71,19 +71,20 @@ def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
     """A fresh number of a tensor's kind, which `node` computes."""
     if dtype.is_complex:
         raise problem("value-read", call="item()", tensor="a complex tensor")
+    label = snippet(recorder.origin()[:1])
     if dtype == torch.bool:
-        symbol = fresh("u", 0, 1)
+        symbol = fresh(label, 0, 1)
         truth = eq(symbol, 1)
         recorder.writer.bind(symbol, node)
         recorder.writer.bind(truth, node)  # pyright: ignore[reportArgumentType] - a fresh symbol decides nothing
         return truth
     if dtype.is_floating_point:
-        number = Real("unbacked", (fresh("zf", None, None),))
+        number = Real("unbacked", (fresh(label, None, None),))
         recorder.writer.bind(number, node)
         return number
     info = torch.iinfo(dtype)
     bounds = (None, None) if dtype == torch.int64 else (info.min, info.max)
-    symbol = fresh("u", *bounds)
+    symbol = fresh(label, *bounds)
     recorder.writer.bind(symbol, node)
     return symbol
 

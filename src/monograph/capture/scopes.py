@@ -8,6 +8,7 @@ the frames outside it, so a node only walks the few frames inside its own module
 from __future__ import annotations
 
 import sys
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -46,6 +47,8 @@ class Scopes:
 
     def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
         self.filter = FrameFilter()
+        self.thread = get_ident()
+        """Patches are seen by every thread; what the others do has no part in this capture."""
         self.paths = {
             id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
         }
@@ -123,6 +126,8 @@ class Scopes:
 
 def _module_call(scopes: Scopes, original: Any) -> Any:
     def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
+        if get_ident() != scopes.thread:
+            return original(module, *args, **kwargs)
         outer = scopes.enter(module, sys._getframe(1))
         try:
             return original(module, *args, **kwargs)
@@ -140,6 +145,8 @@ MODULE_CALL: CodeType = next(
 
 def _autocast_enter(scopes: Scopes, original: Any) -> Any:
     def enter(cast: Any) -> Any:
+        if get_ident() != scopes.thread:
+            return original(cast)
         region = ("autocast", cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled)  # noqa: SLF001 - torch keeps its arguments there
         scopes.autocast = (*scopes.autocast, region)
         return original(cast)
@@ -149,7 +156,8 @@ def _autocast_enter(scopes: Scopes, original: Any) -> Any:
 
 def _autocast_exit(scopes: Scopes, original: Any) -> Any:
     def leave(cast: Any, *exception: Any) -> Any:
-        scopes.autocast = scopes.autocast[:-1]
+        if get_ident() == scopes.thread:
+            scopes.autocast = scopes.autocast[:-1]
         return original(cast, *exception)
 
     return leave

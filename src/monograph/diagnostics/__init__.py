@@ -29,7 +29,7 @@ from monograph.diagnostics.errors import (
 from monograph.diagnostics.explanations import explain, page_names
 from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, user_frames
 from monograph.diagnostics.problems import problem
-from monograph.diagnostics.rendering import render, render_all
+from monograph.diagnostics.rendering import render, render_all, snippet
 from monograph.diagnostics.spelling import nearest
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "problem",
     "render",
     "render_all",
+    "snippet",
     "together",
     "user_frames",
 ]

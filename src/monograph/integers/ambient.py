@@ -13,7 +13,7 @@ from monograph.diagnostics import MonographError, problem
 from monograph.integers.expr import Expr, Int
 from monograph.integers.facts import Contradiction, Facts
 from monograph.integers.printing import relation_text
-from monograph.integers.relation import Truth, negate, relation_symbols
+from monograph.integers.relation import Truth, eq, ne, negate, relation_symbols
 
 __all__ = ["active", "decide", "fresh", "in_force", "known", "prove", "require", "simplify", "use"]
 
@@ -162,6 +162,10 @@ def decide(r: Truth) -> bool:
 def _undecidable(here: Facts, r: Truth) -> MonographError:
     names = {symbol: here.source_of(symbol) or symbol.name for symbol in here.symbols}
     unbacked = [s for s in here.symbols if here.is_unbacked(s) and s in relation_symbols(r)]
+    if len(unbacked) == 1 and r in {eq(unbacked[0], 1), ne(unbacked[0], 1)}:
+        span = here.interval(unbacked[0])
+        if (span.lower, span.upper) == (0, 1):  # the item of a tensor of truths
+            return problem("data-dependent-branch", condition=names[unbacked[0]])
     return problem(
         "data-dependent-size",
         question=relation_text(r, names),

@@ -23,6 +23,7 @@ from monograph.integers import (
     fresh,
     ge,
     gt,
+    is_symbol,
     known,
     le,
     lt,
@@ -220,7 +221,11 @@ def count_of(n: Int) -> int:
     if hint is None:
         lower, upper = active().interval(n)
         if lower != upper:
-            raise problem("data-dependent-size", question="the number of results", size=n)
+            raise problem(
+                "data-dependent-size",
+                question="count(...)",
+                size=active().source_of(n) if is_symbol(n) else n,
+            )
         return int(lower)
     require(eq(n, hint), "data-dependent-size", question=f"{n} == {hint}", size=n)
     return hint
