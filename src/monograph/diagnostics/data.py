@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import ast
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import DataDependentError
 from monograph.diagnostics.wording import paste
 
-_OPPOSITES: Final = MappingProxyType(
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OPPOSITES: Final[Mapping[type[ast.cmpop], str]] = MappingProxyType(
     {ast.Gt: "<=", ast.GtE: "<", ast.Lt: ">=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 )
 
