@@ -758,3 +758,35 @@ class Recurrent(nn.Module):
     def forward(self, x):
         y, (h, c) = self.rnn(x.sum() * torch.ones(2, 4, 5))
         return y, h, c
+
+
+@program(one)
+class TableFilledOnce(nn.Module):
+    """A table made of a parameter on the first call and kept for the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(2))
+        self.table = None
+        self.by_device = {}
+
+    def forward(self, x):
+        if self.table is None:
+            self.table = self.weight.exp()
+        if "cpu" not in self.by_device:
+            self.by_device["cpu"] = self.weight * 2
+        return x.sum() + self.table + self.by_device["cpu"]
+
+
+@program(one, refused="attribute-changed")
+class FirstInputKept(nn.Module):
+    """What the first call saw decides what the others return."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = None
+
+    def forward(self, x):
+        if self.first is None:
+            self.first = x * 2
+        return x + self.first

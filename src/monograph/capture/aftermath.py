@@ -20,6 +20,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
+from monograph.capture.operators import is_droppable
 from monograph.capture.snapshots import Snapshot, leads_to
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
 
@@ -131,11 +132,54 @@ def _harm(
     in_table = any(name in {**saved.tables[k], **saved.module.__dict__[k]} for k in saved.tables)
     if read is None and written is not None and not in_table:
         return None
+    if _is_filled_once(saved, name):
+        return None
     causes: tuple[Cause, ...] = ()
     if written is not None and read is not None:
         label = f"the value that the call before left in `{path}` is read here"
         causes = (Cause(read[:1], label),)
     return problem("attribute-changed", at=written or read or (), causes=causes, name=path)
+
+
+def _is_filled_once(saved: Snapshot, name: str) -> bool:
+    """Whether an attribute is a cache that the first call fills for all others.
+
+    There was nothing (no attribute, None, a missing key), and now there are tensors made of the
+    module's own unchanged state alone: computing them again, as the program does, gives the same.
+    """
+    now = {**saved.module.__dict__, **saved.module.__dict__["_buffers"]}.get(name)
+    before = {**saved.attributes, **saved.tables["_buffers"]}.get(name)
+    if isinstance(now, dict) and now is before:
+        contents: dict[Any, Any] = next(
+            (content for owner, content in saved.nested.get(name, ()) if owner is now), {}
+        )
+        if any(now.get(key, saved) is not value for key, value in contents.items()):
+            return False
+        filled = [value for key, value in now.items() if key not in contents]
+    else:
+        filled = [now] if before is None else []
+    return bool(filled) and all(_is_made_of_state(value) for value in filled)
+
+
+def _is_made_of_state(value: Any) -> bool:
+    """Whether a tensor depends on parameters, buffers and constants alone, none written to."""
+    if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.version:
+        return False
+    recorder: Any = value.recorder
+    inputs = {id(node) for node in recorder.input_nodes}
+    waiting, seen = [value.node], set[Any]()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op == "placeholder":
+            if id(node) in inputs or node.name in recorder.mutated:
+                return False
+        elif not is_droppable(node.target):
+            return False
+        waiting.extend(node.all_input_nodes)
+    return True
 
 
 def _is_of_type(value: Any, t: TensorType) -> bool:

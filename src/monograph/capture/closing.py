@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,9 @@ import torch
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.operators import OPERATORS
+from monograph.capture.operators import is_droppable
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
-from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
 
@@ -111,14 +109,8 @@ def drop_unused(recorder: Recorder) -> None:
     if writer.body_begin is not None:
         remove_node(writer.body_begin)
     for node in reversed(writer.graph.nodes):
-        if not node.users and node.op == "call_function" and _is_droppable(node.target):
+        if not node.users and node.op == "call_function" and is_droppable(node.target):
             remove_node(node)
     for node in [node for node in writer.constant_of if not node.users]:
         writer.forget_constant(node)
         remove_node(node)
-
-
-def _is_droppable(target: Any) -> bool:
-    if isinstance(target, OpOverload):
-        return OPERATORS.of(target).droppable
-    return target is operator.getitem or not isinstance(target, HigherOrderOperator)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.host.dispatch import overloads_named, schema_of
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.rules.registry import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.host.operator_types import OpOverload
 
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
@@ -165,3 +165,10 @@ class Operators:
 
 OPERATORS = Operators()
 """Overloads live as long as the process, so what is known of them may as well."""
+
+
+def is_droppable(target: Any) -> bool:
+    """Whether a node of this target may go when nobody uses its result."""
+    if isinstance(target, OpOverload):
+        return OPERATORS.of(target).droppable
+    return not isinstance(target, HigherOrderOperator)

@@ -18,6 +18,7 @@ import torch
 from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.data import holds_symbols, tensor_from
+from monograph.capture.float_division import python_division
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.module_state import ModuleState
@@ -171,6 +172,7 @@ def _run_under(
     state = ModuleState(module)
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
+    recorder.input_nodes = input_nodes
     writer.begin_body()
     harm: list[MonographError] = []
     left: Left | None = None
@@ -180,6 +182,7 @@ def _run_under(
             scopes,
             exporting(),
             _literals(recorder),
+            python_division(),
             state,
             watching(watched),
             below_autograd(),

@@ -75,6 +75,7 @@ class Recorder(TorchDispatchMode):
         self.fallback = Memo()
         self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
         self.mutated: dict[str, AbstractTensor] = {}
+        self.input_nodes: tuple[Node, ...] = ()
         self.closed = False
         self._requires_grad = False
         self._assertions_seen = 0

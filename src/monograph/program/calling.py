@@ -19,6 +19,7 @@ from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.program.checks import compile_checks
 from monograph.program.graph_module import GraphModule, adopt
+from monograph.program.region_calls import runnable_child, runnable_target
 from monograph.program.signature import InputKind, OutputKind
 from monograph.program.structure import CallNames, compile_flatten, structure_clause
 
@@ -165,7 +166,9 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
     graph = _stateful_graph(program, check=check)
     graph.set_codegen(CallCode(names, in_spec, out_spec))
-    children: dict[str, Any] = dict(program.graph_module.named_children())
+    children: dict[str, Any] = {
+        name: runnable_child(child) for name, child in program.graph_module.named_children()
+    }
     if check:
         children[CHECKS] = CheckInputs(program.contract)
     module = ProgramModule(children, graph)
@@ -218,7 +221,7 @@ def _stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
         elif node not in copies:
             args = map_arg(node.args, copies.__getitem__)
             kwargs = map_arg(node.kwargs, copies.__getitem__)
-            copies[node] = put(node.op, node.name, node.target, args, kwargs)
+            copies[node] = put(node.op, node.name, runnable_target(node), args, kwargs)
     for node, copied in copies.items():
         copied.meta = dict(node.meta)
     close_graph(graph, [node.name for node in graph.nodes])
