@@ -6,7 +6,8 @@ dropped when nobody uses its result, and which rule types it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -15,9 +16,22 @@ from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.rules.registry import find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
+_SILENT_WRITES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "_batch_norm_impl_index": "training",
+        "batch_norm": "training",
+        "cudnn_batch_norm": "training",
+        "instance_norm": "use_input_stats",
+        "miopen_batch_norm": "training",
+        "native_batch_norm": "training",
+    }
+)
+"""Operators that update `running_mean` and `running_var` without declaring it: under which flag."""
+
+STATISTICS = ("running_mean", "running_var")
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 
@@ -36,6 +50,7 @@ class Operator:
         "rule",
         "rule_is_functional_sibling",
         "shared",
+        "silent_flag",
         "writes_out",
     )
 
@@ -53,6 +68,9 @@ class Operator:
         kept = self.base_name.startswith(_KEPT)
         self.droppable = not self.mutated and not random and not kept and _is_known(overload)
         self.answers_now = _returns_plain_numbers(schema) and not self.mutated and not kept
+        self.silent_flag: str | None = _SILENT_WRITES.get(self.base_name)
+        if self.silent_flag is not None:
+            self.droppable = False
         self.inplace_view = torch.Tag.inplace_view in overload.tags
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False

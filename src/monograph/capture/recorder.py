@@ -27,7 +27,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture import data, indexing
-from monograph.capture.operators import OPERATORS, Operator
+from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import MonographError, place, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
@@ -148,6 +148,8 @@ class Recorder(TorchDispatchMode):
         if op.answers_now:
             return to_sym(result)
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
+        if op.silent_flag is not None:
+            self._note_silent_writes(op, args, kwargs)
         root = None
         if op.shared is not None:
             root = _shared_root(op, args, kwargs)
@@ -370,7 +372,18 @@ class Recorder(TorchDispatchMode):
             _require_same_shape(result, target)
         return result
 
-    def _written(self, tensor: AbstractTensor, op: Operator, result: Any) -> None:
+    def _note_silent_writes(
+        self, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Batch normalisation in training updates its running statistics, undeclared."""
+        bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+        if bound.get(op.silent_flag or ""):
+            for name in STATISTICS:
+                for tensor in self._target(bound.get(name)):
+                    self._note_write(tensor)
+
+    def _note_write(self, tensor: AbstractTensor) -> None:
+        """The tensor's storage has other data from here on."""
         root = tensor.storage_root
         root.version += 1
         node = self.writer.placeholder_of.get(id(root))
@@ -378,6 +391,9 @@ class Recorder(TorchDispatchMode):
             if node in self.writer.constant_of:
                 raise problem("mutated-constant", name=self.writer.attribute_of(node))
             self.mutated[node.name] = root
+
+    def _written(self, tensor: AbstractTensor, op: Operator, result: Any) -> None:
+        self._note_write(tensor)
         if self._requires_grad and torch.is_grad_enabled():
             tensor.requires_grad_(_differentiable(tensor.tensor_type.dtype))
         if op.inplace_view and isinstance(result, TensorType):
