@@ -25,17 +25,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*degrees of freedom",
 )
 
-# User code asks these inputs for their layout (`contiguous`, `stride`), which the contract does not
-# say yet. Each disagrees with eager for at least one of the layouts below.
-UNGUARDED = {
-    "contiguous_is_the_same",
-    "returned_contiguous",
-    "sizes_returned",
-    "stride_used",
-    "write_to_clone",
-}
-
-
 def transposed(tensor: Tensor) -> Tensor:
     """The same values in another order of dimensions, or with gaps."""
     if tensor.dim() >= 2:
@@ -65,15 +54,7 @@ def outcome(module, given, names):
     return result, (args, kwargs), aliases(tensors, result, module, names)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        pytest.param(
-            each, id=each.name, marks=[pytest.mark.xfail(strict=True)] * (each.name in UNGUARDED)
-        )
-        for each in CAPTURED
-    ],
-)
+@pytest.mark.parametrize("program", CAPTURED, ids=[each.name for each in CAPTURED])
 def test_other_layouts(program):
     """Values, layouts, effects and aliasing are eager's, whatever the layout of the inputs."""
     exported = capture(program, dynamic=False)

@@ -43,6 +43,10 @@ class Recording(Protocol):
         """The tensor's only element, as a Python or symbolic number."""
         ...
 
+    def layout_asked(self, tensor: AbstractTensor) -> None:
+        """User code depends on the strides or the offset of this tensor."""
+        ...
+
     def truth(self, tensor: AbstractTensor) -> bool:
         """Whether the only element is not zero, where that is known."""
         ...
@@ -140,6 +144,7 @@ class AbstractTensor(torch.Tensor):
 
         Those of a contiguous tensor are products of its sizes only where none of these is 0.
         """
+        self.recorder.layout_asked(self)
         strides = self.tensor_type.stride()
         if self.tensor_type.strides is None and self.__class__ is SymbolicTensor:
             for size in self.tensor_type.shape[1:]:
@@ -150,6 +155,7 @@ class AbstractTensor(torch.Tensor):
 
     def storage_offset(self) -> Any:
         """In elements."""
+        self.recorder.layout_asked(self)
         return self.number(self.tensor_type.offset)
 
     def numel(self) -> Any:
@@ -171,7 +177,14 @@ class AbstractTensor(torch.Tensor):
 
     def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
         """Whether it is contiguous for all sizes in question."""
+        self.recorder.layout_asked(self)
         return is_contiguous(self.tensor_type, memory_format)
+
+    def contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> Any:
+        """Recorded always: C++ would drop it where the example is contiguous already."""
+        plain = memory_format is torch.contiguous_format
+        options = {} if plain else {"memory_format": memory_format}
+        return self.recorder.call(torch.ops.aten.contiguous.default, (self,), options)
 
     def element_size(self) -> int:
         """Bytes of one element."""
@@ -330,6 +343,16 @@ def _one_stride(tensor: AbstractTensor, dim: int) -> Any:
     return tensor.number(tensor.tensor_type.stride()[dim])
 
 
+def _offset(tensor: AbstractTensor) -> Any:
+    return tensor.number(tensor.tensor_type.offset)
+
+
+def _is_contiguous(
+    tensor: AbstractTensor, memory_format: torch.memory_format = torch.contiguous_format
+) -> bool:
+    return is_contiguous(tensor.tensor_type, memory_format)
+
+
 def _strides_like(tensor: AbstractTensor, memory_format: torch.memory_format) -> bool:
     return is_contiguous(tensor.tensor_type, memory_format)
 
@@ -350,11 +373,11 @@ def _metadata_answers() -> dict[int, Callable[..., Any]]:
         (aten.sym_stride.int, _one_stride),
         (aten.numel.default, AbstractTensor.numel),
         (aten.sym_numel.default, AbstractTensor.numel),
-        (aten.storage_offset.default, AbstractTensor.storage_offset),
-        (aten.sym_storage_offset.default, AbstractTensor.storage_offset),
-        (aten.is_contiguous.default, AbstractTensor.is_contiguous),
-        (aten.is_contiguous.memory_format, AbstractTensor.is_contiguous),
-        (aten.sym_is_contiguous.default, AbstractTensor.is_contiguous),
+        (aten.storage_offset.default, _offset),
+        (aten.sym_storage_offset.default, _offset),
+        (aten.is_contiguous.default, _is_contiguous),
+        (aten.is_contiguous.memory_format, _is_contiguous),
+        (aten.sym_is_contiguous.default, _is_contiguous),
         (aten.is_strides_like_format.default, _strides_like),
         (aten.is_non_overlapping_and_dense.default, lambda t: is_dense(t.tensor_type)),
         (prim.layout.default, lambda _: torch.strided),

@@ -76,6 +76,8 @@ class Recorder(TorchDispatchMode):
         self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
         self.mutated: dict[str, AbstractTensor] = {}
         self.input_nodes: tuple[Node, ...] = ()
+        self.asks_layout = False
+        """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
         self.closed = False
         self._requires_grad = False
         self._assertions_seen = 0
@@ -406,6 +408,12 @@ class Recorder(TorchDispatchMode):
     def item(self, tensor: AbstractTensor) -> Any:
         """The only element: its value if the tensor is a constant, else a new unbacked number."""
         return data.item(self, tensor)
+
+    def layout_asked(self, tensor: AbstractTensor) -> None:
+        """Inputs must lie as the example does, unless the tensor is the module's own."""
+        node = self.writer.placeholder_of.get(id(tensor.storage_root))
+        if node is None or node in self.input_nodes:
+            self.asks_layout = True
 
     def truth(self, tensor: AbstractTensor) -> bool:
         """`bool(tensor)`: its value if the tensor is a constant, else refused."""

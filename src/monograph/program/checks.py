@@ -84,6 +84,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
     conditions = [
         *_input_conditions(contract, constants),
         *(f"{each.code} == ({python_source(each.expected, names)})" for each in plan.left),
+        *_layout_conditions(contract, names),
         *_range_conditions(contract, names),
         *(f"({relation_source(guard.relation, names)})" for guard in contract.guards),
     ]
@@ -225,6 +226,14 @@ def _tensor_conditions(name: str, clause: TensorClause, constants: dict[str, Any
         yield f"{name}.shape == {clause.shape!r}"
 
 
+def _layout_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterator[str]:
+    for index, clause in enumerate(contract.clauses):
+        if isinstance(clause, TensorClause) and clause.strides is not None:
+            steps = "".join(f"{python_source(step, names)}, " for step in clause.strides)
+            yield f"l{index}.stride() == ({steps})"
+            yield f"l{index}.storage_offset() == {python_source(clause.offset or 0, names)}"
+
+
 def _value_condition(name: str, value: object, constants: dict[str, Any]) -> str:
     if value is None or isinstance(value, bool):
         return f"{name} is {value!r}"
@@ -277,7 +286,7 @@ def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Ite
             case ValueClause():
                 if not same_value(clause.value, leaf):
                     yield Clause(clause.path, _shown(clause.value), _shown(leaf))
-    yield from _broken_relations(contract, plan, seen)
+    yield from _broken_relations(contract, plan, seen, leaves)
 
 
 def _broken_tensor(
@@ -306,7 +315,27 @@ def _broken_tensor(
             yield Clause(f"{path}.size()[{dim}]", expected, size)
 
 
-def _broken_relations(contract: Contract, plan: Plan, seen: Mapping[str, int]) -> Iterator[Clause]:
+def _broken_layouts(
+    contract: Contract, env: Mapping[Expr, int], leaves: Sequence[Any]
+) -> Iterator[Clause]:
+    """Compare strides and offsets, where user code asked for a layout."""
+    for clause, leaf in zip(contract.clauses, leaves, strict=True):
+        if not isinstance(clause, TensorClause) or clause.strides is None:
+            continue
+        if not isinstance(leaf, torch.Tensor) or leaf.dim() != len(clause.shape):
+            continue
+        if any(not symbols(step) <= env.keys() for step in clause.strides):
+            continue
+        steps = tuple(evaluate(step, env) for step in clause.strides)
+        if leaf.stride() != steps:
+            yield Clause(f"{clause.path}.stride()", steps, leaf.stride())
+        elif leaf.storage_offset() != evaluate(clause.offset or 0, env):
+            yield Clause(f"{clause.path}.storage_offset()", clause.offset, leaf.storage_offset())
+
+
+def _broken_relations(
+    contract: Contract, plan: Plan, seen: Mapping[str, int], leaves: Sequence[Any]
+) -> Iterator[Clause]:
     """Solve for the symbols as far as the inputs allow; compare what can be compared."""
     env: dict[Expr, int] = {}
     origin: dict[Expr, str] = {}
@@ -335,6 +364,7 @@ def _broken_relations(contract: Contract, plan: Plan, seen: Mapping[str, int]) -
             expected = words if is_plain else f"{words} = {value}"
             yield Clause(equation.path, expected, seen[equation.code])
     yield from _outside_ranges(contract, env, origin)
+    yield from _broken_layouts(contract, env, leaves)
     for guard in contract.guards:
         if guard.relation.symbols <= env.keys() and not _holds(guard.relation, env):
             yield _broken_guard(contract, guard, env)

@@ -28,13 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TensorClause:
-    """The input is a tensor of this dtype, on this kind of device, with these sizes."""
+    """The input is a tensor of this dtype, on this kind of device, with these sizes.
+
+    `strides` and `offset` are given where user code asked for a layout; None accepts any.
+    """
 
     path: str
     dtype: torch.dtype
     device_type: str
     shape: tuple[Int, ...]
     layout: torch.layout = torch.strided
+    strides: tuple[Int, ...] | None = None
+    offset: Int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,9 @@ def spots(origin: object) -> tuple[Spot, ...]:
 
 def _input_row(clause: InputClause, names: Mapping[Expr, str]) -> tuple[str, ...]:
     match clause:
-        case TensorClause(path, dtype, device_type, shape, _):
-            return (path, f"{dtype_text(dtype)}{shape_text(shape, names)}", device_type)
+        case TensorClause(path, dtype, device_type, shape, _, strides):
+            row = (path, f"{dtype_text(dtype)}{shape_text(shape, names)}", device_type)
+            return row if strides is None else (*row, f"strides {shape_text(strides, names)}")
         case NumberClause(path, value):
             return (path, "int", expr_text(value, names))
         case FloatClause(path, symbol):
@@ -148,6 +154,8 @@ def _input_row(clause: InputClause, names: Mapping[Expr, str]) -> tuple[str, ...
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
+    widest = max(map(len, rows))
+    rows = [(*row, *[""] * (widest - len(row))) for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -138,7 +138,10 @@ def contract_of(captured: Capture) -> Contract:
     ]
     return Contract(
         in_spec=captured.inputs.spec,
-        clauses=tuple(_clause(leaf) for leaf in captured.inputs.leaves),
+        clauses=tuple(
+            _clause(leaf, asks_layout=captured.recorder.asks_layout)
+            for leaf in captured.inputs.leaves
+        ),
         guards=(*facts.guards, *_size_limits(captured), *_limits_of_sums(captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
@@ -169,7 +172,7 @@ def _limits_of_sums(captured: Capture) -> list[Guard]:
     return limits
 
 
-def _clause(leaf: InputLeaf) -> InputClause:
+def _clause(leaf: InputLeaf, *, asks_layout: bool) -> InputClause:
     t = leaf.tensor_type
     if isinstance(leaf.number, Real):
         (symbol,) = leaf.number.symbols
@@ -178,4 +181,8 @@ def _clause(leaf: InputLeaf) -> InputClause:
         return NumberClause(leaf.path, leaf.number)
     if t is None:
         return ValueClause(leaf.path, leaf.value)
-    return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)
+    if not asks_layout:
+        return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)
+    return TensorClause(
+        leaf.path, t.dtype, t.device.type, t.shape, strides=t.stride(), offset=t.offset
+    )
