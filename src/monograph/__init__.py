@@ -1,6 +1,8 @@
 """Capture a PyTorch program as one graph: ahead of time, with symbolic sizes, right or refused."""
 
-from monograph import dynamic_shapes, exported_program, graph_signature
+import os
+
+from monograph import dynamic_shapes, exported_program, graph_signature, logs
 from monograph.api import export, register_dataclass
 from monograph.diagnostics import (
     BugError,
@@ -15,7 +17,15 @@ from monograph.diagnostics import (
     UnsupportedError,
     explain,
 )
-from monograph.dims import AdditionalInputs, Dim, ShapesCollection, dims, infer_dynamic_shapes
+from monograph.dims import (
+    AdditionalInputs,
+    Dim,
+    ShapesCollection,
+    dims,
+    infer_dynamic_shapes,
+    refine_dynamic_shapes,
+)
+from monograph.logs import set_logs
 from monograph.program import ExportedProgram, ExportGraphSignature
 
 __all__ = [
@@ -42,7 +52,11 @@ __all__ = [
     "exported_program",
     "graph_signature",
     "infer_dynamic_shapes",
+    "refine_dynamic_shapes",
     "register_dataclass",
+    "set_logs",
 ]
 
 __version__ = "0.1.0"
+
+logs.configure_from_environment(os.environ)

@@ -1,5 +1,17 @@
 """The names of `torch.export.dynamic_shapes`, for code that changes only its import."""
 
-from monograph.dims import AdditionalInputs, Dim, ShapesCollection, dims
+from monograph.dims import (
+    AdditionalInputs,
+    Dim,
+    ShapesCollection,
+    dims,
+    refine_dynamic_shapes_from_suggested_fixes,
+)
 
-__all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
+__all__ = [
+    "AdditionalInputs",
+    "Dim",
+    "ShapesCollection",
+    "dims",
+    "refine_dynamic_shapes_from_suggested_fixes",
+]

@@ -1,23 +1,31 @@
 """After the run, what was learnt about sizes is compared with what the user declared.
 
 `Dim.AUTO` may turn out anything. `Dim.DYNAMIC` must not turn out constant. A named `Dim` must keep
-its range and its independence of other names. All disagreements are raised together.
+its range and its independence of other names. All disagreements are raised together, with the
+declaration that would do.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.diagnostics import Cause, MonographError, problem, together
-from monograph.dims import Dim, DimHint
-from monograph.integers import Expr, Real, eq, is_symbol, relation_text, text
+from monograph.capture.suggestions import (
+    named_roots,
+    narrowed,
+    range_taken,
+    repair_of,
+    replacement,
+)
+from monograph.diagnostics import Cause, ConstraintViolation, MonographError, problem, together
+from monograph.dims import DerivedDim, Dim, DimHint
+from monograph.integers import Expr, Real, eq, relation_text, text
 
 if TYPE_CHECKING:
-    from monograph.capture.inputs import DynamicSize, Inputs
-    from monograph.integers import Facts
+    from collections.abc import Callable
 
-_SMALL = 2
-"""Sizes 0 and 1 may be special to an operator; excluding them is no disagreement by itself."""
+    from monograph.capture.inputs import DynamicSize, Inputs
+    from monograph.dims import Size
+    from monograph.integers import Facts, Guard
 
 
 def check_declarations(inputs: Inputs, facts: Facts) -> None:
@@ -25,32 +33,63 @@ def check_declarations(inputs: Inputs, facts: Facts) -> None:
     problems: list[MonographError] = []
     checked: set[Expr] = set()
     for size in inputs.dynamic:
-        if size.symbol in checked or (
-            isinstance(size.entry, DimHint) and size.entry.mode == "AUTO"
-        ):
+        if size.symbol in checked:
             continue
         checked.add(size.symbol)
-        problems += _check(size, inputs, facts)
+        if isinstance(size.entry, DimHint):
+            problems += _hint(size, inputs, facts)
+        else:
+            problems += _named(size, inputs, facts)
     problems += _fixed_floats(inputs, facts)
     if problems:
-        raise together(problems)
+        error = together(problems)
+        if isinstance(error, ConstraintViolation):
+            error.repair = repair_of(inputs, facts)
+        raise error
 
 
-def _check(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:
-    path = size.where
+def _hint(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:
     learnt = facts.simplify(size.symbol)
-    causes = _causes(size.symbol, inputs, facts)
-    at = causes[0].at if causes else ()
-    if isinstance(learnt, int):
-        return [problem("dim-specialised", at=at, path=path, dim=_name(size, inputs), value=learnt)]
-    if isinstance(size.entry, DimHint):
+    if not isinstance(learnt, int) or _may_be_fixed(size):
         return []
-    stated = inputs.stated.get(size.symbol)
-    if stated is not None and facts.simplify(stated) is learnt:
-        return []
-    if learnt is not size.symbol:
-        return _tied(size, learnt, inputs, path, at, causes)
-    return _range(size, inputs, facts, path, at, causes)
+    return [_specialised(size.where, size.where, learnt, size.symbol, inputs, facts)]
+
+
+def _may_be_fixed(size: DynamicSize) -> bool:
+    return isinstance(size.entry, DimHint) and size.entry.mode == "AUTO"
+
+
+def _named(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:
+    instead = replacement(size.symbol, inputs, facts)
+    name = _name(size, inputs)
+    match instead:
+        case None:
+            return _range(size, inputs, facts)
+        case DimHint() | DerivedDim():
+            return [_related(size, instead, inputs, facts)]
+        case Dim():
+            at, causes = _causes(size.symbol, inputs, facts, _is_equation)
+            other = next(entry for entry in inputs.dynamic if _name(entry, inputs) == str(instead))
+            return [
+                problem(
+                    "dims-must-be-equal",
+                    at=at,
+                    causes=causes,
+                    first=_name(other, inputs),
+                    second=name,
+                    first_path=other.where,
+                    second_path=size.where,
+                )
+            ]
+        case _:
+            return [_specialised(size.where, name, instead, size.symbol, inputs, facts)]
+
+
+def _specialised(
+    path: str, dim: str, value: Any, symbol: Expr, inputs: Inputs, facts: Facts
+) -> MonographError:
+    at, _ = _causes(symbol, inputs, facts, _is_equation)
+    return problem("dim-specialised", at=at, path=path, dim=dim, value=value)
 
 
 def _fixed_floats(inputs: Inputs, facts: Facts) -> list[MonographError]:
@@ -60,80 +99,85 @@ def _fixed_floats(inputs: Inputs, facts: Facts) -> list[MonographError]:
         if isinstance(leaf.number, Real) and leaf.path in inputs.insisted:
             (symbol,) = leaf.number.symbols
             if facts.known(eq(leaf.number, leaf.value)):
-                causes = _causes(symbol, inputs, facts)
-                at = causes[0].at if causes else ()
                 path, value = leaf.path, leaf.value
-                problems += [problem("dim-specialised", at=at, path=path, dim=path, value=value)]
+                problems.append(_specialised(path, path, value, symbol, inputs, facts))
     return problems
 
 
-def _tied(
-    size: DynamicSize, learnt: Expr, inputs: Inputs, path: str, at: Any, causes: tuple[Cause, ...]
-) -> list[MonographError]:
-    named = {entry.symbol for entry in inputs.dynamic if not isinstance(entry.entry, DimHint)}
-    if not learnt.symbols <= named:
-        return []
-    if is_symbol(learnt):
-        other = next(entry for entry in inputs.dynamic if entry.symbol is learnt)
-        return [
-            problem(
-                "dims-must-be-equal",
-                at=at,
-                causes=causes[1:],
-                first=_name(size, inputs),
-                second=_name(other, inputs),
-                first_path=path,
-                second_path=other.where,
-            )
-        ]
-    relation = f"{_name(size, inputs)} == {text(learnt, inputs.names)}"
-    return [problem("relation-not-declared", at=at, causes=causes[1:], relation=relation)]
+def _related(size: DynamicSize, instead: Size, inputs: Inputs, facts: Facts) -> MonographError:
+    """A size that follows others in a way that its name does not say."""
+    name, learnt = _name(size, inputs), facts.simplify(size.symbol)
+    is_new = isinstance(instead, DerivedDim) and instead.root not in named_roots(inputs).values()
+    if isinstance(instead, DerivedDim) and is_new:
+        relation = f"{name} % {instead.coefficient} == {instead.offset}"
+    else:
+        relation = f"{name} == {text(learnt, inputs.names)}"
+    at, causes = _causes(size.symbol, inputs, facts, _divides if is_new else _is_equation)
+    about = {size.symbol} if is_new or isinstance(learnt, int) else {size.symbol, *learnt.symbols}
+    places = {each.symbol: f"`{each.where}`" for each in reversed(inputs.dynamic)}
+    return problem(
+        "relation-not-declared",
+        at=at,
+        causes=causes,
+        relation=relation,
+        dims=" and ".join([places[symbol] for symbol in places if symbol in about][::-1]),
+        suggestion="" if isinstance(instead, DimHint) else f"{name} = {instead!r}",
+    )
 
 
-def _range(
-    size: DynamicSize,
-    inputs: Inputs,
-    facts: Facts,
-    path: str,
-    at: Any,
-    causes: tuple[Cause, ...],
-) -> list[MonographError]:
-    entry = size.entry
-    root = entry if isinstance(entry, Dim) else getattr(entry, "root", None)
-    assert root is not None, "hints were dealt with"
-    lower, upper = facts.range_of(size.symbol)
-    least, most = inputs.allowed[size.symbol]
-    too_low = lower > max(least, _SMALL)
-    too_high = upper < most
-    if not too_low and not too_high:
+def _range(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:
+    if narrowed(size.symbol, inputs, facts) is None:
         return []
+    root = named_roots(inputs)[size.symbol]
+    at, causes = _causes(size.symbol, inputs, facts, _is_bound)
     return [
         problem(
             "dim-range-violated",
             at=at,
-            causes=causes[1:],
-            path=path,
+            causes=causes,
+            path=size.where,
             dim=root.__name__,
             declared=_range_text(root.min, root.max),
-            needed=_range_text(lower, upper),
+            needed=_range_text(*range_taken(size.symbol, inputs, facts)),
         )
     ]
 
 
-def _range_text(lower: Any, upper: Any) -> str:
-    end = "" if upper is None or upper == float("inf") else f" {upper}"
-    return f"{lower} …{end}"
+def _range_text(lower: int, upper: int | None) -> str:
+    return f"{lower} and more" if upper is None else f"{lower} … {upper}"
 
 
 def _name(size: DynamicSize, inputs: Inputs) -> str:
     return inputs.names.get(size.symbol, str(size.symbol))
 
 
-def _causes(symbol: Expr, inputs: Inputs, facts: Facts) -> tuple[Cause, ...]:
-    """Where guards about this symbol were recorded, the first ones."""
-    found = [
-        Cause(guard.origin[:1], relation_text(guard.relation, inputs.names))
+def _is_equation(guard: Guard) -> bool:
+    return guard.relation.kind == "eq"
+
+
+def _is_bound(guard: Guard) -> bool:
+    return guard.relation.kind == "ge"
+
+
+def _divides(guard: Guard) -> bool:
+    return guard.relation.kind == "eq" and "//" in repr(guard.relation)
+
+
+def _causes(
+    symbol: Expr, inputs: Inputs, facts: Facts, matters: Callable[[Guard], bool]
+) -> tuple[Any, tuple[Cause, ...]]:
+    """The line of the first guard about this symbol, and up to two others as causes.
+
+    Only those that `matters` picks, if there are any.
+    """
+    about = [
+        guard
         for guard in facts.guards
         if symbol in guard.relation.symbols and isinstance(guard.origin, tuple) and guard.origin
     ]
-    return tuple(found[:3])
+    found = [
+        Cause(guard.origin[:1], relation_text(guard.relation, inputs.names))
+        for guard in list(filter(matters, about)) or about
+        if isinstance(guard.origin, tuple)
+    ]
+    return (found[0].at if found else ()), tuple(found[1:3])

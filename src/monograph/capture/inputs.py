@@ -19,6 +19,7 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType, type_of
 from monograph.diagnostics import problem, together
 from monograph.dims import (
+    Arguments,
     Declared,
     DeclaredNumber,
     DerivedDim,
@@ -120,6 +121,10 @@ class Inputs:
     """The range of each named symbol as declared, relations included."""
     insisted: frozenset[str]
     """Paths of floats that are declared `Dim.DYNAMIC`: they must not turn out constant."""
+    declaration: Any
+    """What was declared, by argument; one line of text as it was given."""
+    arguments: Arguments
+    """The example inputs by name, which the declaration mirrors."""
 
 
 def read_inputs(
@@ -173,6 +178,8 @@ def read_inputs(
             for each in specification.numbers
             if isinstance(each.entry, DimHint) and each.entry.mode == "DYNAMIC"
         ),
+        declaration=dynamic_shapes,
+        arguments=arguments,
     )
 
 

@@ -30,6 +30,7 @@ from monograph.diagnostics.explanations import explain, page_names
 from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, user_frames
 from monograph.diagnostics.problems import problem
 from monograph.diagnostics.rendering import render, render_all, snippet
+from monograph.diagnostics.repair import Repair
 from monograph.diagnostics.spelling import nearest
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "FrameFilter",
     "MonographError",
     "Place",
+    "Repair",
     "SideEffectError",
     "SpecError",
     "SpecErrors",

@@ -19,14 +19,15 @@ In brackets: the class of Python that it also is, so that code written for PyTor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from monograph.diagnostics.rendering import render, render_all
+from monograph.diagnostics.rendering import LINES, render, render_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from monograph.diagnostics.diagnostic import Diagnostic
+    from monograph.diagnostics.repair import Repair
 
 __all__ = [
     "ArchiveError",
@@ -75,7 +76,30 @@ class SpecError(ExportError, ValueError):
 
 
 class ConstraintViolation(ExportError, ValueError):  # noqa: N818  (torch's word, which users know)
-    """The sizes learnt while capturing contradict the declaration, or each other."""
+    """The sizes learnt while capturing contradict the declaration, or each other.
+
+    Where another declaration mends it, `repair` is that, and the message ends with it.
+    """
+
+    repair: Repair | None = None
+
+    @property
+    def suggested_dynamic_shapes(self) -> Any:
+        """The whole declaration as it would do, to be given to `export`; None if nobody knows."""
+        return None if self.repair is None else self.repair.value
+
+    @property
+    def suggestions(self) -> Mapping[str, str]:
+        """What each name or size should be declared as: `{"d1": "4", "dy": "dx"}`."""
+        return {} if self.repair is None else self.repair.suggestions
+
+    def __str__(self) -> str:
+        """Render the message; the repair is its end."""
+        if self.repair is None:
+            return super().__str__()
+        ending = self.repair.lines()
+        shown = render(self.diagnostic, lines=max(LINES - len(ending), LINES // 2))
+        return "\n".join([shown, *ending])
 
 
 class DataDependentError(ExportError, RuntimeError):
@@ -113,7 +137,12 @@ class SpecErrors(ExportErrors, SpecError):  # noqa: N818  (several errors)
 
 
 class ConstraintViolations(ExportErrors, ConstraintViolation):
-    """Several contradictions between the sizes learnt and those declared."""
+    """Several contradictions between the sizes learnt and those declared, with one repair."""
+
+    def __str__(self) -> str:
+        """Render every message below a headline that counts them; the repair is the end."""
+        shown = ExportErrors.__str__(self)
+        return shown if self.repair is None else "\n".join([shown, "", *self.repair.lines()])
 
 
 class ContractError(MonographError, RuntimeError):

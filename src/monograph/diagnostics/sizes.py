@@ -126,8 +126,9 @@ def size_must_be_positive(*, size: object, what: object, dim: int | None = None)
 @message("dim-specialised", ConstraintViolation)
 def dim_specialised(*, path: str, dim: object, value: int) -> Text:
     """Say that a dynamic size turned out to be one number; the line that asked is a cause."""
+    where = "" if str(dim) == path else f" in `{path}`"
     return Text(
-        headline=f"`{dim}` is declared dynamic in `{path}`, but the model fixes it to {value}",
+        headline=f"`{dim}` is declared dynamic{where}, but the model fixes it to {value}",
         helps=(
             f"if it is always {value}, declare it fixed: {path} = {value}",
             f"otherwise write the model without the number {value}, on the line shown",
@@ -140,7 +141,9 @@ def dim_specialised(*, path: str, dim: object, value: int) -> Text:
 def dim_range_violated(*, path: str, dim: object, declared: object, needed: object) -> Text:
     """Say that the model takes fewer sizes than declared; both are phrases like "2 … 1024"."""
     lower, _, upper = str(needed).partition(" … ")
-    ends = f"min={lower}, max={upper}" if upper else f"min={lower.removesuffix(' and more')}"
+    least = lower.removesuffix(" and more")
+    parts = [*([] if least == "0" else [f"min={least}"]), *([f"max={upper}"] if upper else [])]
+    ends = ", ".join(parts)
     return Text(
         headline=f"`{dim}` is declared {declared} in `{path}`, but the model takes only {needed}",
         helps=(f"narrow the range: {dim_source(dim, ends)}",),

@@ -5,6 +5,15 @@ from monograph.dims.arguments import Arguments, bind, bound_arguments
 from monograph.dims.collection import ShapesCollection
 from monograph.dims.dim import DerivedDim, Dim, DimHint, dims
 from monograph.dims.inference import InferredShapes, infer_dynamic_shapes
+from monograph.dims.refining import (
+    Fixes,
+    Size,
+    fixes_in,
+    refine_dynamic_shapes,
+    refine_dynamic_shapes_from_suggested_fixes,
+    refined,
+)
+from monograph.dims.source import declaration_source
 from monograph.dims.specification import (
     Declared,
     DeclaredNumber,
@@ -22,12 +31,19 @@ __all__ = [
     "Dim",
     "DimHint",
     "Entry",
+    "Fixes",
     "InferredShapes",
     "ShapesCollection",
+    "Size",
     "Specification",
     "bind",
     "bound_arguments",
+    "declaration_source",
     "dims",
+    "fixes_in",
     "infer_dynamic_shapes",
     "read_specification",
+    "refine_dynamic_shapes",
+    "refine_dynamic_shapes_from_suggested_fixes",
+    "refined",
 ]
