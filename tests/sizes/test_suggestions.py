@@ -181,7 +181,7 @@ def test_the_suggested_declaration_exports(name):
     assert repr(repaired) == value
     export(module_of(function), example, dynamic_shapes=repaired)
     assert monograph.refine_dynamic_shapes(spec, error) is repaired
-    if name not in {"a sum of two in a line"}:
+    if name not in {"insisting", "a sum of two in a line"}:
         again = refine_dynamic_shapes_from_suggested_fixes(str(error), spec)
         assert repr(again) == value
         export(module_of(function), example, dynamic_shapes=again)

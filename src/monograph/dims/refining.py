@@ -235,13 +235,12 @@ def _size(text: str) -> Size | None:
     match tree:
         case ast.Attribute(value=ast.Name(id="Dim"), attr="AUTO" | "DYNAMIC" | "STATIC" as mode):
             return DimHint(cast("Any", mode))
+        case ast.Call(func=ast.Attribute() as hint, args=[]) if isinstance(
+            made := _size(ast.unparse(hint)), DimHint
+        ):
+            return made(**_ends(tree))
         case ast.Call(func=ast.Name(id="Dim"), args=[ast.Constant(value=str(name))]):
-            ends = {
-                each.arg: each.value.value
-                for each in tree.keywords
-                if isinstance(each.value, ast.Constant)
-            }
-            return Dim(name, **cast("Any", ends))
+            return Dim(name, **_ends(tree))
         case ast.Constant(value=float(value)):
             return value
         case _:
@@ -250,6 +249,14 @@ def _size(text: str) -> Size | None:
                 return found
             root = Dim(found.name)
             return root if found.is_name else root * found.coefficient + found.offset
+
+
+def _ends(call: ast.Call) -> dict[str, Any]:
+    return {
+        each.arg: each.value.value
+        for each in call.keywords
+        if each.arg in {"min", "max"} and isinstance(each.value, ast.Constant)
+    }
 
 
 def refine_dynamic_shapes(spec: Any, error: ConstraintViolation | str) -> Any:

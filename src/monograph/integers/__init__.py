@@ -31,6 +31,7 @@ from monograph.integers.printing import (
     relation_text,
     text,
 )
+from monograph.integers.pruning import needed_guards
 from monograph.integers.real import (
     Number,
     Real,
@@ -126,6 +127,7 @@ __all__ = [
     "maximum",
     "minimum",
     "ne",
+    "needed_guards",
     "negate",
     "opaque",
     "parse",

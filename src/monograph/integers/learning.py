@@ -164,7 +164,7 @@ def _parametrised(k: Knowledge, e: Expr) -> tuple[Expr, Int] | None:
     quotients = {atom: None for m, _ in e.parts for atom in m if atom.kind == "floordiv"}
     for quotient in quotients:
         within = k.interval(quotient)
-        witness = k.pool.symbol(f"<quotient {len(k.witnesses)}>", EVERYTHING)
+        witness = k.pool.symbol(f"<quotient {len(k.pool.declared)}>", EVERYTHING)
         k.witnesses.add(witness)
         solved = _solved(k, replace_atom(e, quotient, witness))
         if solved is None or solved[0] in k.witnesses:

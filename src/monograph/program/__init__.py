@@ -17,6 +17,7 @@ from monograph.program.contract import (
     TensorClause,
     ValueClause,
 )
+from monograph.program.findings import Report, Specialization
 from monograph.program.graph_module import GraphModule
 from monograph.program.printing import dtype_text, readable, type_text
 from monograph.program.program import (
@@ -26,6 +27,7 @@ from monograph.program.program import (
     ModuleCallSignature,
     ValueRange,
 )
+from monograph.program.provenance import Condition, Conditions, Explanation
 from monograph.program.signature import (
     ArgumentSpec,
     ConstantArgument,
@@ -50,9 +52,12 @@ __all__ = [
     "CallNames",
     "CallSpec",
     "CheckInputs",
+    "Condition",
+    "Conditions",
     "ConstantArgument",
     "Contract",
     "CustomObjArgument",
+    "Explanation",
     "ExportBackwardSignature",
     "ExportGraphSignature",
     "ExportedProgram",
@@ -67,6 +72,8 @@ __all__ = [
     "OutputKind",
     "OutputSpec",
     "ProgramModule",
+    "Report",
+    "Specialization",
     "SymBoolArgument",
     "SymFloatArgument",
     "SymIntArgument",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.program.findings import Report
 from monograph.program.graph_module import GraphModule
 from monograph.program.program import (
     ExportedProgram,
@@ -41,6 +42,7 @@ def build(
     range_constraints: Mapping[Any, ValueRange] | None = None,
     example_inputs: Arguments | None = None,
     facts: Any = None,
+    report: Report | None = None,
     training: bool = True,
     module_calls: Sequence[ModuleCallEntry] = (),
 ) -> ExportedProgram:
@@ -78,6 +80,7 @@ def build(
         contract=contract,
         call_names=names,
         facts=facts,
+        report=report or Report(),
         training=training,
         module_call_graph=[ModuleCallEntry("", root), *module_calls],
     )

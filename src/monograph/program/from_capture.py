@@ -14,7 +14,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.regions import build_regions
 from monograph.host.fx_nodes import close_graph
-from monograph.integers import SIZE_LIMIT, Expr, Guard, Real, Relation, ge, le
+from monograph.integers import SIZE_LIMIT, Expr, Guard, Real, Relation, ge, le, needed_guards
 from monograph.program.assemble import build
 from monograph.program.contract import (
     Contract,
@@ -23,6 +23,7 @@ from monograph.program.contract import (
     TensorClause,
     ValueClause,
 )
+from monograph.program.findings import report_of
 from monograph.program.graph_module import GraphModule
 from monograph.program.signature import (
     ConstantArgument,
@@ -72,6 +73,7 @@ def program_of(captured: Capture) -> ExportedProgram:
         mutated_in_place=_mutations(captured),
         example_inputs=(inputs.args, inputs.kwargs),
         facts=captured.facts,
+        report=report_of(inputs, captured.facts),
         training=state.root.training,
     )
 
@@ -142,7 +144,7 @@ def contract_of(captured: Capture) -> Contract:
             _clause(leaf, asks_layout=captured.recorder.asks_layout)
             for leaf in captured.inputs.leaves
         ),
-        guards=(*facts.guards, *_size_limits(captured), *_limits_of_sums(captured)),
+        guards=(*needed_guards(facts), *_size_limits(captured), *_limits_of_sums(captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
     )

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.program.calling import check_call, make_module
+from monograph.program.findings import Report
 from monograph.program.html import program_html
+from monograph.program.provenance import Conditions, Explanation, conditions_of, explain_size
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ class ExportedProgram:
 
     `state_dict` holds parameters and persistent buffers, `constants` the rest of the tensors the
     graph reads: non-persistent buffers and lifted constants. `contract` is what callers must
-    satisfy, and `facts` everything that was learnt about sizes.
+    satisfy, and `facts` everything that was learnt about sizes. `report` holds what the export
+    found out that its user may not expect.
     """
 
     graph_module: GraphModule
@@ -96,6 +99,7 @@ class ExportedProgram:
     contract: Contract
     call_names: CallNames
     facts: Any = None
+    report: Report = field(default_factory=Report)
     training: bool = True
     module_call_graph: list[ModuleCallEntry] = field(default_factory=list[ModuleCallEntry])
     dialect: str = "TRAINING"
@@ -124,6 +128,19 @@ class ExportedProgram:
     def verifier(self) -> Any:
         """What checks this program."""
         return verify
+
+    @property
+    def guards(self) -> Conditions:
+        """What the inputs must satisfy beyond ranges, over their paths, with the lines that ask."""
+        return conditions_of(self.contract)
+
+    def explain(self, size: str) -> Explanation:
+        """Everything that constrains a size, given as `x.shape[0]` or by the name of its Dim.
+
+        Raises: ValueError, where no input has it.
+        """
+        guards = self.contract.guards if self.facts is None else tuple(self.facts.guards)
+        return explain_size(self.contract, self.report, guards, size)
 
     def validate(self) -> None:
         """Check that the program is well formed.
@@ -191,7 +208,15 @@ class ExportedProgram:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         """Copy graph, signature and state; what never changes is shared."""
-        shared = {"contract", "call_names", "facts", "in_spec", "out_spec", "range_constraints"}
+        shared = {
+            "contract",
+            "call_names",
+            "facts",
+            "in_spec",
+            "out_spec",
+            "range_constraints",
+            "report",
+        }
         for name in shared:
             memo[id(getattr(self, name))] = getattr(self, name)
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
