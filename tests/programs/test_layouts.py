@@ -25,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*degrees of freedom",
 )
 
+
 def transposed(tensor: Tensor) -> Tensor:
     """The same values in another order of dimensions, or with gaps."""
     if tensor.dim() >= 2:
