@@ -3,6 +3,7 @@
 `pytest tests/messages tests/sizes/test_programs.py --accept` rewrites `messages/`.
 """
 
+import linecache
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,12 @@ from tests.sizes.programs import (  # noqa: F401  importing registers the progra
 from tests.sizes.programs.registry import SIZE_PROGRAMS
 
 MESSAGES = Path(__file__).parent / "messages"
+CALL = "program = export(module, args, dynamic_shapes=dynamic_shapes)\n"
+linecache.cache["call.py"] = (len(CALL), None, [CALL], "call.py")  # a line that messages show
 CAPTURED = [each for each in SIZE_PROGRAMS.values() if not each.refused]
 REFUSED = [each for each in SIZE_PROGRAMS.values() if each.refused]
 REPAIRED = [each for each in REFUSED if each.repaired]
 SPECIALISED = [each for each in CAPTURED if each.specialised or "Dim.AUTO" in repr(each.shapes)]
-
-
-reported = pytest.mark.skipif(
-    not hasattr(monograph.ExportedProgram, "report"), reason="programs have no report yet"
-)
 
 
 def over(programs):
@@ -48,7 +46,9 @@ def captured(program, dynamic_shapes=None):
     """Export the program, as declared unless told otherwise."""
     args = example(program)
     declared = program.declaration(args) if dynamic_shapes is None else dynamic_shapes
-    return monograph.export(build(program), args, dynamic_shapes=declared)
+    names = {"export": monograph.export, "module": build(program), "args": args}
+    exec(compile(CALL, "call.py", "exec"), names, called := {"dynamic_shapes": declared})
+    return called["program"]
 
 
 def refusal(program):
@@ -84,7 +84,6 @@ def test_agrees_or_refuses_at_every_size(program):
             assert verdict != "refused", f"{sizes} is within the declaration"
 
 
-@reported
 @over(SPECIALISED)
 def test_automatic_sizes_that_became_constants_are_reported(program):
     """Exactly those, with the number and a line of the program."""

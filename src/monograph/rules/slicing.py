@@ -257,6 +257,8 @@ def split_sizes(n: Int, size: Int) -> list[Int]:
         sizes: list[Int] = [size] * count
         sizes[-1] = n - size * (count - 1)
         return sizes
+    if surely_equal(n, size):  # one part, also where both are 0
+        return [n]
     require(gt(size, 0), "size-must-be-positive", size=size, what="split")
     return _pinned(n, size, _number_of_parts(n, size))
 

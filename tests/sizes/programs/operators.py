@@ -169,6 +169,12 @@ def split_count(x):
     return first.sum(0) + second.sum(0)
 
 
+@size_program(lambda n=0, m=4: matrix(n, m), BOTH, accepts=({"n": 6}, {"n": 1}, {"m": 0}, {"m": 1}))
+def split_by_its_own_size(x):
+    """One part, also of nothing."""
+    return x.split(x.shape[0])[0], x.split(x.shape[1], 1)[0]
+
+
 @size_program(
     lambda h=16, w=12: (torch.randn(2, 3, h, w),),
     {"image": (None, None, Dim("h", min=6, max=64), Dim("w", min=6, max=64))},
