@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, TypeVar
 
-from monograph.diagnostics import MonographError
 from monograph.integers import holds
 
 if TYPE_CHECKING:
@@ -46,15 +45,18 @@ def in_general(
     inputs, facts = read(())
     if inputs.examples == dict(facts.hints):
         return run(inputs, facts), ()
-    try:
-        found = run(inputs, facts)
-    except MonographError:
-        literal: Paths = Everywhere()
-        return run(*read(literal)), literal
-    contradicted = contradicted_paths(inputs, facts)
-    if not contradicted:
-        return found, ()
-    return run(*read(contradicted)), contradicted
+    literal: set[str] = set()
+    while True:
+        try:
+            found = run(inputs, facts)
+        except Exception:  # noqa: BLE001 - user code may raise anything at a size it does not have
+            everywhere: Paths = Everywhere()
+            return run(*read(everywhere)), everywhere
+        contradicted = contradicted_paths(inputs, facts)
+        if not contradicted:
+            return found, literal
+        literal |= contradicted
+        inputs, facts = read(literal)
 
 
 def contradicted_paths(inputs: Inputs, facts: Facts) -> set[str]:

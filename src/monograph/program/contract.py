@@ -8,6 +8,7 @@ decides this; the data here is what it is written from, what is printed, and wha
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from monograph.integers import text as expr_text
 from monograph.program.printing import dtype_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from monograph.diagnostics import Spot
     from monograph.integers import Guard, Int
@@ -73,6 +74,40 @@ SymbolRange = tuple[Expr, int | None, int | None]
 """A symbol with the least and the greatest value it may have; an end of None is open."""
 
 
+class FoundLater(Sequence[Any]):
+    """A sequence that is worked out when somebody first looks at it.
+
+    Why: dropping the guards that others imply costs a third of a capture with many of them, and
+    most programs are transformed or saved before they are called.
+    """
+
+    __slots__ = ("_find", "_found")
+
+    def __init__(self, find: Callable[[], Iterable[Any]]) -> None:
+        self._find = find
+        self._found: tuple[Any, ...] | None = None
+
+    def _all(self) -> tuple[Any, ...]:
+        if self._found is None:
+            self._found = tuple(self._find())
+        return self._found
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
 @dataclass(frozen=True, slots=True)
 class Contract:
     """Everything a caller must satisfy.
@@ -84,7 +119,7 @@ class Contract:
 
     in_spec: Any
     clauses: tuple[InputClause, ...]
-    guards: tuple[Guard, ...] = ()
+    guards: Sequence[Guard] = ()
     ranges: tuple[SymbolRange, ...] = ()
     names: Mapping[Expr, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -167,6 +202,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 __all__ = [
     "Contract",
     "FloatClause",
+    "FoundLater",
     "InputClause",
     "NumberClause",
     "SymbolRange",

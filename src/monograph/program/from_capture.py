@@ -6,6 +6,7 @@ Read by: `api.export`. Everything a program is made of is named here once.
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torch.fx.node import Node
@@ -14,11 +15,22 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.regions import build_regions
 from monograph.host.fx_nodes import close_graph
-from monograph.integers import SIZE_LIMIT, Expr, Guard, Real, Relation, ge, le, needed_guards
+from monograph.integers import (
+    SIZE_LIMIT,
+    Expr,
+    Guard,
+    Real,
+    Relation,
+    ge,
+    le,
+    maximum,
+    needed_guards,
+)
 from monograph.program.assemble import build
 from monograph.program.contract import (
     Contract,
     FloatClause,
+    FoundLater,
     NumberClause,
     TensorClause,
     ValueClause,
@@ -38,9 +50,11 @@ from monograph.program.signature import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from monograph.capture import Capture
     from monograph.capture.inputs import InputLeaf
-    from monograph.integers import Interval
+    from monograph.integers import Int, Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import ArgumentSpec
@@ -144,10 +158,15 @@ def contract_of(captured: Capture) -> Contract:
             _clause(leaf, asks_layout=captured.recorder.asks_layout)
             for leaf in captured.inputs.leaves
         ),
-        guards=(*needed_guards(facts), *_size_limits(captured), *_limits_of_sums(captured)),
+        guards=FoundLater(partial(_guards, captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
     )
+
+
+def _guards(captured: Capture) -> list[Guard]:
+    needed = needed_guards(captured.facts)
+    return [*needed, *_size_limits(captured), *_limits_of_sums(captured)]
 
 
 def _size_limits(captured: Capture) -> list[Guard]:
@@ -185,6 +204,17 @@ def _clause(leaf: InputLeaf, *, asks_layout: bool) -> InputClause:
         return ValueClause(leaf.path, leaf.value)
     if not asks_layout:
         return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)
+    strides = _real_strides(t.shape) if t.strides is None else t.strides
     return TensorClause(
-        leaf.path, t.dtype, t.device.type, t.shape, strides=t.stride(), offset=t.offset
+        leaf.path, t.dtype, t.device.type, t.shape, strides=strides, offset=t.offset
     )
+
+
+def _real_strides(shape: Sequence[Int]) -> tuple[Int, ...]:
+    """What a contiguous tensor answers: a size of 0 counts as 1."""
+    strides: list[Int] = []
+    step: Int = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * maximum(size, 1)
+    return tuple(reversed(strides))

@@ -139,7 +139,7 @@ class ExportedProgram:
 
         Raises: ValueError, where no input has it.
         """
-        guards = self.contract.guards if self.facts is None else tuple(self.facts.guards)
+        guards = tuple(self.contract.guards if self.facts is None else self.facts.guards)
         return explain_size(self.contract, self.report, guards, size)
 
     def validate(self) -> None:
