@@ -1,8 +1,8 @@
 """Running a region's subgraph in its mode, when a program runs.
 
-A program's graph calls torch's higher-order operators, which other tools know. Run eagerly those
-import torch._dynamo (seconds, once) and leave the mode changed if the body raises; so the graph of
-`program.module()` calls these functions instead, with the same arguments.
+A program's graph calls torch's higher-order operators, which other tools know. Called eagerly they
+load Dynamo first (seconds, once), and they leave the mode changed if the body raises; so the graph
+of `program.module()` calls these functions instead, with the same arguments.
 """
 
 from __future__ import annotations
