@@ -97,11 +97,6 @@ def overloads_named(namespace: str, name: str) -> list[OpOverload]:
     return [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]
 
 
-def is_symbolic_number(value: object) -> bool:
-    """Whether a value is a SymInt, SymFloat or SymBool."""
-    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
-
-
 def has_kernel(overload: OpOverload, key: str) -> bool:
     """Whether a kernel is registered for a dispatch key."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)
