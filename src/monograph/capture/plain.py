@@ -24,8 +24,9 @@ from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.module_state import ModuleState
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
+from monograph.capture.situation import Situation
 from monograph.capture.stand_ins import Paths, in_general
-from monograph.diagnostics import MonographError, problem
+from monograph.diagnostics import MonographError, problem, together
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
 from monograph.host.trees import pytree
@@ -77,10 +78,24 @@ def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
     if not _LOCK.acquire(blocking=not _is_capturing()):
         raise problem("capture-inside-capture")
     try:
-        with _without_garbage_collection():
+        with _without_garbage_collection(), _untouched():
             return _settled(_Request(module, args, kwargs, dynamic_shapes))
     finally:
         _LOCK.release()
+
+
+@contextmanager
+def _untouched() -> Generator[None]:
+    """Random generators and switches of the process are as before; who changed them is refused."""
+    before = Situation()
+    try:
+        yield
+    except BaseException:
+        before.restore()
+        raise
+    changed = before.restore()
+    if changed:
+        raise together(changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ line's text and columns are found when somebody reads them. Files are of four ki
     library    torch and the standard library: kept in stack traces, as torch.export keeps them
     machinery  what only passes calls on (`Module.__call__`, dispatch, contextlib): kept nowhere
     ours       this package: kept nowhere
+
+Code that `monograph.bytecode` interprets has no native frame of its own: where its loop stands on
+the native stack, the frame that the loop is running takes its place.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +35,8 @@ Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
 OUR_MACHINERY = ("capture/scopes.py",)  # stands in for `Module.__call__` during a capture
+INTERPRETER_LOOP = ("bytecode/loop.py", "run")
+"""The function that interprets one frame, which it holds in its local variable `frame`."""
 STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")
 
 
@@ -59,6 +64,10 @@ class Place:
     function: str
 
 
+_INTERPRETED: Final = Frame((lambda: None).__code__, -1, -1)
+"""Stands for the interpreter's loop among the frames that are known."""
+
+
 class FrameFilter:
     """What is known about files and frames during one capture; every answer is remembered.
 
@@ -67,11 +76,12 @@ class FrameFilter:
     lies inside it and names the pair while the code lives; `_kept` keeps it alive.
     """
 
-    __slots__ = ("_frames", "_kept", "_kinds", "_lines", "_roots", "_texts")
+    __slots__ = ("_frames", "_kept", "_kinds", "_lines", "_loop_file", "_roots", "_texts")
 
     def __init__(self) -> None:
         """Start with nothing remembered."""
         self._roots = _roots()
+        self._loop_file = self._roots.ours + INTERPRETER_LOOP[0].replace("/", os.sep)
         self._kinds: dict[str, Kind] = {}
         self._kept: list[CodeType] = []
         self._frames: dict[int, Frame | None] = {}
@@ -91,6 +101,8 @@ class FrameFilter:
                 here = known[key]
             else:
                 here = known[key] = self._first_sight(code, frame.f_lasti)
+            if here is _INTERPRETED:
+                here = self._sight(*_interpreted(frame))
             if here is not None:
                 found.append(here)
             frame = frame.f_back
@@ -135,6 +147,10 @@ class FrameFilter:
         """Tell whether this file is torch, the standard library or ours: not for users to edit."""
         return self._kind(file) != "user"
 
+    def is_loop(self, code: CodeType) -> bool:
+        """Tell whether this is the code that interprets one frame of other code."""
+        return code.co_name == INTERPRETER_LOOP[1] and code.co_filename == self._loop_file
+
     def is_ours(self, file: str) -> bool:
         """Tell whether this file belongs to this package."""
         return self._kind(file) == "ours"
@@ -145,8 +161,16 @@ class FrameFilter:
             kind = self._kinds[file] = _classify(file, self._roots)
         return kind
 
+    def _sight(self, code: CodeType, lasti: int) -> Frame | None:
+        key = id(code) + lasti
+        if key not in self._frames:
+            self._frames[key] = self._first_sight(code, lasti)
+        return self._frames[key]
+
     def _first_sight(self, code: CodeType, lasti: int) -> Frame | None:
         self._kept.append(code)
+        if self.is_loop(code):
+            return _INTERPRETED
         if self.is_machinery(code.co_filename):
             return None
         return Frame(code, lasti, self._line(code, lasti))
@@ -172,10 +196,12 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
     frame: FrameType | None = start or sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     found: list[Frame] = []
     while frame is not None and frame.f_code is not stop:
-        file = frame.f_code.co_filename
-        if not where.is_library(file):
-            found.append(where.frame(frame.f_code, frame.f_lasti))
-        elif found and where.is_ours(file):
+        code, lasti = frame.f_code, frame.f_lasti
+        if where.is_loop(code):
+            code, lasti = _interpreted(frame)
+        if not where.is_library(code.co_filename):
+            found.append(where.frame(code, lasti))
+        elif found and code is frame.f_code and where.is_ours(code.co_filename):
             return tuple(found)
         frame = frame.f_back
     return tuple(found) if stop is not None else tuple(found[:1])
@@ -229,6 +255,12 @@ def _line_table(code: CodeType) -> tuple[list[int], list[int]]:
         starts.append(start)
         lines.append(line)
     return starts or [0], lines or [line]
+
+
+def _interpreted(loop: FrameType) -> tuple[CodeType, int]:
+    """Return the code that an activation of the interpreter's loop runs, and where it is in it."""
+    frame = loop.f_locals["frame"]
+    return frame.code, frame.lasti
 
 
 class _Roots(NamedTuple):

@@ -1,5 +1,7 @@
-"""Messages about what outlives a call, and captures that meet.
+"""Messages about what outlives a call or comes from outside of it, and captures that meet.
 
+write-outlives-call     kind, name                         SideEffectError
+outside-read            what, because, instead=""               UnsupportedError
 mutated-constant        name=""                           SideEffectError
 attribute-changed       name                              SideEffectError
 buffer-reshaped         name, before, now                 SideEffectError
@@ -9,10 +11,16 @@ capture-inside-capture  (no facts)                         UnsupportedError
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SideEffectError, UnsupportedError
 from monograph.diagnostics.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @message("mutated-constant", SideEffectError)
@@ -46,6 +54,73 @@ def attribute_changed(*, name: str) -> Text:
         helps=(
             f'keep a number as a buffer: self.register_buffer("{attribute}", torch.tensor(0))',
             "or pass the value as an argument and return the new one",
+        ),
+    )
+
+
+_KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
+    {
+        "global": ("the global {}", ("pass the value as an argument and return the new one",)),
+        "closure": (
+            "{}, a variable of the enclosing function,",
+            ("pass the value as an argument and return the new one",),
+        ),
+        "class": (
+            "the class attribute {}",
+            ("make it a buffer of the module: self.register_buffer(...)",),
+        ),
+        "argument": (
+            "the argument {}",
+            ("work on a copy of it: list(...) or dict(...)", "or return what is new in it"),
+        ),
+        "default": (
+            "the default value of the argument {}",
+            ("use None as the default, and make the object inside of the function",),
+        ),
+        "switch": (
+            "what {} sets for the whole process",
+            ("set it before the export, and before calling the program",),
+        ),
+        "object": (
+            "{}, which was there before the call,",
+            ("make a new one in forward", "or pass the value as an argument and return it"),
+        ),
+    }
+)
+"""How what is written to is called, and what to do instead."""
+
+
+@message("write-outlives-call", SideEffectError)
+def write_outlives_call(*, kind: str, name: str) -> Text:
+    """Say that something other than the module's state is changed and stays changed.
+
+    `kind` is global, closure, class, argument, default, switch or object; `name` is how the code
+    calls it.
+    """
+    wording, helps = _KINDS[kind]
+    return Text(
+        headline=f"{wording.format(f'`{name}`')} is changed here, and stays changed after the call",
+        label="changed here",
+        notes=("the program computes and returns; it would not make this change",),
+        helps=(
+            *helps,
+            'or, where nothing depends on the change: export(..., side_effects="ignore")',
+        ),
+    )
+
+
+@message("outside-read", UnsupportedError)
+def outside_read(*, what: str, because: str, instead: str = "") -> Text:
+    """Say that a value comes from outside of the model and may differ in every call.
+
+    `what` is the function that reads it: `random.random`; `because` says what it reads; `instead`
+    is what to write where there is something as good.
+    """
+    return Text(
+        headline=f"`{what}` reads {because}, which the program would repeat as it is now",
+        helps=(
+            *((instead,) if instead else ()),
+            f"{'or ' if instead else ''}read it before the call, and pass it as an argument",
         ),
     )
 

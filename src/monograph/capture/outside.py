@@ -1,0 +1,133 @@
+"""What user code can read or change outside of the model, and why a program must not.
+
+A value that may differ between calls would be repeated by the program as it was met during the
+export; a switch of the process that forward turns would not be turned by the program. Functions are
+recognised by identity, methods by what they belong to, so the name by which user code reaches them
+does not matter.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime as dt
+import io
+import os
+import random
+import secrets
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import torch
+
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from monograph.diagnostics import Frame, MonographError
+
+
+class Read(NamedTuple):
+    """A function that reads what may differ between calls."""
+
+    what: str
+    because: str
+    instead: str = ""
+
+
+class Switch(NamedTuple):
+    """A function that changes how the whole process behaves from then on."""
+
+    what: str
+
+
+_CLOCK = "a clock"
+_ENVIRONMENT = "the environment of the process"
+_DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
+_ENTROPY = "random bytes of the operating system"
+
+
+def _named(module: Any, names: str) -> Iterable[tuple[str, Any]]:
+    for name in names.split():
+        found = getattr(module, name, None)
+        if found is not None:
+            yield f"{module.__name__}.{name}", found
+
+
+_FUNCTIONS: Final[dict[int, Read | Switch]] = {
+    id(function): Read(name, because)
+    for because, functions in (
+        (
+            _CLOCK,
+            _named(
+                time,
+                "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time"
+                " process_time_ns thread_time thread_time_ns localtime gmtime ctime",
+            ),
+        ),
+        (_ENVIRONMENT, _named(os, "getenv getenvb getpid getcwd getcwdb")),
+        (_ENTROPY, _named(os, "urandom getrandom")),
+        (_ENTROPY, _named(secrets, "token_bytes token_hex token_urlsafe randbelow randbits")),
+        ("a clock or random bytes", _named(uuid, "uuid1 uuid4")),
+        ("a file", [("open", builtins.open), ("io.open", io.open), *_named(os, "open")]),
+        ("a directory", _named(os, "listdir scandir")),
+        ("what somebody types", [("input", builtins.input)]),
+        ("where an object lies in memory", [("id", builtins.id)]),
+        ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
+    )
+    for name, function in functions
+} | {
+    id(function): Switch(name)
+    for name, function in _named(
+        torch,
+        "manual_seed set_rng_state set_default_dtype set_default_device"
+        " use_deterministic_algorithms set_default_tensor_type set_float32_matmul_precision",
+    )
+}
+
+_CLOCK_CLASSES: Final = (dt.datetime, dt.date)
+_CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
+_NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
+
+
+def find_outside(function: Any, args: tuple[Any, ...]) -> Read | Switch | None:
+    """What a call of this function reads or switches that is not the model's, if anything."""
+    found = _FUNCTIONS.get(id(function))
+    if found is not None:
+        return found
+    if function is builtins.hash:
+        return _identity_hash(args)
+    owner = getattr(function, "__self__", None)
+    if owner is None:
+        return None
+    return _of_owner(owner, getattr(function, "__name__", ""))
+
+
+def _of_owner(owner: Any, name: str) -> Read | None:
+    """What a method reads, by the object it is bound to."""
+    if isinstance(owner, random.Random):
+        return Read(f"random.{name}", "Python's random numbers", _DRAW)
+    if isinstance(owner, _NUMPY_RANDOM):
+        return Read(f"numpy.random.{name}", "NumPy's random numbers", _DRAW)
+    if owner is os.environ:
+        return Read("os.environ", _ENVIRONMENT)
+    if name in _CLOCK_METHODS and any(owner is cls for cls in _CLOCK_CLASSES):
+        return Read(f"{owner.__name__}.{name}", _CLOCK)
+    return None
+
+
+def _identity_hash(args: tuple[Any, ...]) -> Read | None:
+    if len(args) == 1 and type(args[0]).__hash__ is object.__hash__:
+        return Read("hash", "where an object lies in memory")
+    return None
+
+
+def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:
+    """The refusal of a call that reads or switches something outside of the model."""
+    if isinstance(found, Switch):
+        return problem("write-outlives-call", at=at, kind="switch", name=found.what)
+    return problem(
+        "outside-read", at=at, what=found.what, because=found.because, instead=found.instead
+    )

@@ -1,0 +1,109 @@
+"""Random generators and switches of the process: as before an export, whatever forward does."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from monograph import export
+from monograph.diagnostics import MonographError, SideEffectError, UnsupportedError
+
+
+class Calls(torch.nn.Module):
+    """Calls a function in forward."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        self.function()
+        return x + 1
+
+
+def situation():
+    """Everything of the process that these tests change."""
+    return (
+        random.getstate(),
+        np.random.get_state()[1].tobytes(),  # noqa: NPY002 - the generator that all share
+        torch.get_rng_state().tolist(),
+        torch.is_grad_enabled(),
+        torch.get_default_dtype(),
+        torch.are_deterministic_algorithms_enabled(),
+    )
+
+
+CHANGES = {
+    "python": (random.random, UnsupportedError, "outside-read"),
+    "numpy": (np.random.rand, UnsupportedError, "outside-read"),
+    "seed": (lambda: torch.manual_seed(7), SideEffectError, "write-outlives-call"),
+    "grad": (lambda: torch.set_grad_enabled(False), SideEffectError, "write-outlives-call"),
+    "dtype": (
+        lambda: torch.set_default_dtype(torch.float64),
+        SideEffectError,
+        "write-outlives-call",
+    ),
+    "determinism": (
+        lambda: torch.use_deterministic_algorithms(True),
+        SideEffectError,
+        "write-outlives-call",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changes_the_process_is_refused_and_put_back(name) -> None:
+    """A draw, a seed, a switch that stays: refused by name, and as before."""
+    function, error, message = CHANGES[name]
+    before = situation()
+    with pytest.raises(error) as caught:
+        export(Calls(function), (torch.ones(3),))
+    assert caught.value.diagnostic.name == message
+    assert situation() == before
+
+
+def test_a_switch_that_is_turned_back_is_free() -> None:
+    """What is as before when forward returns was not changed."""
+
+    def there_and_back():
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_dtype(torch.float32)
+
+    program = export(Calls(there_and_back), (torch.ones(3),))
+    assert torch.equal(program.module()(torch.ones(3)), torch.full((3,), 2.0))
+
+
+def test_it_is_put_back_when_forward_raises() -> None:
+    """An error of the user's own leaves the process as it was, and is what the user sees."""
+
+    def fails():
+        random.seed(1)
+        raise ZeroDivisionError
+
+    before = situation()
+    with pytest.raises(ZeroDivisionError):
+        export(Calls(fails), (torch.ones(3),))
+    assert situation() == before
+
+
+def test_other_threads_may_draw() -> None:
+    """Generators that another thread draws from meanwhile are none of forward's doing."""
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            random.random()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        export(Calls(lambda: None), (torch.ones(3),))
+    except MonographError as error:  # pragma: no cover - the failure this test is about
+        pytest.fail(str(error))
+    finally:
+        stop.set()
+        thread.join()
