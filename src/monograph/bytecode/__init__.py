@@ -1,0 +1,1 @@
+"""An interpreter of CPython bytecode, in Python, that knows no tensors."""
