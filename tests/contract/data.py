@@ -1,0 +1,215 @@
+"""Row `data`: the data in a tensor never decides what the program does for other inputs."""
+
+import torch
+from torch import nn
+
+from tests.contract.registry import probe
+from tests.contract.structures import v
+
+BRANCH = ("data-dependent-branch", "data-dependent-size", "value-read", "data-dependent-loop")
+
+
+def vec():
+    """Give a vector."""
+    return (v(),)
+
+
+def high():
+    """Give positive numbers."""
+    return (v().abs() + 1,)
+
+
+SIGNS = {
+    "negative": lambda: (-v().abs() - 1,),
+    "zero": lambda: (torch.zeros(3),),
+    "nan": lambda: (torch.full((3,), float("nan")),),
+}
+
+
+def number(n):
+    """How to make a vector and a number in a tensor."""
+    return lambda: (v(8), torch.tensor(n))
+
+
+NUMBERS = {
+    "five": number(5),
+    "zero": number(0),
+    "one": number(1),
+    "negative": number(-2),
+    "large": number(100),
+}
+
+
+@probe("data", high, calls=SIGNS, refused=BRANCH)
+def branch_on_data(x):
+    """A branch on a sum."""
+    return x * 2 if x.sum() > 0 else x * 3
+
+
+@probe("data", high, calls=SIGNS, refused=BRANCH)
+def branch_on_all(x):
+    """A branch on every element."""
+    if torch.all(x > 0):
+        return x.log()
+    return x
+
+
+@probe("data", high, calls=SIGNS, refused=BRANCH)
+def branch_on_equality(x):
+    """`torch.equal`, `allclose` and `in` read data."""
+    return x if torch.equal(x, torch.ones(3)) else x + 1
+
+
+@probe("data", high, calls=SIGNS, refused=BRANCH)
+def branch_on_item(x):
+    """A number read out decides."""
+    return x * 2 if x[0].item() > 0 else x * 3
+
+
+@probe("data", high, calls=SIGNS, refused=BRANCH)
+def loop_on_data(x):
+    """How often depends on data."""
+    while x.sum() > 1:
+        x = x / 2
+    return x
+
+
+@probe("data", high, calls=SIGNS, refused=BRANCH)
+def asserted(x):
+    """An assertion reads data."""
+    assert (x > 0).all(), "must be positive"
+    return x * 2
+
+
+@probe("data", high, calls=SIGNS)
+def chosen_by_where(x):
+    """Both sides are computed."""
+    return torch.where(x.sum() > 0, x * 2, x * 3)
+
+
+@probe("data", number(3), agrees={"five": number(5)}, calls=dict(list(NUMBERS.items())[1:]))
+def number_read(x, n):
+    """A number read out is a number of the call."""
+    return x * n.item()
+
+
+@probe("data", number(3), calls=NUMBERS)
+def size_read(x, n):
+    """A size that depends on data."""
+    k = n.item()
+    torch._check(k >= 0)
+    torch._check(k <= 8)
+    return x[:k], torch.zeros(k)
+
+
+@probe("data", number(3), calls=NUMBERS, refused=BRANCH)
+def plain_number_read(x, n):
+    """`int(t)` and `range` ask for the number itself."""
+    for _ in range(int(n)):
+        x = x + 1
+    return x
+
+
+@probe("data", number(3), calls=NUMBERS)
+def index_read(x, n):
+    """A tensor as an index."""
+    return x[n % 8], x.index_select(0, n[None] % 8)
+
+
+@probe("data", lambda: (torch.tensor(2.5), v()), calls={"other": lambda: (torch.tensor(-1.0), v())})
+def float_read(t, x):
+    """A float read out."""
+    return x * t.item(), x + t.item() * 2
+
+
+@probe(
+    "data",
+    lambda: (torch.tensor(2.5), v()),
+    calls={"other": lambda: (torch.tensor(-1.0), v())},
+    refused=BRANCH,
+)
+def plain_float_read(t, x):
+    """`float(t)` asks for the number itself."""
+    return x * float(t)
+
+
+@probe(
+    "data", lambda: (torch.tensor(True), v()), calls={"false": lambda: (torch.tensor(False), v())}
+)
+def bool_read(t, x):
+    """A bool read out."""
+    return x * t.item()
+
+
+@probe("data", vec, calls={**SIGNS, "positive": high})
+def elements_chosen(x):
+    """How many elements there are depends on data."""
+    return x[x > 0], (x > 0).nonzero(), torch.unique(x)
+
+
+@probe("data", vec, calls={**SIGNS, "positive": high})
+def as_many_as_chosen(x):
+    """The number of elements chosen is used."""
+    y = x[x > 0]
+    return y * y.shape[0], y.numel()
+
+
+@probe("data", vec, calls=SIGNS, refused=(*BRANCH,))
+def listed(x):
+    """`tolist` reads every element."""
+    return x * max(x.tolist())
+
+
+@probe("data", vec, calls=SIGNS, refused=(*BRANCH,))
+def as_numpy(x):
+    """NumPy computes with the example's data."""
+    return x + torch.from_numpy(x.numpy() * 2)
+
+
+@probe("data", vec, calls=SIGNS, refused=(*BRANCH,))
+def iterated(x):
+    """Python's `max` compares elements."""
+    return max(x) * 2
+
+
+@probe("data", vec, calls=SIGNS, refused=BRANCH)
+def formatted(x):
+    """A number is formatted."""
+    return x * len(f"{x[0]:.3f}")
+
+
+@probe("data", vec, calls=SIGNS)
+def shown_to_people(x):
+    """The text of a tensor, which log lines show; its length means nothing."""
+    return x * len(str(x))
+
+
+@probe(
+    "data",
+    lambda: (torch.tensor([3, 1, 2]), v(6)),
+    calls={"other": lambda: (torch.tensor([1, 1, 4]), v(6))},
+)
+def split_by_data(sizes, x):
+    """Sizes of parts that depend on data."""
+    return [part.sum() for part in x.split(sizes.tolist())]
+
+
+@probe(
+    "data", lambda: (torch.tensor([3, 1, 2]),), calls={"other": lambda: (torch.tensor([0, 5, 1]),)}
+)
+def repeated_by_data(n):
+    """`repeat_interleave` and `bincount` have sizes that depend on data."""
+    return torch.repeat_interleave(n), torch.bincount(n)
+
+
+@probe("data", vec, calls=SIGNS)
+class ItemKept(nn.Module):
+    """A number read out of the input is used as a scale, by name and in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(()))
+
+    def forward(self, x):
+        self.scale.fill_(x.sum().item())
+        return x / self.scale

@@ -1,0 +1,344 @@
+"""Row `write`: a buffer's new value is kept; whatever else outlives a call is refused."""
+
+import torch
+from torch import nn
+
+from tests.contract.registry import Call, probe
+from tests.contract.structures import v
+from tests.contract.tensor_types import m
+
+KEPT = ("attribute-changed",)
+SEEN: list = []
+
+
+def vec():
+    """Give a vector."""
+    return (v(),)
+
+
+def rows():
+    """Give some rows."""
+    return (m(4, 3),)
+
+
+THREE_TIMES = {"thrice": Call(vec, times=3)}
+
+
+@probe("write", vec, agrees=THREE_TIMES)
+class BufferReplaced(nn.Module):
+    """A buffer is replaced by a new tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x):
+        self.total = self.total + x
+        return self.total * 2
+
+
+@probe("write", vec, agrees=THREE_TIMES)
+class BufferWritten(nn.Module):
+    """A buffer is written in place, also through a view, and is read in between."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x):
+        before = self.total.clone()
+        self.total[1:].add_(x[1:])
+        self.calls += 1
+        return before, self.total * self.calls
+
+
+@probe("write", rows, agrees={"thrice": Call(rows, times=3)})
+class RunningStatistics(nn.Module):
+    """A normalisation in training keeps a running mean, and counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+@probe("write", vec, calls=THREE_TIMES, refused=KEPT)
+class Counted(nn.Module):
+    """A plain number counts calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x * self.calls
+
+
+@probe("write", vec, calls=THREE_TIMES, refused=KEPT)
+class Listed(nn.Module):
+    """A list grows."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(1)
+        return x * len(self.seen)
+
+
+@probe("write", vec, calls=THREE_TIMES, refused=KEPT)
+class Remembered(nn.Module):
+    """The last input is kept and read by the next call."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def forward(self, x):
+        y = x if self.last is None else x - self.last
+        self.last = x
+        return y
+
+
+@probe(
+    "write",
+    lambda: ([v()],),
+    calls={"two": lambda: ([v(), v()],), "one": lambda: ([v()],)},
+)
+def an_argument_appended_to(xs):
+    """The caller's list grows."""
+    xs.append(xs[0] * 2)
+    return xs[0] + 1
+
+
+@probe("write", lambda: ({"a": v()},), calls={"same": lambda: ({"a": v()},)})
+def an_argument_filled(d):
+    """The caller's dict gets a key."""
+    d["b"] = d["a"] * 2
+    return d["a"] + 1
+
+
+@probe("write", lambda: ({"a": v(), "b": v()},), calls={"same": lambda: ({"a": v(), "b": v()},)})
+def an_argument_emptied(d):
+    """The caller's dict loses a key."""
+    return d.pop("a") + d["b"]
+
+
+@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)})
+def an_argument_replaced(xs):
+    """An element of the caller's list is replaced."""
+    xs[0] = xs[1] * 2
+    return xs[0] + 1
+
+
+@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)})
+def an_argument_reversed(xs):
+    """The caller's list is reordered."""
+    xs.reverse()
+    return xs[0] * 2
+
+
+@probe("write", vec, agrees=THREE_TIMES)
+def temporaries(x):
+    """Containers made within the call are free."""
+    xs = [x]
+    for i in range(3):
+        xs += [x * i, x]
+        xs.pop()
+    d = {"a": xs}
+    d.setdefault("b", []).append(x)
+    return sum(d["a"]) + d["b"][0]
+
+
+@probe("write", vec, agrees=THREE_TIMES)
+class SetAndReset(nn.Module):
+    """An attribute is set and put back within the call."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = 1.0
+
+    def forward(self, x):
+        before, self.scale = self.scale, 2.0
+        y = x * self.scale
+        self.scale = before
+        return y
+
+
+@probe("write", vec, agrees=THREE_TIMES)
+class WrittenBeforeRead(nn.Module):
+    """An attribute is written by each call before it is read: no call sees another's."""
+
+    def forward(self, x):
+        self.hidden = x * 2
+        return self.hidden + 1
+
+
+@probe("write", vec, calls=THREE_TIMES)
+class ReadByTheUser(nn.Module):
+    """A number for the user to read is set anew by each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.last_size = None
+
+    def forward(self, x):
+        self.last_size = x.shape[0]
+        return x * 2
+
+
+@probe("write", vec, calls=THREE_TIMES)
+class ParameterWritten(nn.Module):
+    """A parameter is written to without gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.mul_(2)
+        return x * self.weight
+
+
+@probe("write", vec, calls=THREE_TIMES)
+class ParameterData(nn.Module):
+    """A parameter's data is replaced."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        self.weight.data = self.weight.data * 2
+        return x * self.weight
+
+
+@probe("write", vec, calls=THREE_TIMES, refused=("buffer-reshaped",))
+class ResizedBuffer(nn.Module):
+    """A buffer grows with each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1, 3))
+
+    def forward(self, x):
+        self.seen = torch.cat([self.seen, x[None]])
+        return self.seen.sum(0)
+
+
+@probe("write", vec, calls=THREE_TIMES, refused=("buffer-reshaped",))
+class BufferOfAnotherDtype(nn.Module):
+    """A buffer changes its dtype with the first call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3, dtype=torch.int64))
+
+    def forward(self, x):
+        self.total = self.total + x
+        return self.total * 2
+
+
+@probe("write", vec, calls=THREE_TIMES)
+class BufferWithGradient(nn.Module):
+    """A buffer is replaced by something that requires gradients; the graph grows with each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x):
+        self.total = self.total + x * self.weight
+        return self.total * 2
+
+
+@probe("write", vec, agrees=THREE_TIMES)
+class BuffersSwapped(nn.Module):
+    """Two buffers change places."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("one", torch.zeros(3))
+        self.register_buffer("two", torch.ones(3))
+
+    def forward(self, x):
+        self.one, self.two = self.two, self.one + x
+        return self.one * 2 + self.two
+
+
+@probe("write", vec, calls=THREE_TIMES)
+class BufferRegistered(nn.Module):
+    """The first call registers a buffer."""
+
+    def forward(self, x):
+        if not hasattr(self, "table"):
+            self.register_buffer("table", torch.ones(3) * 2)
+        return x + self.table
+
+
+@probe("write", vec, calls=THREE_TIMES, refused=("attribute-changed",))
+class SubmoduleMade(nn.Module):
+    """The first call makes a layer."""
+
+    def forward(self, x):
+        if not hasattr(self, "layer"):
+            self.layer = nn.Linear(3, 3)
+        return self.layer(x)
+
+
+@probe("write", vec, calls=THREE_TIMES)
+def global_list_appended(x):
+    """A list of the file grows, and nothing reads it."""
+    SEEN.append(1)
+    return x * 2
+
+
+@probe("write", lambda: (v(), v()), agrees={"same": lambda: (v(), v())})
+def inputs_written(x, y):
+    """Inputs are written in place and returned."""
+    x.add_(y)
+    y[0] = 5.0
+    return x, y * 2
+
+
+@probe("write", lambda: (v(),), calls={"same": lambda: (v(),)})
+def metadata_of_an_input_changed(x):
+    """The caller's tensor gets another shape."""
+    x.unsqueeze_(0)
+    return x * 2
+
+
+@probe("write", lambda: (v(),), calls={"same": lambda: (v(),)})
+def an_input_resized(x):
+    """The caller's tensor gets more elements."""
+    x.resize_(5).fill_(1.0)
+    return x * 2
+
+
+@probe("write", lambda: (v(), v()), calls={"same": lambda: (v(), v())})
+def data_of_an_input_replaced(x, y):
+    """The caller's tensor gets other memory: what both see afterwards is shared."""
+    x.data = y
+    x.add_(1)
+    return x * 2
+
+
+@probe("write", lambda: (v(), v()), calls={"same": lambda: (v(), v())})
+def set_to_another(x, y):
+    """The caller's tensor shares storage with another afterwards."""
+    x.set_(y)
+    return x + 1
+
+
+@probe("write", lambda: (v(),), calls={"same": lambda: (v(),)})
+def an_attribute_of_an_input(x):
+    """The caller's tensor carries an attribute afterwards."""
+    x.note = 5
+    return x * x.note

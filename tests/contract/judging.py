@@ -1,0 +1,279 @@
+"""How a call of a program is judged: it agrees with eager, is refused, fails, or is wrong.
+
+Everything a caller can see is compared: results (values, dtypes, shapes, strides, flags, identity
+and shared storage), what became of the inputs and of their containers, buffers, gradients of inputs
+and parameters, and the state of the random generator.
+"""
+
+import copy
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+from torch.utils import _pytree as pytree
+
+from monograph.diagnostics import MonographError
+from tests.contract.forms import Form
+from tests.contract.registry import Call, Probe
+from tests.programs.harness import aliases, same, start_anew
+
+SEED_OF_WEIGHTS = 3
+SEED_OF_EXAMPLE = 4
+SEED_OF_CALL = 5
+
+AGREES, REFUSED, FAILS, WRONG = "agrees", "refused", "fails", "silently wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one call; `why` is the diagnostic's name or the first difference."""
+
+    kind: str
+    why: str = ""
+    raised: bool = False
+    """Whether eager raised, and the program with it."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}" if self.why else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a caller can see of one call."""
+
+    result: object
+    inputs: object
+    aliasing: list
+    aliasing_of_state: dict[str, list]
+    replaced: set[str]
+    """Buffers that are other objects than before: a program writes into the ones it has, so what
+    shares storage with them is not compared."""
+    flags: list
+    gradients: object
+    buffers: dict[str, Tensor]
+    random: Tensor
+    grad_mode: bool
+
+
+def made(probe: Probe) -> nn.Module:
+    """Build the module, with the same weights every time."""
+    torch.manual_seed(SEED_OF_WEIGHTS)
+    return probe.build()
+
+
+def inputs_of(call: Call, seed: int) -> tuple[tuple, dict]:
+    """Make (args, kwargs)."""
+    torch.manual_seed(seed)
+    given = call.inputs()
+    if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
+        return given
+    return given, {}
+
+
+def exported(probe: Probe, form: Form) -> tuple[nn.Module | None, Verdict]:
+    """Export at the example: the callable program, or None and what became of the export."""
+    module = made(probe)
+    args, kwargs = inputs_of(probe.example, SEED_OF_EXAMPLE)
+    shapes = None if probe.shapes is None else probe.shapes(form.Dim)
+    try:
+        with probe.example.under():
+            program = form.export(module, args, kwargs, shapes)
+        return form.callable_from(program), Verdict(AGREES)
+    except form.refusals as error:
+        return None, refusal(error)
+    except Exception as error:  # noqa: BLE001  what user code raises of itself is no refusal
+        return None, Verdict(FAILS, described(error))
+
+
+def refusal(error: Exception) -> Verdict:
+    """A refusal by the name of its diagnostic, or of a peer's exception."""
+    if isinstance(error, MonographError):
+        return Verdict(FAILS if error.diagnostic.name == "bug" else REFUSED, error.diagnostic.name)
+    return Verdict(REFUSED, type(error).__name__)
+
+
+def described(error: Exception) -> str:
+    """An exception on one line."""
+    return f"{type(error).__name__}: {str(error)[:200]}".replace("\n", " ")
+
+
+def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
+    """Call the module as it was at the export, and the program, and compare."""
+    reference = made(probe)
+    start_anew(program, reference)
+    expected = observed(reference, call, program)
+    actual = observed(program, call, reference)
+    if isinstance(actual, Exception) and isinstance(expected, Exception):
+        return Verdict(AGREES, raised=True)
+    if isinstance(actual, form.refusals):
+        return refusal(actual)
+    if isinstance(actual, Exception):
+        return Verdict(FAILS, described(actual))
+    if isinstance(expected, Exception):
+        return Verdict(WRONG, f"eager raises {described(expected)}")
+    for at, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        difference = difference_of(left, right)
+        if difference:
+            return Verdict(WRONG, f"call {at + 1}: {difference}" if call.times > 1 else difference)
+    return Verdict(AGREES)
+
+
+def observed(module: nn.Module, call: Call, other: nn.Module) -> list[Seen] | Exception:
+    """Call as often as it says; everything visible each time, or the first exception."""
+    try:
+        if call.before is not None:
+            call.before(module)
+        return [
+            observed_once(module, call, SEED_OF_CALL + turn, other) for turn in range(call.times)
+        ]
+    except Exception as error:  # noqa: BLE001  whatever is raised is compared
+        return error
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def observed_once(module: nn.Module, call: Call, seed: int, other: nn.Module) -> Seen:
+    """One call and what is visible of it; afterwards the caller reuses the inputs' memory."""
+    args, kwargs = inputs_of(call, seed)
+    tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    before = module.state_dict(keep_vars=True)
+    names = sorted(before.keys() & other.state_dict().keys())
+    module.zero_grad()
+    seed_all(seed)
+    with call.under():
+        result = module(*args, **kwargs)
+    drawn, grad_mode = torch.random.get_rng_state(), torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    after = module.state_dict(keep_vars=True)
+    seen = Seen(
+        kept(result),
+        kept((args, kwargs)),
+        aliases(tensors, result, module, []),
+        {name: aliases([], result, module, [name]) for name in names},
+        {name for name in names if after[name] is not before[name]},
+        [flags_of(leaf) for leaf in [*pytree.tree_leaves(result), *tensors]],
+        gradients(module, tensors, result, names),
+        {name: kept(after[name]) for name in names},
+        drawn,
+        grad_mode,
+    )
+    overwrite(tensors)
+    return seen
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator that user code is likely to draw from."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  the generator that user code shares
+
+
+def overwrite(tensors: list[Tensor]) -> None:
+    """Write to the inputs as a caller does who reuses their memory."""
+    for tensor in tensors:
+        if tensor.layout == torch.strided and tensor.numel() and not tensor.is_inference():
+            tensor.detach().as_strided((1,), (1,)).zero_()
+
+
+def kept(tree: object) -> object:
+    """A copy that later writes do not reach; a tensor's copy has its strides."""
+    return pytree.tree_map(
+        lambda leaf: laid_as(leaf) if isinstance(leaf, Tensor) else copy.copy(leaf), tree
+    )
+
+
+def laid_as(tensor: Tensor) -> Tensor:
+    """A copy with the same strides: of everything between its first element and its last."""
+    given = tensor.detach()
+    if given.layout != torch.strided or not given.numel():
+        return given.clone()
+    if given.is_conj():
+        return laid_as(given.conj()).conj()
+    if given.is_neg():
+        return laid_as(given._neg_view())._neg_view()
+    span = 1 + sum((n - 1) * stride for n, stride in zip(given.shape, given.stride(), strict=True))
+    return given.as_strided((span,), (1,)).clone().as_strided(given.shape, given.stride())
+
+
+def flags_of(leaf: object) -> object:
+    """What a tensor says of itself beside its type; nothing of other leaves."""
+    if not isinstance(leaf, Tensor):
+        return None
+    return {
+        "requires_grad": leaf.requires_grad,
+        "is_leaf": leaf.is_leaf,
+        "is_conj": leaf.is_conj(),
+        "is_neg": leaf.is_neg(),
+        "class": type(leaf).__name__,
+    }
+
+
+def gradients(module: nn.Module, inputs: list[Tensor], result: object, names: list[str]) -> object:
+    """What inputs and parameters receive from the sum of squares of the results."""
+    sums = [
+        leaf.abs().square().sum().double()
+        for leaf in pytree.tree_leaves(result)
+        if isinstance(leaf, Tensor) and leaf.requires_grad
+    ]
+    if not sums:
+        return None
+    try:
+        torch.stack(sums).sum().backward()
+    except RuntimeError as error:  # such as a value changed after it was saved for backward
+        return type(error).__name__
+    state = module.state_dict(keep_vars=True)
+    leaves = [*(each for each in inputs if each.is_leaf), *(state[name] for name in names)]
+    return [None if leaf.grad is None else leaf.grad.clone() for leaf in leaves]
+
+
+def difference_of(expected: Seen, actual: Seen) -> str:
+    """The first visible difference, "" if there is none."""
+    comparisons = {
+        "the result": lambda: same(expected.result, actual.result, "the result"),
+        "signs": lambda: same_signs(expected.result, actual.result),
+        "the inputs": lambda: same(expected.inputs, actual.inputs, "the inputs"),
+        "aliasing": lambda: same_text(expected.aliasing, actual.aliasing, "aliasing"),
+        "state": lambda: same_sharing(expected, actual),
+        "flags": lambda: same_text(expected.flags, actual.flags, "flags"),
+        "gradients": lambda: same(expected.gradients, actual.gradients, "the gradients"),
+        "buffers": lambda: same(expected.buffers, actual.buffers, "the buffers"),
+        "grad mode": lambda: same_text(expected.grad_mode, actual.grad_mode, "grad mode"),
+        "random": lambda: same_random(expected.random, actual.random),
+    }
+    for name, compare in comparisons.items():
+        try:
+            compare()
+        except AssertionError as error:
+            return f"{name}: {str(error)[:300]}".replace("\n", " ")
+    return ""
+
+
+def same_text(expected: object, actual: object, what: str) -> None:
+    """Hold that two tables are equal."""
+    assert expected == actual, f"{what}: {expected} became {actual}"
+
+
+def same_sharing(expected: Seen, actual: Seen) -> None:
+    """Hold that results share storage with the same state."""
+    for name, sharing in expected.aliasing_of_state.items():
+        if name not in expected.replaced:
+            same_text(sharing, actual.aliasing_of_state[name], name)
+
+
+def same_random(expected: Tensor, actual: Tensor) -> None:
+    """Hold that as many random numbers were drawn."""
+    assert torch.equal(expected, actual), "the random generator stands elsewhere"
+
+
+def same_signs(expected: object, actual: object) -> None:
+    """Hold that zeros have the same sign: what follows may divide by them."""
+    pairs = zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), strict=True)
+    for left, right in pairs:
+        if isinstance(left, Tensor) and left.is_floating_point() and left.layout == torch.strided:
+            zero = (left == 0) & (right == 0)
+            assert_close(right.signbit() & zero, left.signbit() & zero)
+        if isinstance(left, float) and left == 0:
+            assert str(left) == str(right), f"{left} became {right}"

@@ -1,0 +1,403 @@
+"""Row `mode`: what the process is set to while a program is exported and called."""
+
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.contract.registry import Call, probe
+from tests.contract.structures import v
+from tests.contract.tensor_types import m
+
+
+@contextmanager
+def default_dtype(dtype):
+    """Another default dtype for a while."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
+def deterministic():
+    """Deterministic algorithms for a while."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def cast():
+    """Autocast to bfloat16 on the CPU."""
+    return torch.autocast("cpu", dtype=torch.bfloat16)
+
+
+def cast_half():
+    """Autocast to float16 on the CPU."""
+    return torch.autocast("cpu", dtype=torch.float16)
+
+
+def double():
+    """Float64 by default."""
+    return default_dtype(torch.float64)
+
+
+def vec():
+    """Give a vector."""
+    return (v(),)
+
+
+def leaf():
+    """Give a leaf that requires gradients."""
+    return (v().requires_grad_(),)
+
+
+def matrix():
+    """Give a matrix."""
+    return (m(3, 3),)
+
+
+MODES = {
+    "no_grad": Call(leaf, under=torch.no_grad),
+    "inference": Call(vec, under=torch.inference_mode),
+    "autocast": Call(vec, under=cast),
+    "double": Call(vec, under=double),
+    "deterministic": Call(vec, under=deterministic),
+}
+
+
+@probe("mode", leaf, calls=MODES)
+def grad_mode_asked(x):
+    """A branch on the grad mode."""
+    return x * 2 if torch.is_grad_enabled() else x * 3
+
+
+@probe("mode", Call(leaf, under=torch.no_grad), calls={"with grad": leaf, **MODES})
+def exported_without_grad(x):
+    """Exported under no_grad: results require no gradient there, and do outside."""
+    return x * 2
+
+
+@probe("mode", leaf, calls=MODES)
+def grad_not_asked(x):
+    """Nothing is asked: results require gradients as eager's do."""
+    return x * 2, x.detach() + 1
+
+
+@probe("mode", leaf, calls=MODES)
+def grad_off_inside(x):
+    """A region without gradients."""
+    with torch.no_grad():
+        y = x * 2
+    return y * x, y
+
+
+@probe("mode", leaf, calls=MODES)
+def grad_on_inside(x):
+    """A region with gradients, whatever surrounds it."""
+    with torch.enable_grad():
+        y = x * 2
+    return y, x * 3
+
+
+@probe("mode", leaf, calls=MODES)
+@torch.no_grad()
+def decorated(x):
+    """All of it without gradients."""
+    return x * 2
+
+
+@probe("mode", leaf, calls=MODES)
+def grad_restored(x):
+    """The mode before is put back by hand."""
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    y = x * 2
+    torch.set_grad_enabled(before)
+    return y + x
+
+
+@probe("mode", leaf, calls={"no_grad": Call(leaf, under=torch.no_grad)})
+def grad_left_off(x):
+    """The mode stays changed after the call."""
+    y = x * 2
+    torch.set_grad_enabled(False)
+    return y
+
+
+@probe("mode", vec, calls=MODES)
+def inference_asked(x):
+    """A branch on inference mode."""
+    return x * 2 if torch.is_inference_mode_enabled() else x * 3
+
+
+@probe("mode", vec, calls=MODES)
+def inference_inside(x):
+    """A region of inference mode."""
+    with torch.inference_mode():
+        return x * 2
+
+
+@probe(
+    "mode",
+    vec,
+    calls={"inference tensor": lambda: (inference_tensor(),), "plain": vec},
+)
+def inference_tensor_given(x):
+    """An inference tensor may be written to only in inference mode."""
+    x.add_(1)
+    return x * 2
+
+
+def inference_tensor():
+    """Give a tensor made in inference mode."""
+    with torch.inference_mode():
+        return v()
+
+
+@probe(
+    "mode",
+    matrix,
+    calls={
+        "autocast": Call(matrix, under=cast),
+        "half": Call(matrix, under=cast_half),
+        "off": Call(matrix, under=lambda: torch.autocast("cpu", enabled=False)),
+    },
+)
+def autocast_around(x):
+    """Operators that autocast runs in another dtype."""
+    return x @ x, F.softmax(x, -1), x + 1
+
+
+@probe(
+    "mode",
+    Call(matrix, under=cast),
+    calls={"none": matrix, "half": Call(matrix, under=cast_half)},
+)
+def exported_under_autocast(x):
+    """Exported under autocast."""
+    return x @ x, x + 1
+
+
+@probe("mode", matrix, calls={"autocast": Call(matrix, under=cast)})
+def autocast_asked(x):
+    """A branch on autocast, and on its dtype."""
+    if torch.is_autocast_enabled("cpu"):
+        return x.to(torch.get_autocast_dtype("cpu"))
+    return x * 2
+
+
+@probe(
+    "mode",
+    matrix,
+    calls={"autocast": Call(matrix, under=cast_half), "no_grad": Call(matrix, under=torch.no_grad)},
+)
+def autocast_inside(x):
+    """A region of autocast, whatever surrounds it."""
+    with cast():
+        y = x @ x
+    with torch.autocast("cpu", enabled=False):
+        z = x @ x
+    return y, z
+
+
+@probe(
+    "mode",
+    matrix,
+    calls={"autocast": Call(matrix, under=cast)},
+)
+class LinearUnderAutocast(nn.Module):
+    """A layer whose weights autocast would cast."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x).relu()
+
+
+@probe("mode", vec, calls=MODES)
+def default_dtype_asked(x):
+    """A branch on the default dtype."""
+    return x * 2 if torch.get_default_dtype() == torch.float32 else x * 3
+
+
+@probe("mode", vec, calls=MODES)
+def made_in_the_default_dtype(x):
+    """Factories without a dtype."""
+    return x + torch.ones(3), torch.zeros(2), torch.arange(3.0), torch.full((2,), 1.5)
+
+
+@probe("mode", vec, calls=MODES)
+def made_of_numbers(x):
+    """`torch.tensor` of Python floats, and what becomes of it."""
+    return torch.tensor([1.5, 2.5, 3.5]) * x, torch.tensor(2.0)
+
+
+@probe(
+    "mode",
+    lambda: (torch.arange(3),),
+    calls={"double": Call(lambda: (torch.arange(3),), under=double)},
+)
+def integers_become_floats(x):
+    """The result of a division of integers has the default dtype."""
+    return x / 2, x.float(), x.sqrt(), x * 0.5, x.mean(dtype=None) if x.is_floating_point() else 1
+
+
+@probe("mode", vec, calls={"double": Call(vec, under=double)})
+def random_in_the_default_dtype(x):
+    """Random factories follow the default dtype."""
+    return x + torch.rand(3), torch.randn(2), torch.rand_like(x)
+
+
+@probe("mode", Call(vec, under=double), calls={"float": vec})
+def exported_under_double(x):
+    """Exported under another default dtype."""
+    return x + torch.ones(3), torch.linspace(0, 1, 3)
+
+
+@probe(
+    "mode",
+    vec,
+    calls={"meta": Call(vec, under=lambda: torch.device("meta"))},
+)
+def default_device(x):
+    """Factories without a device."""
+    return torch.ones(3), x * 2
+
+
+@probe("mode", vec, calls=MODES)
+def determinism_asked(x):
+    """A branch on the deterministic flag."""
+    return x * 2 if torch.are_deterministic_algorithms_enabled() else x * 3
+
+
+@probe("mode", vec, calls={"deterministic": Call(vec, under=deterministic)})
+def filled_when_deterministic(x):
+    """Memory that is not initialised is filled with nan where determinism is asked for."""
+    return torch.empty(3).fill_(1.0) + x
+
+
+class Parts(nn.Module):
+    """Dropout, a normalisation and a plain flag."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        y = self.norm(self.drop(x))
+        return y * 2 if self.training else y * 3
+
+
+def evaluated(module):
+    """Put a module into evaluation."""
+    module.eval()
+
+
+def trained(module):
+    """Put a module into training."""
+    module.train()
+
+
+TRAINING = {
+    "eval": Call(lambda: (m(4, 3),), before=evaluated, times=2),
+    "train": Call(lambda: (m(4, 3),), before=trained, times=2),
+    "back and forth": Call(lambda: (m(4, 3),), before=lambda x: (x.eval(), x.train())),
+}
+
+
+@probe(
+    "mode", lambda: (m(4, 3),), agrees={"twice": Call(lambda: (m(4, 3),), times=2)}, calls=TRAINING
+)
+class InTraining(Parts):
+    """Exported in training."""
+
+
+@probe(
+    "mode", lambda: (m(4, 3),), agrees={"twice": Call(lambda: (m(4, 3),), times=2)}, calls=TRAINING
+)
+class InEvaluation(Parts):
+    """Exported in evaluation."""
+
+    def __init__(self):
+        super().__init__()
+        self.eval()
+
+
+@probe("mode", lambda: (m(4, 3),), calls=TRAINING)
+class PartlyFrozen(Parts):
+    """The normalisation is in evaluation, the rest in training; `train()` changes both."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm.eval()
+
+
+@probe("mode", lambda: (m(4, 3),), calls=TRAINING)
+class FrozenAlways(Parts):
+    """`train` is overridden, as models do that keep a part frozen."""
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.norm.eval()
+        return self
+
+
+@probe("mode", lambda: (v(),), calls={"twice": Call(lambda: (v(),), times=2)})
+class ModeSetInside(nn.Module):
+    """The mode is changed within the call and put back."""
+
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.9)
+
+    def forward(self, x):
+        self.drop.eval()
+        y = self.drop(x)
+        self.drop.train()
+        return y + self.drop(x)
+
+
+@probe(
+    "mode",
+    lambda: (m(4, 3),),
+    calls={
+        "no parameter gradients": Call(
+            lambda: (m(4, 3),), before=lambda x: [p.requires_grad_(False) for p in x.parameters()]
+        ),
+        "double": Call(lambda: (m(4, 3).double(),), before=lambda x: x.double()),
+        "half input": lambda: (m(4, 3).half(),),
+    },
+)
+class ParametersChanged(nn.Module):
+    """The parameters are changed after the export, in the program and in the module alike."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = self.layer(x)
+        return y * 2 if y.requires_grad else y * 3
+
+
+@probe("mode", lambda: (m(4, 3),), calls={"no grad": Call(lambda: (m(4, 3),), under=torch.no_grad)})
+class FrozenParameter(nn.Module):
+    """A parameter without gradients is asked for its flag."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.layer.weight.requires_grad_(False)
+
+    def forward(self, x):
+        scale = 2.0 if self.layer.weight.requires_grad else 3.0
+        return self.layer(x) * scale

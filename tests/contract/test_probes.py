@@ -1,0 +1,90 @@
+"""Every probe, in every form of a program, agrees with eager at each call or is refused by name."""
+
+import pytest
+
+from tests.contract import (  # noqa: F401  importing registers the probes
+    constants,
+    data,
+    effects,
+    layouts,
+    modes,
+    outside,
+    overlaps,
+    sizes,
+    structures,
+    tensor_types,
+)
+from tests.contract.forms import FORMS, MISSING, WANTED
+from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
+from tests.contract.known import BEYOND_PLAIN, KNOWN
+from tests.contract.registry import PROBES, ROWS
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*degrees of freedom",
+    "ignore:The .grad attribute of a Tensor that is not a leaf",
+    "ignore:.*non-writable",
+    "ignore:An output with one or more elements was resized",
+    "ignore:Sparse CSR tensor support is in beta state",
+    "ignore:.*Sparse invariant checks",
+)
+
+
+@pytest.mark.parametrize("form", WANTED)
+def test_every_form_is_tried(form):
+    """A form that is not tried says that what makes it is not there."""
+    if form in MISSING:
+        pytest.skip(f"nothing makes a program {form} yet")
+    assert form in FORMS
+
+
+def test_every_row_is_probed():
+    """Each row of the table has programs; together there are at least 120."""
+    probed = [probe.row for probe in PROBES.values()]
+    assert {row for row in ROWS if probed.count(row) < 8} == set()
+    assert len(probed) >= 120
+
+
+def test_what_is_known_exists():
+    """The lists name probes and calls that are there."""
+    calls = {(n, call) for n, probe in PROBES.items() for call in [*probe.calls, "export"]}
+    assert KNOWN.keys() - calls == set()
+    assert BEYOND_PLAIN.keys() - PROBES.keys() == set()
+    assert {name for name, _ in KNOWN} & BEYOND_PLAIN.keys() == set()
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
+def test_probe(probe, form):
+    """Its export is as expected; each call agrees, or is refused where it may be."""
+    program, export = exported(probe, form)
+    if probe.name in BEYOND_PLAIN and form.is_strict:
+        assert export.kind == REFUSED, f"{export}: {BEYOND_PLAIN[probe.name]}"
+        return
+    if (probe.name, "export") in KNOWN:
+        assert program is not None or export.kind == FAILS, "take it off the list"
+        return
+    if probe.refused or program is None:
+        assert export.kind == REFUSED, str(export)
+        assert export.why in probe.refused, str(export)
+        return
+    verdicts = {name: judged(probe, program, form, call) for name, call in probe.calls.items()}
+    if probe.name in BEYOND_PLAIN:
+        assert WRONG in {verdict.kind for verdict in verdicts.values()}, "take it off the list"
+        return
+    wrong = [problem(probe, name, verdict) for name, verdict in verdicts.items()]
+    assert [text for text in wrong if text] == []
+
+
+def problem(probe, name, verdict) -> str:
+    """What is not as it must be with one call, "" if nothing."""
+    missing = KNOWN.get((probe.name, name))
+    if missing is not None:
+        listed = verdict.kind in (WRONG, FAILS)
+        return "" if listed else f"`{name}` {verdict}: take it off the list ({missing})"
+    if verdict.kind in (WRONG, FAILS):
+        return f"`{name}` {verdict}"
+    if name in probe.must and verdict.kind != AGREES:
+        return f"`{name}` must agree: {verdict}"
+    if name == "example" and verdict.raised:
+        return "eager raises at the example"
+    return ""
