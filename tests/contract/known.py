@@ -13,7 +13,8 @@ TRAINING = "train() on a program whose parts differ in mode changes nothing and 
 
 ARGUMENT = "a container among the inputs is changed, and the caller does not see it"
 GENERATOR = "a torch.Generator as an argument cannot be written down, and is not refused"
-SEED = "the state of torch's generator is read or set behind the graph"
+SEED = "the state of torch's generator is read behind the graph"
+BUFFER = "a buffer's new value requires gradients, and the program writes it in place"
 TEXT = "the text of a size that varies, or of a tensor, is not the text at run time"
 SET = "the caller's tensor gets another flag or other memory, which no operator records"
 
@@ -74,8 +75,8 @@ KNOWN: dict[tuple[str, str], str] = {
     ("drawn_from_a_global_generator", "twice"): GENERATOR,
     ("DrawnFromItsOwn", "example"): GENERATOR,
     ("DrawnFromItsOwn", "twice"): GENERATOR,
-    ("seeded", "example"): SEED,
-    ("seeded", "twice"): SEED,
+    ("BufferWithGradient", "thrice"): BUFFER,
+    ("ParametersChanged", "no parameter gradients"): FLAGS,
     ("random_state_asked", "example"): SEED,
     ("random_state_asked", "twice"): SEED,
     ("PartlyFrozen", "train"): TRAINING,
@@ -83,14 +84,12 @@ KNOWN: dict[tuple[str, str], str] = {
 }
 
 IDENTITY = "whether two objects are one is asked without a hook"
-CHANCE = "a draw, a clock and an address leave no trace in the module"
+CHANCE = "a clock and an address leave no trace in the module"
 GLOBAL = "a global is written without a hook, and nothing of the program reads it"
 
 BEYOND_PLAIN: dict[str, str] = {
     "identity_asked": IDENTITY,
     "identity_denied": IDENTITY,
-    "python_random": CHANCE,
-    "numpy_random": CHANCE,
     "clock_read": CHANCE,
     "identity_of_an_object": CHANCE,
     "identity_of_an_input": CHANCE,

@@ -33,7 +33,7 @@ def dropped(x):
     return F.dropout(x, 0.5, training=True), F.rrelu(x, training=True)
 
 
-@probe("outside", vec, calls=TWICE)
+@probe("outside", vec, calls=TWICE, refused=("write-outlives-call",))
 def seeded(x):
     """The seed is set within the call."""
     torch.manual_seed(3)
@@ -73,13 +73,13 @@ def random_state_asked(x):
     return x * torch.get_rng_state().sum() + torch.initial_seed() % 7
 
 
-@probe("outside", vec, calls={"once more": vec})
+@probe("outside", vec, calls={"once more": vec}, refused=("outside-read",))
 def python_random(x):
     """Python's random numbers."""
     return x * random.random()
 
 
-@probe("outside", vec, calls={"once more": vec})
+@probe("outside", vec, calls={"once more": vec}, refused=("outside-read",))
 def numpy_random(x):
     """NumPy's random numbers."""
     return x * float(np.random.rand())  # noqa: NPY002
