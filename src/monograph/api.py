@@ -10,7 +10,7 @@ from monograph.host.trees import pytree
 from monograph.program.from_capture import program_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import torch
 
@@ -24,6 +24,7 @@ def export(
     *,
     dynamic_shapes: Any = None,
     strict: bool = False,
+    preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
 
@@ -31,6 +32,8 @@ def export(
     contract; only sizes and numbers declared in `dynamic_shapes` may vary, which is nested like the
     inputs, or one line (`"x: batch, seq; mask: batch, seq; seq <= 512"`), or a ShapesCollection, or
     AdditionalInputs, whose inputs the program then accepts too. The module comes back untouched.
+    The modules named in `preserve_module_call_signature` keep their call's arguments and result
+    when the program is unflattened.
     `strict` is accepted; both values run the module as plain Python today.
 
     Shapes: any pytree of tensors and constants → any pytree.
@@ -38,7 +41,7 @@ def export(
         DataDependentError (a question whose answer is in a tensor), UnsupportedError.
     """
     del strict
-    captured = capture(module, args, kwargs, dynamic_shapes)
+    captured = capture(module, args, kwargs, dynamic_shapes, preserve_module_call_signature)
     check_declarations(captured.inputs, captured.facts)
     program = program_of(captured)
     if isinstance(dynamic_shapes, AdditionalInputs):

@@ -16,6 +16,8 @@ from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from torch.fx.node import Node
 
     from monograph.capture.module_state import ModuleState
@@ -103,14 +105,19 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     return values
 
 
-def drop_unused(recorder: Recorder) -> None:
-    """Remove nodes without users that have no effect, and the mark where user code began."""
+def drop_unused(recorder: Recorder, kept: Collection[Node]) -> None:
+    """Remove nodes without users that have no effect, and the mark where user code began.
+
+    Those in `kept` stay, used or not.
+    """
     writer = recorder.writer
     if writer.body_begin is not None:
         remove_node(writer.body_begin)
     for node in reversed(writer.graph.nodes):
+        if node in kept:
+            continue
         if not node.users and node.op == "call_function" and is_droppable(node.target):
             remove_node(node)
-    for node in [node for node in writer.constant_of if not node.users]:
+    for node in [node for node in writer.constant_of if not node.users and node not in kept]:
         writer.forget_constant(node)
         remove_node(node)

@@ -21,6 +21,7 @@ from monograph.capture.data import holds_symbols, tensor_from
 from monograph.capture.float_division import python_division
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
+from monograph.capture.module_calls import ModuleCalls
 from monograph.capture.module_state import ModuleState
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
@@ -34,7 +35,7 @@ from monograph.integers import Facts, use
 from monograph.logs import listener_for
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from torch.fx.node import Node
 
@@ -52,6 +53,7 @@ class Capture:
     state: ModuleState
     recorder: Recorder
     facts: Facts
+    calls: ModuleCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +64,24 @@ class _Request:
     args: Any
     kwargs: Any
     dynamic_shapes: Any
+    kept_calls: tuple[str, ...]
 
 
-def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any) -> Capture:
+def capture(
+    module: torch.nn.Module,
+    args: Any,
+    kwargs: Any,
+    dynamic_shapes: Any,
+    kept_calls: Sequence[str] = (),
+) -> Capture:
     """Run `module(*args, **kwargs)` on abstract tensors and write its graph.
 
     Once, unless the example holds a dynamic size of 0 or 1 that must be taken literally, or the run
     leaves something behind in the module. The module, its state and every process-wide patch are as
-    before, whatever happens.
+    before, whatever happens. The calls of the modules named by `kept_calls` are recorded.
 
-    Raises: not-a-module, capture-inside-capture, and what inputs, rules and user code refuse.
+    Raises: not-a-module, capture-inside-capture, module-not-found, and what inputs, rules
+        and user code refuse.
     """
     if not isinstance(module, torch.nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
         raise problem("not-a-module", given=module)
@@ -79,7 +89,7 @@ def capture(module: torch.nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
         raise problem("capture-inside-capture")
     try:
         with _without_garbage_collection(), _untouched():
-            return _settled(_Request(module, args, kwargs, dynamic_shapes))
+            return _settled(_Request(module, args, kwargs, dynamic_shapes, tuple(kept_calls)))
     finally:
         _LOCK.release()
 
@@ -113,7 +123,7 @@ def _settled(request: _Request) -> Capture:
 
     Raises: buffer-reshaped, attribute-changed.
     """
-    first, literal = in_general(partial(_read, request), partial(_run, request.module))
+    first, literal = in_general(partial(_read, request), partial(_run, request))
     if first.captured is not None:
         return first.captured
     run = _attempt(request, literal, Watched(first.changed))
@@ -166,20 +176,17 @@ def _read(request: _Request, literal: Paths) -> tuple[Inputs, Facts]:
 
 def _attempt(request: _Request, literal: Paths, watched: Watched | None = None) -> _Run:
     """One run with inputs of its own."""
-    return _run(request.module, *_read(request, literal), watched)
+    return _run(request, *_read(request, literal), watched)
 
 
-def _run(
-    module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None = None
-) -> _Run:
+def _run(request: _Request, inputs: Inputs, facts: Facts, watched: Watched | None = None) -> _Run:
     """One run. Without watching it ends without a capture where something was changed."""
     with use(facts):
-        return _run_under(module, inputs, facts, watched)
+        return _run_under(request, inputs, facts, watched)
 
 
-def _run_under(
-    module: torch.nn.Module, inputs: Inputs, facts: Facts, watched: Watched | None
-) -> _Run:
+def _run_under(request: _Request, inputs: Inputs, facts: Facts, watched: Watched | None) -> _Run:
+    module = request.module
     scopes = Scopes(module, _run_under.__code__)
     writer = GraphWriter()
     recorder = Recorder(writer, scopes, facts)
@@ -189,6 +196,7 @@ def _run_under(
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     recorder.input_nodes = input_nodes
     writer.begin_body()
+    calls = ModuleCalls(recorder, request.kept_calls)
     harm: list[MonographError] = []
     left: Left | None = None
     with ExitStack() as stack:
@@ -215,8 +223,8 @@ def _run_under(
             if harm and not left.can_begin_a_call:
                 raise harm[0]
         outputs = close_outputs(recorder, state, result)
-    drop_unused(recorder)
-    captured = Capture(inputs, input_nodes, outputs, state, recorder, facts)
+    drop_unused(recorder, calls.kept)
+    captured = Capture(inputs, input_nodes, outputs, state, recorder, facts, calls)
     return _Run(captured, changed, harm, left)
 
 

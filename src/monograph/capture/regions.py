@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from monograph.capture.scopes import State
+    from monograph.capture.scopes import Region, State
 
 
 def build_regions(
@@ -46,25 +46,35 @@ def build_regions(
 def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[Node]]:
     """Neighbouring nodes that share their outermost region."""
     runs: list[list[Node]] = []
+    numbers: list[Node] = []
     previous: Any = None
     for node in graph.nodes:
+        if previous is not None and _is_number_between(node):
+            numbers.append(node)
+            continue
         state = states.get(node, ())
         region = state[depth] if len(state) > depth else None
         if node.op != "call_function":
             region = None
         if region is not None:
             if region == previous:
-                runs[-1].append(node)
+                runs[-1] += [*numbers, node]
             else:
                 runs.append([node])
+        numbers = []
         previous = region
     return runs
+
+
+def _is_number_between(node: Node) -> bool:
+    """Whether it is arithmetic of sizes, which belongs to no line: it does not end a region."""
+    return node.op == "call_function" and "nn_module_stack" not in node.meta
 
 
 def _extract(
     graph: Graph,
     run: Sequence[Node],
-    region: tuple[Any, ...],
+    region: Region,
     target: str,
     inner: Mapping[Node, State],
     make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
@@ -116,21 +126,20 @@ def _call_instead(
     run: Sequence[Node],
     inputs: Sequence[Node],
     outputs: Sequence[Node],
-    region: tuple[Any, ...],
+    region: Region,
     target: str,
     new_name: Callable[[str], str],
 ) -> None:
     place = run[0]
     attribute = _before(graph, place, target, "get_attr", target, ())
     grad_operator, autocast_operator = region_operators()
-    kind, *settings = region
-    function: Any = grad_operator if kind == "grad" else autocast_operator
-    arguments = (*settings, attribute, *inputs)
-    call = _before(
-        graph, place, new_name(f"wrap_with_{kind}"), "call_function", function, arguments
-    )
+    function: Any = grad_operator if region.kind == "grad" else autocast_operator
+    arguments = (*region.settings, attribute, *inputs)
+    name = new_name(f"wrap_with_{region.kind}")
+    call = _before(graph, place, name, "call_function", function, arguments)
     call.meta = {
         **{key: value for key, value in run[0].meta.items() if key != "val"},
+        "nn_module_stack": _stack_of(region, run[0]),
         "val": tuple(node.meta.get("val") for node in outputs),
     }
     for i, node in enumerate(outputs):
@@ -141,6 +150,15 @@ def _call_instead(
         node.replace_all_uses_with(item)
     for node in reversed(run):
         remove_node(node)
+
+
+def _stack_of(region: Region, node: Node) -> dict[str, tuple[str, str]]:
+    """The modules around the region itself: those around a node in it, as far as its owner."""
+    stack: dict[str, tuple[str, str]] = node.meta["nn_module_stack"]
+    keys = list(stack)
+    if region.owner not in stack:
+        return stack
+    return {key: stack[key] for key in keys[: keys.index(region.owner) + 1]}
 
 
 def _before(

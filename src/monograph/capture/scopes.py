@@ -8,8 +8,9 @@ the frames outside it, so a node only walks the few frames inside its own module
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 
@@ -22,30 +23,56 @@ if TYPE_CHECKING:
 
     from monograph.diagnostics import Frame
 
-State = tuple[tuple[Any, ...], ...]
-"""Regions around a node, outermost first.
 
-Each is ("autocast", device, dtype, enabled, cache) or ("grad", enabled).
-"""
+class Region(NamedTuple):
+    """A mode that user code entered, and the module call that entered it.
+
+    Settings are (device, dtype, enabled, cache) of "autocast", and (enabled,) of "grad".
+    """
+
+    kind: str
+    settings: tuple[Any, ...]
+    owner: str
+
+
+State = tuple[Region, ...]
+"""Regions around a node, outermost first. A region of a call lies outside those of calls in it."""
+
+Watcher = Callable[[str, tuple[Any, ...], dict[str, Any]], Callable[[Any], None]]
+"""Takes the key and the arguments of a call that begins; returns what takes its result."""
 
 
 class ModuleCall:
     """One call of a module in progress."""
 
-    __slots__ = ("frames", "stack", "text")
+    __slots__ = ("frames", "grad", "key", "n_casts", "regions", "stack", "text")
 
     def __init__(
-        self, stack: dict[str, tuple[str, str]], frames: tuple[Frame, ...], text: str
+        self,
+        key: str,
+        stack: dict[str, tuple[str, str]],
+        frames: tuple[Frame, ...],
+        text: str,
+        regions: State,
+        n_casts: int,
+        *,
+        grad: bool,
     ) -> None:
+        self.key = key
         self.stack = stack
         self.frames = frames
         self.text = text
+        self.regions = regions
+        """The regions it was called in, and how many of them are casts; then the grad mode."""
+        self.n_casts = n_casts
+        self.grad = grad
 
 
 class Scopes:
     """The scopes of one capture. Use as a context manager around user code."""
 
     def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
+        self.root = root
         self.filter = FrameFilter()
         self.thread = get_ident()
         """Patches are seen by every thread; what the others do has no part in this capture."""
@@ -53,10 +80,13 @@ class Scopes:
             id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
         }
         self.stop = stop
-        self.current = ModuleCall({}, (), "")
+        self.current = ModuleCall("", {}, (), "", (), 0, grad=torch.is_grad_enabled())
         self.depth = 0
         self.autocast: State = ()
-        self.initial_grad = torch.is_grad_enabled()
+        self.calls: dict[str, int] = {}
+        """How often each module was called, by its key in `nn_module_stack` without the count."""
+        self.watchers: dict[int, Watcher] = {}
+        """By the id of a module: what is told of its calls."""
         self.states: dict[Node, State] = {}
         self._patches: list[tuple[type, str, Any]] = []
 
@@ -73,11 +103,13 @@ class Scopes:
             "frames": frames + call.frames,
         }
         grad = torch.is_grad_enabled()
-        if self.autocast or grad is not self.initial_grad:
-            state = self.autocast
-            if grad is not self.initial_grad:
-                state = (*state, ("grad", grad))
-            self.states[node] = state
+        if self.autocast or grad is not call.grad or call.regions:
+            self.states[node] = self._regions(call, grad=grad)
+
+    def _regions(self, call: ModuleCall, *, grad: bool) -> State:
+        """What the call stands in, then what was entered in it."""
+        state = (*call.regions, *self.autocast[call.n_casts :])
+        return state if grad is call.grad else (*state, Region("grad", (grad,), call.key))
 
     def user_frames(self, frame: FrameType) -> tuple[Frame, ...]:
         """The user's frames around `frame`, innermost first, library frames left out."""
@@ -95,9 +127,17 @@ class Scopes:
         stack = dict(outer.stack)
         kind = type(module)
         key = f"unregistered_{kind.__qualname__}" if path is None else path
+        count = self.calls.get(key, 0)
+        self.calls[key] = count + 1
+        key = f"{key}@{count}" if count else key
         stack[key] = (path or "", f"{kind.__module__}.{kind.__qualname__}")
         text = outer.text + self.filter.stack_text(frames)
-        self.current = ModuleCall(stack, frames + outer.frames, text)
+        grad = torch.is_grad_enabled()
+        regions = self._regions(outer, grad=grad)
+        n_casts = len(self.autocast)
+        self.current = ModuleCall(
+            key, stack, frames + outer.frames, text, regions, n_casts, grad=grad
+        )
         self.depth += 1
         return outer
 
@@ -129,10 +169,15 @@ def _module_call(scopes: Scopes, original: Any) -> Any:
         if get_ident() != scopes.thread:
             return original(module, *args, **kwargs)
         outer = scopes.enter(module, sys._getframe(1))
+        watcher = scopes.watchers.get(id(module))
+        finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
         try:
-            return original(module, *args, **kwargs)
+            result = original(module, *args, **kwargs)
         finally:
             scopes.leave(outer)
+        if finish is not None:
+            finish(result)
+        return result
 
     return module_call
 
@@ -147,7 +192,8 @@ def _autocast_enter(scopes: Scopes, original: Any) -> Any:
     def enter(cast: Any) -> Any:
         if get_ident() != scopes.thread:
             return original(cast)
-        region = ("autocast", cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled)  # noqa: SLF001 - torch keeps its arguments there
+        settings = (cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled)  # noqa: SLF001 - torch keeps its arguments there
+        region = Region("autocast", settings, scopes.current.key)
         scopes.autocast = (*scopes.autocast, region)
         return original(cast)
 

@@ -2,6 +2,7 @@
 
 not-a-module            given                              SpecError
 args-not-a-tuple        given                              SpecError
+module-not-found        path, near                         SpecError
 forward-rejects-inputs  signature, given, reason           SpecError
 unsupported-input       path, type                         UnsupportedError
 unsupported-output      path, type                         UnsupportedError
@@ -45,6 +46,17 @@ def args_not_a_tuple(*, given: object) -> Text:
             if given in {"list", "Sequence"}
             else "put a comma after a single input: export(model, (x,))",
         ),
+    )
+
+
+@message("module-not-found", SpecError)
+def module_not_found(*, path: str, near: str) -> Text:
+    """Say that a module whose call is to be kept does not exist; `near` is a similar path or ""."""
+    return Text(
+        headline=f"`preserve_module_call_signature` names `{path}`, but there is no such module",
+        helps=(f"did you mean `{near}`?",)
+        if near
+        else ("name modules as `model.named_modules()` does",),
     )
 
 

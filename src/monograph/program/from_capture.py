@@ -37,6 +37,7 @@ from monograph.program.contract import (
 )
 from monograph.program.findings import report_of
 from monograph.program.graph_module import GraphModule
+from monograph.program.program import ModuleCallEntry, ModuleCallSignature
 from monograph.program.signature import (
     ConstantArgument,
     InputKind,
@@ -48,12 +49,14 @@ from monograph.program.signature import (
     SymIntArgument,
     TensorArgument,
 )
+from monograph.program.structure import call_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from monograph.capture import Capture
     from monograph.capture.inputs import InputLeaf
+    from monograph.capture.module_calls import Leaf, RecordedCall
     from monograph.integers import Int, Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
@@ -89,7 +92,35 @@ def program_of(captured: Capture) -> ExportedProgram:
         facts=captured.facts,
         report=report_of(inputs, captured.facts),
         training=state.root.training,
+        module_calls=list(_module_calls(captured)),
     )
+
+
+def _module_calls(captured: Capture) -> Iterator[ModuleCallEntry]:
+    """Every call of a module below the root, with its signature where that was to be kept."""
+    for key, count in captured.recorder.scopes.calls.items():
+        if not key or key.startswith("unregistered_"):
+            continue
+        for number in range(count):
+            name = f"{key}@{number}" if number else key
+            call = captured.calls.found.get(name)
+            yield ModuleCallEntry(name, None if call is None else _call_signature(call))
+
+
+def _call_signature(call: RecordedCall) -> ModuleCallSignature:
+    args_spec, kwargs_spec = call.in_spec.children()
+    names = call_names(call.signature, args_spec.num_children, kwargs_spec.context or ())
+    return ModuleCallSignature(
+        [_call_argument(leaf) for leaf in call.inputs],
+        [_call_argument(leaf) for leaf in call.outputs],
+        call.in_spec,
+        call.out_spec,
+        [*names.positional, *names.keywords],
+    )
+
+
+def _call_argument(leaf: Leaf) -> ArgumentSpec:
+    return _output_argument(leaf.value, leaf.node)
 
 
 def _input_specs(captured: Capture) -> list[InputSpec]:
