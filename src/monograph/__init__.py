@@ -26,7 +26,12 @@ from monograph.dims import (
     refine_dynamic_shapes,
 )
 from monograph.logs import set_logs
-from monograph.program import ExportedProgram, ExportGraphSignature
+from monograph.program import (
+    ExportedProgram,
+    ExportGraphSignature,
+    UnflattenedModule,
+    unflatten,
+)
 
 __all__ = [
     "AdditionalInputs",
@@ -43,6 +48,7 @@ __all__ = [
     "ShapesCollection",
     "SideEffectError",
     "SpecError",
+    "UnflattenedModule",
     "UnsupportedError",
     "__version__",
     "dims",
@@ -55,6 +61,7 @@ __all__ = [
     "refine_dynamic_shapes",
     "register_dataclass",
     "set_logs",
+    "unflatten",
 ]
 
 __version__ = "0.1.0"

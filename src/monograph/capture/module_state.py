@@ -74,7 +74,7 @@ class ModuleState:
         writer.name_attributes_by(self.attribute_path)
 
     def _state(self) -> Iterator[tuple[str, torch.nn.Module, str, str, torch.Tensor]]:
-        named = list(self.root.named_modules())
+        named = list(self.root.named_modules(remove_duplicate=False))
         for kind in ("_parameters", "_buffers"):
             for prefix, module in named:
                 for name, real in module.__dict__[kind].items():

@@ -1,7 +1,8 @@
 """The messages of a program that is used as if it were the module it came from.
 
-program-called  (nothing)     UnsupportedError
-mode-is-fixed   call: str     UnsupportedError
+program-called    (nothing)      UnsupportedError
+mode-is-fixed     call: str      UnsupportedError
+module-call-lost  path, reason   UnsupportedError
 """
 
 from __future__ import annotations
@@ -28,4 +29,13 @@ def mode_is_fixed(*, call: str) -> Text:
         helps=(
             f"switch the original module and export it again: model.{call}; export(model, ...)",
         ),
+    )
+
+
+@message("module-call-lost", UnsupportedError)
+def module_call_lost(*, path: str, reason: str) -> Text:
+    """Say that the call of a module cannot keep the arguments and the result it had."""
+    return Text(
+        headline=f"the call of `{path}` cannot keep its arguments and result: {reason}",
+        helps=("export again without its name in `preserve_module_call_signature`",),
     )

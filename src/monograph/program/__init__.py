@@ -45,6 +45,8 @@ from monograph.program.signature import (
     TokenArgument,
 )
 from monograph.program.structure import CallNames, call_names, input_paths
+from monograph.program.unflatten import unflatten
+from monograph.program.unflatten_calls import UnflattenedModule
 from monograph.program.verifier import verify
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "TensorArgument",
     "TensorClause",
     "TokenArgument",
+    "UnflattenedModule",
     "ValueClause",
     "ValueRange",
     "build",
@@ -90,5 +93,6 @@ __all__ = [
     "input_paths",
     "readable",
     "type_text",
+    "unflatten",
     "verify",
 ]

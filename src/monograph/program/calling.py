@@ -164,7 +164,7 @@ def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[s
 def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModule:
     """Return a module that is called like the original and shares the program's state."""
     names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
-    graph = _stateful_graph(program, check=check)
+    graph = stateful_graph(program, check=check)
     graph.set_codegen(CallCode(names, in_spec, out_spec))
     children: dict[str, Any] = {
         name: runnable_child(child) for name, child in program.graph_module.named_children()
@@ -175,7 +175,7 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     read: set[str] = set()
     for spec in program.graph_signature.input_specs:
         if spec.kind in STATE and spec.target is not None:
-            adopt(module, spec.target, _state(program, spec), persistent=spec.persistent)
+            adopt(module, spec.target, state_of(program, spec), persistent=spec.persistent)
             read.add(spec.target)
     module.meta.update(program.graph_module.meta)
     for name, value in program.state_dict.items():
@@ -187,14 +187,15 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     return module
 
 
-def _state(program: ExportedProgram, spec: InputSpec) -> Any:
+def state_of(program: ExportedProgram, spec: InputSpec) -> Any:
+    """The tensor that a placeholder of state stands for."""
     assert spec.target is not None, "state has a target"
     if spec.target in program.state_dict:
         return program.state_dict[spec.target]
     return program.constants[spec.target]
 
 
-def _stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
+def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
     """Copy the graph, with state read by get_attr, checks first and mutations written back."""
     signature = program.graph_signature
     specs = {spec.arg.name: spec for spec in signature.input_specs}

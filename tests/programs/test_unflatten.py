@@ -1,0 +1,40 @@
+"""Every small program, unflattened, agrees with eager where the program itself does."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from monograph import ExportedProgram, unflatten
+from tests.programs.harness import agree, build, capture
+from tests.programs.test_programs import CAPTURED
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Using a non-tuple sequence",
+    "ignore:indexing with dtype",
+    "ignore:.*degrees of freedom",
+)
+
+every_captured = pytest.mark.parametrize("program", CAPTURED, ids=[p.name for p in CAPTURED])
+
+
+@dataclass
+class Unflattened:
+    """Stands for a program, and gives its modules."""
+
+    program: ExportedProgram
+
+    def module(self):
+        return unflatten(self.program)
+
+
+@every_captured
+def test_unflattened(program):
+    """Static or dynamic, at the example's sizes and others, and the state dict is the model's."""
+    for dynamic in (False, True):
+        if dynamic and program.refused_dynamic:
+            continue
+        exported = Unflattened(capture(program, dynamic=dynamic))
+        assert agree(program, exported, program.sizes) in {"agrees", "raises"}
+        for sizes in program.sweep()[:3] if dynamic else ():
+            agree(program, exported, sizes)
+        assert set(exported.module().state_dict()) == set(build(program).state_dict())

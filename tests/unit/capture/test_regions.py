@@ -1,0 +1,67 @@
+"""Regions stay with the module call that entered them, nested as the calls are."""
+
+import torch
+from torch import nn
+
+from monograph import export
+
+
+class Frozen(nn.Module):
+    """Enters a region for all of its forward, and leaves it for a part."""
+
+    @torch.no_grad()
+    def forward(self, x):
+        y = x * 2
+        with torch.enable_grad():
+            z = x * 3
+        return y * z
+
+
+class Model(nn.Module):
+    """Calls it from inside of a region and from outside."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen = Frozen()
+
+    def forward(self, x):
+        with torch.no_grad():
+            y = self.frozen(x + 1)
+        return self.frozen(y)
+
+
+def regions(module, depth=0):
+    """Give (depth, modules around it) of each region, outermost first."""
+    for node in module.graph.nodes:
+        if node.op == "call_function" and "wrap_with" in node.name:
+            yield depth, list(node.meta["nn_module_stack"])
+            body = next(arg for arg in node.args if getattr(arg, "op", "") == "get_attr")
+            yield from regions(getattr(module, body.target), depth + 1)
+
+
+def test_a_region_belongs_to_the_call_that_entered_it():
+    """The caller's region holds the whole call; the callee's own regions are the callee's."""
+    program = export(Model(), (torch.ones(3, requires_grad=True),))
+    assert list(regions(program.graph_module)) == [
+        (0, [""]),
+        (1, ["", "frozen"]),
+        (0, ["", "frozen@1"]),
+        (0, ["", "frozen@1"]),
+    ]
+    x = torch.randn(3, requires_grad=True)
+    assert torch.equal(program.module()(x), Model()(x))
+
+
+def test_arithmetic_of_sizes_does_not_end_a_region():
+    """A size that depends on data and is computed in the middle stays in the middle."""
+
+    class Sized(nn.Module):
+        def forward(self, x):
+            with torch.no_grad():
+                y = x.nonzero()
+                z = torch.zeros(y.shape[0] * 2)
+                return z + 1
+
+    program = export(Sized(), (torch.ones(3),))
+    assert len([node for node in program.graph.nodes if "wrap_with" in node.name]) == 1
+    assert program.module()(torch.tensor([1.0, 0.0, 1.0])).shape == (4,)
