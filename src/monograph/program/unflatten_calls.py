@@ -80,7 +80,7 @@ class ModuleCallCode(CallCode):
 
     def additional_globals(self) -> list[tuple[str, Any]]:
         """Bind `built_result` in the generated code."""
-        spec = self.pytree_info.out_spec
+        spec: Any = self.pytree_info.out_spec
 
         def built_result(leaves: tuple[Any, ...]) -> Any:
             return pytree.tree_unflatten(list(leaves), spec)
