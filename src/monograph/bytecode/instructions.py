@@ -204,7 +204,6 @@ CANONICAL: Mapping[str, str] = {
     "IMPORT_STAR": "-: module ->",
     "PRINT_EXPR": "-: a -> : the interactive interpreter's sys.displayhook",
     "ASYNC": "name: refused; what only coroutines and asynchronous generators do",
-    "TYPE_ALIAS": "-: (name, parameters, value) -> alias: 3.12, run by CPython's own functions",
-    "TYPE_PARAMETER": "kind: operands -> parameter: 3.12, 'TypeVar', 'ParamSpec', ...",
+    "TYPE_INTRINSIC": "(n, number): n values -> value: CPython's own, for type parameters of 3.12",
 }
 """Every canonical instruction, with its argument, its effect on the stack and its meaning."""

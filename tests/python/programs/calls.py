@@ -198,7 +198,7 @@ def args_tuple_is_passed_through():
 def defaults_are_shared():
     """A mutable default lives with the function."""
 
-    def f(x, seen=[]):  # noqa: B006
+    def f(x, seen=[]):
         seen.append(x)
         return seen
 
@@ -448,7 +448,13 @@ def method_and_attribute_of_same_name_call():
 @program
 def call_super_class_method_unbound():
     """Methods of builtins called through the class."""
-    return str.upper("a"), list.append([], 1), dict.get({"a": 1}, "a"), int.__add__(1, 2), object.__repr__
+    return (
+        str.upper("a"),
+        list.append([], 1),
+        dict.get({"a": 1}, "a"),
+        int.__add__(1, 2),
+        object.__repr__,
+    )
 
 
 @program

@@ -33,7 +33,7 @@ def class_locals():
     class C:
         a = 1
         locals()["b"] = 2
-        c = b  # noqa: F821
+        c = b
         names = sorted(n for n in locals() if not n.startswith("__"))
 
     return C.b, C.c, C.names
@@ -176,7 +176,7 @@ def metaclass_new_and_init():
             super().__init__(name, bases, namespace)
 
     class A(metaclass=Meta, flag=True):
-        seen = given  # noqa: F821
+        seen = given
 
     class B(A):
         pass
@@ -207,7 +207,7 @@ def metaclass_recording_namespace():
 
     class A(metaclass=Meta):
         x = 1
-        y = auto_value  # noqa: F821
+        y = auto_value
 
         def f(self):
             pass

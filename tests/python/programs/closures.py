@@ -164,7 +164,7 @@ def cell_writes_from_outside():
     f.__closure__[0].cell_contents = 42
     del f.__closure__[0].cell_contents
     try:
-        x  # noqa: B018
+        x
     except NameError:
         print("empty")
     f.__closure__[0].cell_contents = 43
@@ -287,7 +287,7 @@ def recursion_through_cell():
         return 1 if n < 2 else n * fact(n - 1)
 
     saved, result = fact, fact(6)
-    fact = lambda n: -1  # noqa: E731
+    fact = lambda n: -1
     return result, saved(3)
 
 
@@ -379,7 +379,7 @@ def decorator_with_state():
 @called_with((3,), (0,))
 def accumulating_closures(n):
     """A chain of closures, each over the last."""
-    f = lambda x: x  # noqa: E731
+    f = lambda x: x
     for i in range(n):
 
         def g(x, f=f, i=i):
@@ -468,6 +468,6 @@ def same_name_in_many_scopes():
 def free_variable_of_nested_lambda_default():
     """Defaults in nested lambdas see the right scope."""
     k = 1
-    f = lambda a=(lambda b=k: b + k): (a(), a(5))  # noqa: E731
+    f = lambda a=(lambda b=k: b + k): (a(), a(5))
     k = 2
     return f()

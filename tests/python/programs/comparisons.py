@@ -8,7 +8,16 @@ from tests.python.registry import called_with, program
 @called_with((1, 2, 3), (1, 3, 2), (2, 2, 2), (3, 2, 1), (1.0, 1, True))
 def chains(a, b, c):
     """A chain is a conjunction with each operand once."""
-    return a < b < c, a <= b <= c, a == b == c, a < b > c, a != b != c, a < b == c, a is b is c, not a < b < c
+    return (
+        a < b < c,
+        a <= b <= c,
+        a == b == c,
+        a < b > c,
+        a != b != c,
+        a < b == c,
+        a is b is c,
+        not a < b < c,
+    )
 
 
 @program
@@ -53,7 +62,14 @@ def chain_in_conditions():
 def chain_in_a_b_c_d():
     """Long chains and mixed operators."""
     a, b, c, d = 1, [1], [1, 2], {1: 2}
-    return a in b != c, 1 < 2 < 3 < 4 < 5, 1 < 2 < 3 < 3 < 5, a in b in [b], None is None is not a, a in d is not True
+    return (
+        a in b != c,
+        1 < 2 < 3 < 4 < 5,
+        1 < 2 < 3 < 3 < 5,
+        a in b in [b],
+        None is None is not a,
+        a in d is not True,
+    )
 
 
 @program
@@ -111,7 +127,14 @@ def default_comparison():
 
     a, b = A(), A()
     seen = [a == a, a == b, a != b]
-    for f in (lambda: a < b, lambda: a >= b, lambda: 1 < "x", lambda: None < 1, lambda: [1] < (1,), lambda: 1j < 2j):
+    for f in (
+        lambda: a < b,
+        lambda: a >= b,
+        lambda: 1 < "x",
+        lambda: None < 1,
+        lambda: [1] < (1,),
+        lambda: 1j < 2j,
+    ):
         try:
             f()
         except TypeError as error:
@@ -138,7 +161,12 @@ def containers_compare_elements():
 
         __hash__ = None
 
-    return [K(1), K(2)] == [K(1), K(3)], (K(1), K(2)) < (K(1), K(3)), {"a": K(1)} == {"a": K(1)}, log
+    return (
+        [K(1), K(2)] == [K(1), K(3)],
+        (K(1), K(2)) < (K(1), K(3)),
+        {"a": K(1)} == {"a": K(1)},
+        log,
+    )
 
 
 @program
@@ -175,7 +203,13 @@ def sort_with_key():
         return len(word)
 
     words = "pear fig apple kiwi date nut".split()
-    return sorted(words, key=key), sorted(words, key=len, reverse=True), log, min(words, key=key), max(words, key=len)
+    return (
+        sorted(words, key=key),
+        sorted(words, key=len, reverse=True),
+        log,
+        min(words, key=key),
+        max(words, key=len),
+    )
 
 
 @program
@@ -202,7 +236,12 @@ def sort_with_lt_only():
             return f"V{self.n}"
 
     items = [V(3), V(1), V(2)]
-    return repr(sorted(items)), repr(sorted(items, reverse=True)), repr(min(items)), repr([v.n for v in items])
+    return (
+        repr(sorted(items)),
+        repr(sorted(items, reverse=True)),
+        repr(min(items)),
+        repr([v.n for v in items]),
+    )
 
 
 @program
@@ -256,7 +295,13 @@ def min_max():
         log.append(x)
         return -x
 
-    seen = [min(3, 1, 2), max([3, 1, 2], key=key), min((), default="d"), max("b", "a"), min([1], key=None)]
+    seen = [
+        min(3, 1, 2),
+        max([3, 1, 2], key=key),
+        min((), default="d"),
+        max("b", "a"),
+        min([1], key=None),
+    ]
     seen.append(max([(1, "a"), (1, "b")], key=lambda t: t[0]))
     seen.append(min([(1, "a"), (1, "b")], key=lambda t: t[0]))
     for f in (lambda: min([]), lambda: max(1), lambda: min(1, 2, default=3), lambda: max(1, "a")):
@@ -291,7 +336,7 @@ def none_tests(x):
     b = 1 if x is not None else 2
     while x is None:
         return a, b, "none"
-    if not x is not None:  # noqa: E714
+    if not x is not None:
         return "never"
     return a, b, x is None or x, x is not None and x
 
@@ -299,11 +344,21 @@ def none_tests(x):
 @program
 def not_of_chain_and_membership():
     """`not` binds less than comparisons."""
-    return not 1 in [1], not 1 == 1, not (1 < 2 < 3), not 1 is 1, (not 1) in [False]  # noqa: E713, E714, F632
+    return not 1 in [1], not 1 == 1, not (1 < 2 < 3), not 1 is 1, (not 1) in [False]
 
 
 @program
 def comparison_of_bools_and_floats():
     """NaN, infinities and mixed types."""
     nan, inf = float("nan"), float("inf")
-    return nan == nan, nan != nan, nan < 1, inf > 10**400, -0.0 == 0.0, True == 1.0, "1" == 1, 1 == 1 + 0j, max(nan, 1) != 1
+    return (
+        nan == nan,
+        nan != nan,
+        nan < 1,
+        inf > 10**400,
+        -0.0 == 0.0,
+        True == 1.0,
+        "1" == 1,
+        1 == 1 + 0j,
+        max(nan, 1) != 1,
+    )

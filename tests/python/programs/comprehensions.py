@@ -33,7 +33,7 @@ def variable_does_not_leak():
     other = {x: x for x in "ab"}
     try:
         y_made = [y for y in range(2)]
-        y  # noqa: B018
+        y
     except NameError as error:
         return x, made, other, y_made, type(error).__name__
 
@@ -43,7 +43,7 @@ def variable_unbound_stays_unbound():
     """A name that is unbound before is unbound after, though it is a local elsewhere."""
     [late for late in range(2)]
     try:
-        late  # noqa: B018
+        late
     except UnboundLocalError:
         print("unbound")
     late = 1
@@ -190,7 +190,7 @@ def in_default_and_decorator():
         return apply
 
     @deco([x * 2 for x in range(3)])
-    def f(a=[x for x in "ab"], *, b={x for x in (1, 1)}):  # noqa: B006
+    def f(a=[x for x in "ab"], *, b={x for x in (1, 1)}):
         return a, b
 
     return f(), f.values
@@ -214,7 +214,10 @@ def in_class_body():
 def at_module_level():
     """Comprehensions executed at the top of a module."""
     scope = {"n": 3}
-    exec("a = [x * n for x in range(n)]\nb = [[x + y for y in a] for x in a]\nc = {n for n in a}", scope)
+    exec(
+        "a = [x * n for x in range(n)]\nb = [[x + y for y in a] for x in a]\nc = {n for n in a}",
+        scope,
+    )
     return scope["a"], scope["b"], scope["c"], scope["n"], "x" in scope
 
 

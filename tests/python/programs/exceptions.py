@@ -326,7 +326,7 @@ def handler_expression_raises():
     """An exception in a handler expression has the first one as its context."""
     try:
         raise KeyError("k")
-    except undefined_handler:  # noqa: F821
+    except undefined_handler:
         pass
 
 
@@ -371,7 +371,7 @@ def bare_except():
     for kind in (KeyboardInterrupt, ValueError):
         try:
             raise kind("x")
-        except:  # noqa: E722
+        except:
             seen.append((sys.exc_info()[0].__name__, sys.exc_info()[1].args))
     seen.append(sys.exc_info())
     return seen
@@ -427,19 +427,23 @@ def traceback_lines():
             0,
         )
 
+    # fmt: off
     def g(a, b):
         return (
             a
             /
             b
         )
+    # fmt: on
 
     try:
         f(1)
     except ZeroDivisionError as error:
         frames = traceback.extract_tb(error.__traceback__)
         first = traceback_lines.__code__.co_firstlineno
-        return [(frame.name, frame.lineno - first) for frame in frames if "programs" in frame.filename]
+        return [
+            (frame.name, frame.lineno - first) for frame in frames if "programs" in frame.filename
+        ]
 
 
 @program
@@ -507,7 +511,9 @@ def from_native_function():
     try:
         int("x")
     except ValueError as error:
-        return str(error), error.__traceback__.tb_lineno - from_native_function.__code__.co_firstlineno
+        return str(
+            error
+        ), error.__traceback__.tb_lineno - from_native_function.__code__.co_firstlineno
 
 
 @program
@@ -548,7 +554,13 @@ def exception_in_str_of_condition():
 
     seen = []
     a = A()
-    for action in (lambda: 1 if a else 2, lambda: a == 1, lambda: not a, lambda: a and 1, lambda: a in [1]):
+    for action in (
+        lambda: 1 if a else 2,
+        lambda: a == 1,
+        lambda: not a,
+        lambda: a and 1,
+        lambda: a in [1],
+    ):
         try:
             action()
         except (ValueError, KeyError) as error:
@@ -621,7 +633,7 @@ def attribute_error_details():
     except AttributeError as error:
         seen.append((error.name, error.obj))
     try:
-        nothing_at_all  # noqa: B018, F821
+        nothing_at_all
     except NameError as error:
         seen.append(error.name)
     return seen

@@ -34,7 +34,7 @@ def finally_overrides_return():
         try:
             return "try"
         finally:
-            return "finally"  # noqa: B012
+            return "finally"
 
     return f()
 
@@ -47,7 +47,7 @@ def finally_swallows_exception():
         try:
             raise ValueError
         finally:
-            return "swallowed"  # noqa: B012
+            return "swallowed"
 
     seen = [f()]
     for i in range(3):
@@ -55,13 +55,13 @@ def finally_swallows_exception():
             seen.append(1 // (i - 1))
         finally:
             if i == 1:
-                continue  # noqa: B012
+                continue
             seen.append(i)
     while True:
         try:
             raise KeyError
         finally:
-            break  # noqa: B012
+            break
     return seen
 
 
@@ -214,7 +214,9 @@ class Manager:
         return self.name
 
     def __exit__(self, kind, value, trace):
-        self.log.append(("exit", self.name, kind and kind.__name__, value and value.args, trace is None))
+        self.log.append(
+            ("exit", self.name, kind and kind.__name__, value and value.args, trace is None)
+        )
         if self.fail == "exit":
             raise RuntimeError(self.name)
         return self.swallow

@@ -17,14 +17,21 @@ def specifications():
     """Format specifications, also computed ones."""
     w, p, c = 10, 3, "*"
     x = 3.14159
-    return f"{x:.2f}", f"{x:{w}.{p}}", f"{x:{c}^{w}.{p}f}", f"{42:#x} {42:08b}", f"{'a':{'>'}{5}}", f"{1e10:,}"
+    return (
+        f"{x:.2f}",
+        f"{x:{w}.{p}}",
+        f"{x:{c}^{w}.{p}f}",
+        f"{42:#x} {42:08b}",
+        f"{'a':{'>'}{5}}",
+        f"{1e10:,}",
+    )
 
 
 @program
 def nothing_to_format():
     """Constant parts, braces, empty strings, concatenation."""
     x = "v"
-    return f"", f"plain", f"{{}}", f"{{{x}}}", f"a" "b" f"{x}" "c", f"{''}", f"{x}{x}{x}"  # noqa: F541
+    return f"", f"plain", f"{{}}", f"{{{x}}}", f"ab{x}c", f"{''}", f"{x}{x}{x}"
 
 
 @program
@@ -63,7 +70,7 @@ def expressions_inside():
     return (
         f"{d['k'][1] * 2} {(lambda x: x * 3)(4)} {'yes' if d else 'no'}",
         f"{f'{1 + 1}' + f'{d}'}",
-        f"{[x for x in range(3)]} { {1: 2}[1] } {*d,}",
+        f"{[x for x in range(3)]} { {1: 2}[1] } {(*d,)}",
         f"{(y := 5)} {y:>3} {y!r:<3}|",
     )
 
@@ -162,7 +169,12 @@ def percent_formatting():
 def percent_errors():
     """Too few, too many, wrong kinds."""
     seen = []
-    for action in (lambda: "%s %s" % (1,), lambda: "%s" % (1, 2), lambda: "%d" % "x", lambda: "%(a)s" % {}):
+    for action in (
+        lambda: "%s %s" % (1,),
+        lambda: "%s" % (1, 2),
+        lambda: "%d" % "x",
+        lambda: "%(a)s" % {},
+    ):
         try:
             action()
         except (TypeError, KeyError) as error:
@@ -198,28 +210,41 @@ def str_format_fields():
 def format_of_library_types():
     """`__format__` of library objects."""
     when = datetime.date(2020, 2, 3)
-    return f"{when:%Y/%m/%d}", f"{decimal.Decimal('1.25'):.1f}", f"{when!r}", format(255, "x"), f"{True:>6}", f"{None}"
+    return (
+        f"{when:%Y/%m/%d}",
+        f"{decimal.Decimal('1.25'):.1f}",
+        f"{when!r}",
+        format(255, "x"),
+        f"{True:>6}",
+        f"{None}",
+    )
 
 
 @program
 def text_and_bytes_literals():
     """Escapes, raw text, bytes and their concatenation."""
-    return "a\tb\x41\u00e9\N{BULLET}", r"\n" "\n", b"\x00a" rb"\x", "\
-joined", """three
-lines"""
+    return (
+        "a\tb\x41\u00e9\N{BULLET}",
+        r"\n" "\n",
+        b"\x00a" rb"\x",
+        "\
+joined",
+        """three
+lines""",
+    )
 
 
 @program
 def multi_line_expression():
     """An f-string over several lines."""
     x = 5
-    return f"""{
-        x
-        + 1
-    } and {x!r:
-    >5}""" if False else f"""{
-        x + 1
-    }"""
+    return (
+        f"""{x + 1} and {
+            x!r:
+    >5}"""
+        if False
+        else f"""{x + 1}"""
+    )
 
 
 @program

@@ -139,7 +139,15 @@ def wraps_keeps():
     def g(*args):
         return args
 
-    return g.__name__, g.__doc__, g.__annotations__, g.extra is f.extra, g.__wrapped__ is f, g(1), g.__qualname__
+    return (
+        g.__name__,
+        g.__doc__,
+        g.__annotations__,
+        g.extra is f.extra,
+        g.__wrapped__ is f,
+        g(1),
+        g.__qualname__,
+    )
 
 
 @program
@@ -205,7 +213,12 @@ def reduce():
         log.append((a, b))
         return f"({a}{b})"
 
-    seen = [functools.reduce(f, "abc"), functools.reduce(f, [], "init"), functools.reduce(f, "x"), functools.reduce(f, "yz", "i")]
+    seen = [
+        functools.reduce(f, "abc"),
+        functools.reduce(f, [], "init"),
+        functools.reduce(f, "x"),
+        functools.reduce(f, "yz", "i"),
+    ]
     try:
         functools.reduce(f, [])
     except TypeError as error:
@@ -288,8 +301,13 @@ def any_all_sum():
             return True
 
     return (
-        any(say(x) for x in (0, "", 3, 4)), all(say(x) for x in (1, [], 2)), any([]), all([]),
-        any([T(), T()]), sum((say(x) for x in (1, 2)), 10), log,
+        any(say(x) for x in (0, "", 3, 4)),
+        all(say(x) for x in (1, [], 2)),
+        any([]),
+        all([]),
+        any([T(), T()]),
+        sum((say(x) for x in (1, 2)), 10),
+        log,
     )
 
 
@@ -333,7 +351,9 @@ def compose_and_curry():
     def curry(f, n, *got):
         return f(*got) if n == 0 else lambda x: curry(f, n - 1, *got, x)
 
-    return compose(lambda x: x + 1, lambda x: x * 10, str.__len__)("abc"), curry(lambda a, b, c: (a, b, c), 3)(1)(2)(3)
+    return compose(lambda x: x + 1, lambda x: x * 10, str.__len__)("abc"), curry(
+        lambda a, b, c: (a, b, c), 3
+    )(1)(2)(3)
 
 
 @program
@@ -360,7 +380,7 @@ def decorator_preserving_generator():
 def memo_in_default():
     """Memoisation in a default argument."""
 
-    def fib(n, memo={}):  # noqa: B006
+    def fib(n, memo={}):
         if n not in memo:
             memo[n] = n if n < 2 else fib(n - 1) + fib(n - 2)
         return memo[n]

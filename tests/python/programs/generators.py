@@ -76,7 +76,12 @@ def throw_caught():
 
     it = g()
     next(it)
-    seen = [it.throw(ValueError("v")), it.send("x"), it.throw(ValueError), it.throw(ValueError("again"))]
+    seen = [
+        it.throw(ValueError("v")),
+        it.send("x"),
+        it.throw(ValueError),
+        it.throw(ValueError("again")),
+    ]
     return seen
 
 
@@ -229,7 +234,9 @@ def attributes():
     inner = iter([5])
     states = []
     it = g()
-    states.append((it.gi_running, it.gi_yieldfrom, it.__name__, it.__qualname__, it.gi_code is g.__code__))
+    states.append(
+        (it.gi_running, it.gi_yieldfrom, it.__name__, it.__qualname__, it.gi_code is g.__code__)
+    )
     next(it)
     states.append((it.gi_running, it.gi_yieldfrom))
     next(it)

@@ -185,7 +185,7 @@ def delete_local():
     except UnboundLocalError as error:
         print(error.args)
     x = 2
-    del (x)
+    del x
     try:
         del x
     except UnboundLocalError:
@@ -260,7 +260,7 @@ def global_statement():
 @program
 def missing_global():
     """A name that is nowhere raises NameError."""
-    return name_that_is_nowhere  # noqa: F821
+    return name_that_is_nowhere
 
 
 @called_with((True,), (False,), (0,), ("text",), ([],))
@@ -287,15 +287,15 @@ def pass_and_ellipsis():
     """Statements without effect have none."""
     pass
     ...
-    "text"  # noqa: B018
-    1  # noqa: B018
+    "text"
+    1
     return ...
 
 
 @program
 def annotations_of_locals():
     """Annotations of locals are not evaluated; those with a target that is no name are... its target."""
-    x: undefined_name = 1  # noqa: F821
+    x: undefined_name = 1
     y: int
     log = []
     box = {}
@@ -320,7 +320,9 @@ def function_annotations():
         log.append(x)
         return x
 
-    def f(a: say("a"), *args: say("args"), b: say("b") = say("default"), **kw: say("kw")) -> say("r"):
+    def f(a: say("a"), *args: say("args"), b: say("b") = say("default"), **kw: say("kw")) -> say(
+        "r"
+    ):
         return a, b
 
     return log, f.__annotations__, f(1)
@@ -395,7 +397,7 @@ def long_jump():
 @program
 def semicolons_and_lambdas():
     """Lambdas with every kind of parameter."""
-    f = lambda a, /, b=2, *c, d, e=5, **g: (a, b, c, d, e, g)  # noqa: E731
+    f = lambda a, /, b=2, *c, d, e=5, **g: (a, b, c, d, e, g)
     return f(1, d=4), f(1, 3, 5, 7, d=0, z=9), (lambda: (yield))().send(None), (lambda *, k: k)(k=1)
 
 
@@ -443,11 +445,11 @@ def docstrings():
         """Of f."""
 
     def g():
-        "of g" ""
+        """Of g."""
         return 1
 
     def h():
-        f"no docstring {1}"  # noqa: B021
+        f"no docstring {1}"
 
     class C:
         """Of C."""

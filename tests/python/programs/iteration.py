@@ -137,7 +137,12 @@ def reversed_and_enumerate():
         def __reversed__(self):
             return iter("backwards")
 
-    return list(reversed(A())), "".join(reversed(B())), list(enumerate(reversed("abc"), start=-1)), list(reversed(range(3)))
+    return (
+        list(reversed(A())),
+        "".join(reversed(B())),
+        list(enumerate(reversed("abc"), start=-1)),
+        list(reversed(range(3))),
+    )
 
 
 @program
@@ -158,7 +163,16 @@ def range_objects():
     seen = []
     for i in r:
         seen.append(i)
-    return seen, r[1], r[::-1], 4 in r, len(r), list(range(0)), r == range(10, 0, -3), range(2**70, 2**70 + 2)[1]
+    return (
+        seen,
+        r[1],
+        r[::-1],
+        4 in r,
+        len(r),
+        list(range(0)),
+        r == range(10, 0, -3),
+        range(2**70, 2**70 + 2)[1],
+    )
 
 
 @program
@@ -219,7 +233,9 @@ def itertools_plain():
         list(itertools.zip_longest("abc", [1], fillvalue="-")),
         list(itertools.compress("abcd", [1, 0, "x", None])),
         list(itertools.pairwise("abcd")),
-        next(a), list(b), list(a),
+        next(a),
+        list(b),
+        list(a),
     )
 
 
@@ -276,7 +292,17 @@ def deque_counter_defaultdict():
     o = collections.OrderedDict(a=1, b=2)
     o.move_to_end("a")
     m = collections.ChainMap({"x": 1}, {"x": 2, "y": 3})
-    return dict(d), list(q), c.most_common(2), list(o), m["x"], m["y"], c["nothing"], (c - c)["a"], dict(+c)["b"]
+    return (
+        dict(d),
+        list(q),
+        c.most_common(2),
+        list(o),
+        m["x"],
+        m["y"],
+        c["nothing"],
+        (c - c)["a"],
+        dict(+c)["b"],
+    )
 
 
 @program
@@ -313,7 +339,16 @@ def user_containers():
     s.extend([2, 3])
     s += [4]
     s.reverse()
-    return d.data, s.items, s.pop(), 2 in s, s.index(3), list(reversed(s)), d.setdefault("z", 9), len(d)
+    return (
+        d.data,
+        s.items,
+        s.pop(),
+        2 in s,
+        s.index(3),
+        list(reversed(s)),
+        d.setdefault("z", 9),
+        len(d),
+    )
 
 
 @program
@@ -322,7 +357,14 @@ def dict_views():
     d = {"a": 1, "b": 2}
     keys, items, values = d.keys(), d.items(), d.values()
     d["c"] = 3
-    return list(keys), sorted(keys & {"a", "c", "z"}), list(items)[-1], list(values), ("a", 1) in items, keys == {"a", "b", "c"}
+    return (
+        list(keys),
+        sorted(keys & {"a", "c", "z"}),
+        list(items)[-1],
+        list(values),
+        ("a", 1) in items,
+        keys == {"a", "b", "c"},
+    )
 
 
 @program
@@ -351,7 +393,17 @@ def dict_with_user_keys():
 def iterating_strings_bytes_sets():
     """All builtin iterables."""
     seen = []
-    for source in ("ab", b"ab", bytearray(b"c"), {5}, frozenset([6]), {"k": 1}, {"k": 1}.items(), memoryview(b"z"), (1,)):
+    for source in (
+        "ab",
+        b"ab",
+        bytearray(b"c"),
+        {5},
+        frozenset([6]),
+        {"k": 1},
+        {"k": 1}.items(),
+        memoryview(b"z"),
+        (1,),
+    ):
         for x in source:
             seen.append(x)
     return seen

@@ -31,7 +31,7 @@ def main():
 text(
     (3, 11),
     "except_star",
-    '''
+    """
 def main():
     seen = []
     try:
@@ -52,13 +52,13 @@ def main():
     finally:
         seen.append("finally")
     return seen
-''',
+""",
 )
 
 text(
     (3, 11),
     "except_star_raising",
-    '''
+    """
 def main():
     try:
         try:
@@ -67,7 +67,7 @@ def main():
             raise KeyError("new")
     except ExceptionGroup as group:
         return [type(e).__name__ for e in group.exceptions]
-''',
+""",
 )
 
 text(

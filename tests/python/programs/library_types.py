@@ -25,7 +25,14 @@ def dataclass_basics():
 
     a, b = P(1), P(1)
     a.tags.append("t")
-    return repr(a).rpartition(".")[2], a == b, b.tags, P(1, 2, []) == b, dataclasses.asdict(a), dataclasses.replace(b, y=9).y
+    return (
+        repr(a).rpartition(".")[2],
+        a == b,
+        b.tags,
+        P(1, 2, []) == b,
+        dataclasses.asdict(a),
+        dataclasses.replace(b, y=9).y,
+    )
 
 
 @program
@@ -61,7 +68,13 @@ def dataclass_post_init():
         def __post_init__(self, scale):
             self.y = self.x * scale
 
-    return P(2).y, P(2, 3).y, repr(P(1)).rpartition(".")[2], [f.name for f in dataclasses.fields(P)], P(1, hidden=5) == P(1)
+    return (
+        P(2).y,
+        P(2, 3).y,
+        repr(P(1)).rpartition(".")[2],
+        [f.name for f in dataclasses.fields(P)],
+        P(1, hidden=5) == P(1),
+    )
 
 
 @program
@@ -171,8 +184,16 @@ def enum_basics():
     except ValueError as error:
         message = str(error).rpartition(".")[2]
     return (
-        [m.name for m in Color], Color.RED.value, Color("g").name, Color["RED"] is Color.ALIAS, Color.RED.loud,
-        Color.first().name, Color.RED in Color, len(Color), message, Color.RED == 1,
+        [m.name for m in Color],
+        Color.RED.value,
+        Color("g").name,
+        Color["RED"] is Color.ALIAS,
+        Color.RED.loud,
+        Color.first().name,
+        Color.RED in Color,
+        len(Color),
+        message,
+        Color.RED == 1,
     )
 
 
@@ -202,8 +223,15 @@ def enum_kinds():
             return round(self.mass / self.radius, 3)
 
     return (
-        Size.M + 1, Size.S < Size.M, max(Size).name, (Perm.R | Perm.W) is Perm.RW, bool(Perm.R & Perm.X),
-        (~Perm.R & Perm.RW).name, Planet.MARS.density, Planet((5.9, 6.3)).name, Size(2) is Size.M,
+        Size.M + 1,
+        Size.S < Size.M,
+        max(Size).name,
+        (Perm.R | Perm.W) is Perm.RW,
+        bool(Perm.R & Perm.X),
+        (~Perm.R & Perm.RW).name,
+        Planet.MARS.density,
+        Planet((5.9, 6.3)).name,
+        Size(2) is Size.M,
     )
 
 
@@ -273,7 +301,18 @@ def named_tuples():
     try:
         p.x = 3
     except AttributeError as error:
-        return p, x, y, p._replace(x=9), p._asdict(), q.both(), q[0], Q._fields, P._make([7, 8]), type(error).__name__
+        return (
+            p,
+            x,
+            y,
+            p._replace(x=9),
+            p._asdict(),
+            q.both(),
+            q[0],
+            Q._fields,
+            P._make([7, 8]),
+            type(error).__name__,
+        )
 
 
 @program
@@ -317,7 +356,14 @@ def copying():
     c = copy.deepcopy(b)
     d = copy.copy(b)
     a = A([1])
-    return c.me is c, c.items is b.items, d.items is b.items, copy.copy(a).x is a.x, copy.deepcopy(a).x is a.x, log
+    return (
+        c.me is c,
+        c.items is b.items,
+        d.items is b.items,
+        copy.copy(a).x is a.x,
+        copy.deepcopy(a).x is a.x,
+        log,
+    )
 
 
 class Pickled:
@@ -351,7 +397,9 @@ class Reduced:
 @program
 def pickling():
     """State hooks and reduction are called."""
-    return vars(pickle.loads(pickle.dumps(Pickled(1)))), pickle.loads(pickle.dumps(Reduced(1, 2))).args
+    return vars(pickle.loads(pickle.dumps(Pickled(1)))), pickle.loads(
+        pickle.dumps(Reduced(1, 2))
+    ).args
 
 
 @program
@@ -380,7 +428,14 @@ def typing_classes():
         def close(self):
             pass
 
-    return Box[int](5).get(), Box[int] == Box[int], Movie(name="x"), isinstance(File(), Closes), isinstance(3, Closes), Box.__parameters__ == (T,)
+    return (
+        Box[int](5).get(),
+        Box[int] == Box[int],
+        Movie(name="x"),
+        isinstance(File(), Closes),
+        isinstance(3, Closes),
+        Box.__parameters__ == (T,),
+    )
 
 
 @program
@@ -407,7 +462,12 @@ def templates_and_text():
         def get_value(self, key, args, kwargs):
             return kwargs.get(key, f"<{key}>") if isinstance(key, str) else args[key]
 
-    return T("%a ${b}").substitute(a=1), F().format("{x} {y} {0}", 5, x=1), textwrap.dedent("  a\n    b"), textwrap.fill("aaa bbb", 4)
+    return (
+        T("%a ${b}").substitute(a=1),
+        F().format("{x} {y} {0}", 5, x=1),
+        textwrap.dedent("  a\n    b"),
+        textwrap.fill("aaa bbb", 4),
+    )
 
 
 @program
@@ -419,7 +479,12 @@ def weird_isinstance():
         def __class__(self):
             return int
 
-    seen = [isinstance(1, int | str), isinstance("x", (int, (str,))), isinstance(Liar(), int), type(Liar()).__name__]
+    seen = [
+        isinstance(1, int | str),
+        isinstance("x", (int, (str,))),
+        isinstance(Liar(), int),
+        type(Liar()).__name__,
+    ]
     for kinds in (list[int], 5, (int, 5)):
         try:
             seen.append(isinstance("x", kinds))

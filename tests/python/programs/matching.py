@@ -27,7 +27,17 @@ def literals(x):
             return "other"
 
 
-@called_with(([],), ([1],), ((1, 2),), ([1, 2, 3],), ("ab",), (b"ab",), (range(2),), ({1: 2},), (iter([1, 2]),))
+@called_with(
+    ([],),
+    ([1],),
+    ((1, 2),),
+    ([1, 2, 3],),
+    ("ab",),
+    (b"ab",),
+    (range(2),),
+    ({1: 2},),
+    (iter([1, 2]),),
+)
 def sequences(x):
     """Sequences are lists, tuples and what is registered, never text."""
     match x:
@@ -55,7 +65,9 @@ def star_patterns(x):
             return everything
 
 
-@called_with(({"a": 1},), ({"a": 1, "b": 2, "c": 3},), ({"b": None},), ({},), ([],), ({"a": {"b": [1]}},))
+@called_with(
+    ({"a": 1},), ({"a": 1, "b": 2, "c": 3},), ({"b": None},), ({},), ([],), ({"a": {"b": [1]}},)
+)
 def mappings(x):
     """Mappings match if the keys are there; the rest can be bound."""
     match x:
@@ -102,7 +114,13 @@ class Line:
 
 
 @called_with(
-    (Point(0, 0),), (Point(0, 5),), (Point(3, 3),), (Point(1, 2),), (Line(Point(1, 1), Point(2, 9)),), (7,), ("t",)
+    (Point(0, 0),),
+    (Point(0, 5),),
+    (Point(3, 3),),
+    (Point(1, 2),),
+    (Line(Point(1, 1), Point(2, 9)),),
+    (7,),
+    ("t",),
 )
 def classes(x):
     """Class patterns with positions and names."""

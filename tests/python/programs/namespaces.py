@@ -16,7 +16,13 @@ def imports_inside():
     from functools import partial as make
     from functools import reduce
 
-    return sorted(locals()), collections.abc.Sized.__name__, p.basename("a/b"), make(max, 1)(2), reduce(max, [1, 5])
+    return (
+        sorted(locals()),
+        collections.abc.Sized.__name__,
+        p.basename("a/b"),
+        make(max, 1)(2),
+        reduce(max, [1, 5]),
+    )
 
 
 @program
@@ -70,7 +76,13 @@ def globals_and_locals():
     x = 1
     snapshot = locals()
     y = 2
-    return globals()["VALUE"], globals() is sys.modules[__name__].__dict__, snapshot.get("x"), "y" in snapshot, y
+    return (
+        globals()["VALUE"],
+        globals() is sys.modules[__name__].__dict__,
+        snapshot.get("x"),
+        "y" in snapshot,
+        y,
+    )
 
 
 @program
@@ -78,7 +90,7 @@ def writing_globals():
     """Names made through `globals()` are global names."""
     globals()["MADE"] = 5
     try:
-        return MADE + 1  # noqa: F821
+        return MADE + 1
     finally:
         del globals()["MADE"]
 
@@ -104,7 +116,7 @@ def builtins_are_changed():
 
     builtins.brand_new_name = 7
     try:
-        return f(), brand_new_name  # noqa: F821
+        return f(), brand_new_name
     finally:
         del builtins.brand_new_name
 
@@ -120,7 +132,9 @@ def custom_builtins():
         return scope["f"]([]), str(error)
 
 
-@called_with(("1 + 1",), ("x * 2",), ("[y for y in range(x)]",), ("undefined",), ("1 +",), ("(lambda: x)()",))
+@called_with(
+    ("1 + 1",), ("x * 2",), ("[y for y in range(x)]",), ("undefined",), ("1 +",), ("(lambda: x)()",)
+)
 def evaluating(source):
     """`eval` sees the locals of its caller."""
     x = 3
@@ -148,7 +162,9 @@ def eval_with_namespaces():
 def exec_defines_functions():
     """Functions made by `exec` are ordinary, with a file name of their own."""
     scope = {"base": 10}
-    exec(compile("def f(x, *a, k=1):\n    return base + x + k + sum(a)\n", "made.py", "exec"), scope)
+    exec(
+        compile("def f(x, *a, k=1):\n    return base + x + k + sum(a)\n", "made.py", "exec"), scope
+    )
     return scope["f"](1), scope["f"](1, 2, 3, k=4), scope["f"].__code__.co_filename
 
 
@@ -193,7 +209,11 @@ def exec_locals_do_not_write_back():
 @program
 def compile_modes():
     """`single`, `eval` and `exec`."""
-    return eval(compile("1 + 2", "f", "eval")), exec(compile("1 + 2", "f", "exec")), compile("x = 1", "f", "exec").co_names
+    return (
+        eval(compile("1 + 2", "f", "eval")),
+        exec(compile("1 + 2", "f", "exec")),
+        compile("x = 1", "f", "exec").co_names,
+    )
 
 
 @program
@@ -242,7 +262,10 @@ def locals_in_nested_and_class():
 def module_attributes():
     """Modules have dicts, and `__getattr__` of their own."""
     module = type(sys)("made")
-    exec("x = 1\ndef __getattr__(name):\n    return name.upper()\ndef f():\n    return x", module.__dict__)
+    exec(
+        "x = 1\ndef __getattr__(name):\n    return name.upper()\ndef f():\n    return x",
+        module.__dict__,
+    )
     module.x = 5
     return module.x, module.y, module.f(), module.__name__
 
@@ -278,7 +301,9 @@ def code_replace():
         return a + 1000
 
     code = f.__code__
-    f.__code__ = code.replace(co_consts=tuple(5 if c == 1000 else c for c in code.co_consts), co_name="h")
+    f.__code__ = code.replace(
+        co_consts=tuple(5 if c == 1000 else c for c in code.co_consts), co_name="h"
+    )
     return f(1), f.__name__, f.__code__.co_name
 
 
@@ -288,13 +313,17 @@ def getattr_on_module_functions():
     import math
     import operator
 
-    return [getattr(math, n)(9) for n in ("sqrt", "floor")], getattr(operator, "add")(1, 2), hasattr(math, "nothing")
+    return (
+        [getattr(math, n)(9) for n in ("sqrt", "floor")],
+        getattr(operator, "add")(1, 2),
+        hasattr(math, "nothing"),
+    )
 
 
 @program
 def name_error_in_class_body():
     """A class body looks in its own names, then globals, then builtins."""
-    VALUE = "local"  # noqa: F841
+    VALUE = "local"
 
     class A:
         a = len

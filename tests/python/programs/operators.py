@@ -29,7 +29,18 @@ def attempt(f, *args):
         return type(error).__name__, str(error)
 
 
-@called_with((7, 2), (-7, 2), (7, -2), (7.5, 2), (True, 3), ("ab", 2), ([1], 2), ({1, 2}, {2, 3}), (1, "x"), (0, 0))
+@called_with(
+    (7, 2),
+    (-7, 2),
+    (7, -2),
+    (7.5, 2),
+    (True, 3),
+    ("ab", 2),
+    ([1], 2),
+    ({1, 2}, {2, 3}),
+    (1, "x"),
+    (0, 0),
+)
 def every_binary(a, b):
     """All thirteen operators on builtin types."""
     return {sign: attempt(f, a, b) for sign, f in BINARY.items()}
@@ -333,9 +344,25 @@ def conversions():
 
     a = A()
     return (
-        int(a), float(a), complex(a), [0] * 5 == [0] * a + [0], "abcdef"[a], range(a), bin(a),
-        round(a), round(a, 2), hash(a), bytes(a), divmod(a, 1), list(reversed(a)), operator.length_hint(a), dir(a),
-        [1, 2, 3, 4, 5, 6][: A()], hex(a), chr(a), operator.index(a),
+        int(a),
+        float(a),
+        complex(a),
+        [0] * 5 == [0] * a + [0],
+        "abcdef"[a],
+        range(a),
+        bin(a),
+        round(a),
+        round(a, 2),
+        hash(a),
+        bytes(a),
+        divmod(a, 1),
+        list(reversed(a)),
+        operator.length_hint(a),
+        dir(a),
+        [1, 2, 3, 4, 5, 6][: A()],
+        hex(a),
+        chr(a),
+        operator.index(a),
     )
 
 
@@ -350,7 +377,16 @@ def pow_and_divmod():
         def __rpow__(self, other):
             return ("rpow", other)
 
-    return A() ** 2, pow(A(), 2), pow(A(), 2, 3), 2 ** A(), pow(2, -1, 7), 2**-1, (-8) ** (1 / 3), -(2**2)
+    return (
+        A() ** 2,
+        pow(A(), 2),
+        pow(A(), 2, 3),
+        2 ** A(),
+        pow(2, -1, 7),
+        2**-1,
+        (-8) ** (1 / 3),
+        -(2**2),
+    )
 
 
 @program
@@ -362,7 +398,19 @@ def subscripts():
             return key
 
     a = A()
-    return a[1], a[1, 2], a[()], a[1:2], a[::], a[:, 1:2:3, ...], a[1,], a["k"], a[a[0] : a[5]], a[-1:], a[{}]
+    return (
+        a[1],
+        a[1, 2],
+        a[()],
+        a[1:2],
+        a[::],
+        a[:, 1:2:3, ...],
+        a[1,],
+        a["k"],
+        a[a[0] : a[5]],
+        a[-1:],
+        a[{}],
+    )
 
 
 @program
@@ -450,8 +498,18 @@ def membership():
             return iter([])
 
     return (
-        5 in A(), 0 in A(), 5 not in A(), 2 in B(), 3 not in B(), 1 in C(), 9 in C(), log,
-        attempt(lambda: 1 in D()), attempt(lambda: 1 in 5), "b" in "abc", attempt(lambda: 1 in "abc"),
+        5 in A(),
+        0 in A(),
+        5 not in A(),
+        2 in B(),
+        3 not in B(),
+        1 in C(),
+        9 in C(),
+        log,
+        attempt(lambda: 1 in D()),
+        attempt(lambda: 1 in 5),
+        "b" in "abc",
+        attempt(lambda: 1 in "abc"),
     )
 
 
@@ -467,19 +525,45 @@ def membership_uses_identity_first():
         __hash__ = None
 
     n = Never()
-    return nan in [nan], float("nan") in [nan], n in [n], n in (n,), [nan] == [nan], n == n, [n].index(n), [n].count(n)
+    return (
+        nan in [nan],
+        float("nan") in [nan],
+        n in [n],
+        n in (n,),
+        [nan] == [nan],
+        n == n,
+        [n].index(n),
+        [n].count(n),
+    )
 
 
 @program
 def arithmetic_on_mixed_numbers():
     """int, bool, float and complex mix."""
-    return True + True, 1 + 1.0, 1 // 2.0, -7 // 2, -7 % 3, 7 % -3, 1 / 3, 1j * 1j, 2**0.5, 10**20 + 0.5, 5 // -2, divmod(-7, 2)
+    return (
+        True + True,
+        1 + 1.0,
+        1 // 2.0,
+        -7 // 2,
+        -7 % 3,
+        7 % -3,
+        1 / 3,
+        1j * 1j,
+        2**0.5,
+        10**20 + 0.5,
+        5 // -2,
+        divmod(-7, 2),
+    )
 
 
 @program
 def zero_divisions():
     """Messages of division by zero."""
-    return [attempt(f, x, 0) for x in (1, 1.0, 1j) for f in (operator.truediv, operator.floordiv, operator.mod)]
+    return [
+        attempt(f, x, 0)
+        for x in (1, 1.0, 1j)
+        for f in (operator.truediv, operator.floordiv, operator.mod)
+    ]
 
 
 @program
@@ -502,8 +586,17 @@ def matmul():
 def string_and_sequence_operators():
     """Concatenation, repetition and their errors."""
     return (
-        "a" + "b", "ab" * 2, 2 * [1], [1] + [2], (1,) * 0, b"a" + b"b", "x" * -1,
-        attempt(lambda: "a" + 1), attempt(lambda: [1] + (2,)), attempt(lambda: "a" * "b"), attempt(lambda: 1 + "a"),
+        "a" + "b",
+        "ab" * 2,
+        2 * [1],
+        [1] + [2],
+        (1,) * 0,
+        b"a" + b"b",
+        "x" * -1,
+        attempt(lambda: "a" + 1),
+        attempt(lambda: [1] + (2,)),
+        attempt(lambda: "a" * "b"),
+        attempt(lambda: 1 + "a"),
     )
 
 
@@ -512,7 +605,13 @@ def operators_through_operator_module():
     """C functions that call back into Python operators."""
     log = []
     a, b = Recorder("a", log), Recorder("b", log)
-    return operator.add(a, b), operator.iadd(a, 1) is a, operator.matmul(1, b), sum([a, b], start=0)[0], log
+    return (
+        operator.add(a, b),
+        operator.iadd(a, 1) is a,
+        operator.matmul(1, b),
+        sum([a, b], start=0)[0],
+        log,
+    )
 
 
 @program
@@ -544,9 +643,4 @@ def operator_exception_lines():
             return self.missing
 
     a = A()
-    return (
-        1
-        if not a
-        else a
-        + 1
-    )
+    return 1 if not a else a + 1

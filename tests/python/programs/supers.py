@@ -150,7 +150,7 @@ def first_argument_in_cell():
 
     class A(Base):
         def f(self):
-            g = lambda: self.tag  # noqa: E731
+            g = lambda: self.tag
             return super().f(), g()
 
     return A().f()
@@ -213,7 +213,7 @@ def in_lambda():
     """`super()` in a lambda with an argument."""
 
     class A(Base):
-        g = lambda self, *a: super().f(*a)  # noqa: E731
+        g = lambda self, *a: super().f(*a)
 
     return A().g(1, 2)
 
@@ -325,7 +325,7 @@ def super_is_shadowed():
 
     class A:
         def g(self):
-            super = lambda *a: "shadow"  # noqa: E731
+            super = lambda *a: "shadow"
             return super()
 
     return f(lambda: "param"), A().g()

@@ -3,7 +3,16 @@
 from tests.python.registry import called_with, program
 
 
-@called_with(([1, 2, 3],), ("abc",), ((1, 2),), ([1, 2, 3, 4],), (5,), (None,), ({1: 2, 3: 4, 5: 6},), (range(3),))
+@called_with(
+    ([1, 2, 3],),
+    ("abc",),
+    ((1, 2),),
+    ([1, 2, 3, 4],),
+    (5,),
+    (None,),
+    ({1: 2, 3: 4, 5: 6},),
+    (range(3),),
+)
 def exact(x):
     """Three targets for three values."""
     a, b, c = x

@@ -49,15 +49,17 @@ def hanoi():
 @program
 def y_combinator():
     """Recursion without names."""
-    return (lambda f: (lambda x: x(x))(lambda x: f(lambda n: x(x)(n))))(lambda g: lambda n: 1 if n == 0 else n * g(n - 1))(6)
+    return (lambda f: (lambda x: x(x))(lambda x: f(lambda n: x(x)(n))))(
+        lambda g: lambda n: 1 if n == 0 else n * g(n - 1)
+    )(6)
 
 
 @program
 def church_numerals():
     """Functions all the way."""
-    zero = lambda f: lambda x: x  # noqa: E731
-    succ = lambda n: lambda f: lambda x: f(n(f)(x))  # noqa: E731
-    add = lambda m: lambda n: lambda f: lambda x: m(f)(n(f)(x))  # noqa: E731
+    zero = lambda f: lambda x: x
+    succ = lambda n: lambda f: lambda x: f(n(f)(x))
+    add = lambda m: lambda n: lambda f: lambda x: m(f)(n(f)(x))
     three = succ(succ(succ(zero)))
     return add(three)(three)(lambda n: n + 1)(0)
 
@@ -239,9 +241,9 @@ def return_in_nested_finally_with_exception():
                     raise ValueError(i)
                 finally:
                     if i == 0:
-                        continue  # noqa: B012
+                        continue
                     if i == 1:
-                        break  # noqa: B012
+                        break
             finally:
                 log.append(i)
         return "end"
@@ -282,7 +284,7 @@ def conditional_definitions():
 
         else:
 
-            class f:  # noqa: N801
+            class f:
                 def __new__(cls):
                     return "even", i
 
@@ -302,16 +304,37 @@ def star_in_index_and_slices_of_slices():
 @program
 def chained_ternary_and_lambda_defaults():
     """Precedence of lambda, conditional and tuples."""
-    f = lambda x: x if x else lambda: x  # noqa: E731
+    f = lambda x: x if x else lambda: x
     g = (lambda: 1, 2)[0]
-    h = lambda *, k=lambda: 5: k()  # noqa: E731
+    h = lambda *, k=lambda: 5: k()
     return f(1), f(0)(), g(), h(), (lambda x=(1, 2): x)()
 
 
 @program
 def bool_of_everything():
     """Truth of builtin values in a jump."""
-    values = [0, 0.0, 0j, "", b"", [], (), {}, set(), range(0), None, False, frozenset(), bytearray(), float("nan"), -0.0, "0", [0], (None,), ...]
+    values = [
+        0,
+        0.0,
+        0j,
+        "",
+        b"",
+        [],
+        (),
+        {},
+        set(),
+        range(0),
+        None,
+        False,
+        frozenset(),
+        bytearray(),
+        float("nan"),
+        -0.0,
+        "0",
+        [0],
+        (None,),
+        ...,
+    ]
     return ["t" if v else "f" for v in values], [not v for v in values]
 
 
@@ -337,7 +360,13 @@ def string_methods_with_callbacks():
 
     d = {}
     d.update(Keys())
-    return re.sub(r"\d", lambda m: str(int(m.group()) * 2), "a1b2"), "abc".translate(Table()), d, ",".join(c for c in "xyz"), dict(Keys())
+    return (
+        re.sub(r"\d", lambda m: str(int(m.group()) * 2), "a1b2"),
+        "abc".translate(Table()),
+        d,
+        ",".join(c for c in "xyz"),
+        dict(Keys()),
+    )
 
 
 @program
@@ -390,7 +419,7 @@ def integer_caching_is_not_relied_on():
     """Equality of large integers, identity of small ones and constants."""
     a = 257
     b = 257
-    return a == b, a is b, (lambda: 1000)() == 1000, 5 is 5  # noqa: F632
+    return a == b, a is b, (lambda: 1000)() == 1000, 5 is 5
 
 
 @program
@@ -417,7 +446,9 @@ def game_of_life():
     cells = {(1, 0), (2, 1), (0, 2), (1, 2), (2, 2)}
 
     def step(cells):
-        near = [(x + dx, y + dy) for x, y in cells for dx in (-1, 0, 1) for dy in (-1, 0, 1) if dx or dy]
+        near = [
+            (x + dx, y + dy) for x, y in cells for dx in (-1, 0, 1) for dy in (-1, 0, 1) if dx or dy
+        ]
         return {c for c in near if near.count(c) == 3 or (near.count(c) == 2 and c in cells)}
 
     for _ in range(4):
@@ -516,7 +547,12 @@ def heap_of_user_objects():
 
     heap = [V(n) for n in (5, 1, 4, 2)]
     heapq.heapify(heap)
-    return [heapq.heappop(heap).n for _ in range(4)], bisect.bisect([1, 3, 5], 4), bool(log), heapq.nsmallest(2, "dbca", key=ord)
+    return (
+        [heapq.heappop(heap).n for _ in range(4)],
+        bisect.bisect([1, 3, 5], 4),
+        bool(log),
+        heapq.nsmallest(2, "dbca", key=ord),
+    )
 
 
 @program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.bytecode.decoding import python311
+from monograph.bytecode.decoding import python311, python312, python313
 from monograph.bytecode.decoding.registry import RUNNING, decoder, find_decoder, versions
 
 if TYPE_CHECKING:
@@ -12,7 +12,16 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.instructions import Instructions
 
-__all__ = ["RUNNING", "decode", "decoder", "find_decoder", "python311", "versions"]
+__all__ = [
+    "RUNNING",
+    "decode",
+    "decoder",
+    "find_decoder",
+    "python311",
+    "python312",
+    "python313",
+    "versions",
+]
 
 
 def decode(code: CodeType) -> Instructions:
