@@ -1,0 +1,47 @@
+"""Programs with state and side effects: each is called three times, on other inputs every time.
+
+A program is a function that makes a module, or a module and a witness: a function that tells what
+the module left behind outside of itself. What a program file has as globals is watched anyway.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+def vector() -> tuple:
+    """Give a vector."""
+    return (torch.randn(3),)
+
+
+@dataclass(frozen=True, slots=True)
+class StateProgram:
+    """One program and what is expected of it."""
+
+    name: str
+    make: Callable
+    inputs: Callable[[], tuple]
+    refused: tuple[str, ...]
+    """The diagnostics one of which `export` gives; none where it must be captured and agree."""
+    beyond: str
+    """Why plain Python cannot see it, "" where it can; the interpreter must refuse it then."""
+
+
+PROGRAMS: dict[str, StateProgram] = {}
+
+
+def state(
+    *refused: str,
+    inputs: Callable[[], tuple] = vector,
+    beyond: str = "",
+) -> Callable:
+    """Register what makes a module, or a module class."""
+
+    def register(make: Callable) -> Callable:
+        name = make.__name__
+        assert name not in PROGRAMS, f"two programs are called {name}"
+        PROGRAMS[name] = StateProgram(name, make, inputs, refused, beyond)
+        return make
+
+    return register

@@ -1,0 +1,49 @@
+"""Three calls of a program with state agree with three of the module, or the export is refused."""
+
+import pytest
+
+from tests.contract.forms import FORMS
+from tests.contract.judging import AGREES, REFUSED
+from tests.state import attributes, surroundings  # noqa: F401  importing registers the programs
+from tests.state.harness import judged
+from tests.state.known import KNOWN
+from tests.state.registry import PROGRAMS
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf",
+    "ignore:The given NumPy array is not writable",
+)
+
+BOTH = [form for name, form in FORMS.items() if name in {"plain", "strict"}]
+
+
+def test_there_are_enough():
+    """At least sixty programs; what only an interpreter can see says why."""
+    assert len(PROGRAMS) >= 60
+    assert not [each.name for each in PROGRAMS.values() if each.beyond and each.refused]
+    assert KNOWN.keys() - PROGRAMS.keys() == set()
+
+
+@pytest.mark.parametrize("form", BOTH, ids=[form.name for form in BOTH])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_three_calls(program, form):
+    """It agrees, is refused by name, or is listed as what plain Python cannot see."""
+    export, calls = judged(program, form)
+    if program.name in KNOWN and not form.is_strict:
+        assert export.kind == AGREES, f"{export}: take it off the list ({KNOWN[program.name]})"
+    elif program.beyond:
+        judge_beyond(program, form, export, calls)
+    elif program.refused:
+        assert export.kind == REFUSED, f"{export}, {calls}"
+        assert export.why in program.refused, str(export)
+    else:
+        assert export.kind == AGREES, str(export)
+        assert calls.kind == AGREES, str(calls)
+
+
+def judge_beyond(program, form, export, calls):
+    """The interpreter refuses or agrees; plain Python may be wrong, and is, or the list is old."""
+    if form.is_strict:
+        assert export.kind == REFUSED or calls.kind == AGREES, f"{export}, {calls}"
+    else:
+        assert calls is not None, f"{export}: take it off the list ({program.beyond})"

@@ -1,0 +1,183 @@
+"""The module, the globals and the generators are as before a capture that succeeds or fails."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from tests.contract import constants, effects, modes  # noqa: F401  importing registers the probes
+from tests.contract.forms import FORMS
+from tests.contract.judging import SEED_OF_EXAMPLE, inputs_of, seed_all
+from tests.contract.registry import PROBES, Call
+from tests.state import attributes, surroundings  # noqa: F401  importing registers the programs
+from tests.state.description import abstract_tensors, description, differences
+from tests.state.harness import comparable, generators, made, world_of
+from tests.state.known import ADVANCED, KNOWN
+from tests.state.registry import PROGRAMS
+
+BOTH = [form for name, form in FORMS.items() if name in {"plain", "strict"}]
+both_forms = pytest.mark.parametrize("form", BOTH, ids=[form.name for form in BOTH])
+
+FAILING = [
+    program
+    for program in PROGRAMS.values()
+    if program.refused and program.name not in ADVANCED | KNOWN.keys()
+]
+SUCCEEDING = [p for p in PROGRAMS.values() if not p.refused and not p.beyond]
+
+
+class UsersError(Exception):
+    """The user's own exception."""
+
+
+class Fails(nn.Module):
+    """Changes all it can reach, and fails at the step that it is told."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.norm = nn.BatchNorm1d(3)
+        self.register_buffer("calls", torch.zeros(()))
+        self.seen, self.named = [1], {"a": {"b": [2]}}
+        self.at = at
+
+    def forward(self, x):
+        steps = [
+            lambda: self.norm(self.layer(x)),
+            lambda: self.calls.add_(1),
+            lambda: setattr(self, "calls", self.calls + 1),
+            lambda: self.seen.append(x),
+            lambda: self.named["a"]["b"].append(x * 2),
+            lambda: setattr(self, "late", x),
+            lambda: self.register_buffer("more", x * 3),
+            lambda: self.layer.register_forward_hook(lambda *_: None),
+            lambda: setattr(self.layer, "bias", None),
+            lambda: self.eval(),
+            lambda: setattr(self.layer.weight, "tag", x),
+            lambda: self.add_module("other", nn.Linear(2, 2)),
+            lambda: delattr(self, "seen"),
+            lambda: torch.set_grad_enabled(False),
+            lambda: torch.manual_seed(1),
+        ]
+        for n, step in enumerate(steps):
+            if n == self.at:
+                raise UsersError
+            step()
+        return x
+
+
+STEPS = 15
+
+
+def captured(form, module, args):
+    """Capture and let go: the name of what was raised, "" if nothing."""
+    try:
+        form.export(module, args, {}, None)
+    except Exception as error:  # noqa: BLE001  which it is does not matter here
+        return type(error).__name__
+    return ""
+
+
+def hold_untouched(form, module, args, outside=lambda: None):
+    """Capture; hold that nothing changed; tell what was raised."""
+    seed_all(SEED_OF_EXAMPLE)
+    kept = copy.deepcopy(args)
+    before, world = description(module), [comparable(outside()), *generators()]
+    raised = captured(form, module, args)
+    assert differences(before, description(module)) == []
+    after = [comparable(outside()), *generators()]
+    assert repr(world) == repr(after), f"{world} became {after}"
+    assert repr(comparable(kept)) == repr(comparable(args))
+    return raised
+
+
+def of_program(program, form):
+    """Capture a program with state."""
+    world = world_of(program)
+    world.begin_anew()
+    module, witness = made(program)
+    args = program.inputs()
+    return hold_untouched(form, module, args, lambda: [witness(), world.stands()])
+
+
+@both_forms
+def test_fifty_that_succeed(form):
+    """Programs that are captured, and probes of constants and effects."""
+    before = abstract_tensors()
+    raised = [of_program(program, form) for program in SUCCEEDING]
+    for probe in PROBES.values():
+        if probe.row in {"constant", "write"} and not probe.refused:
+            args, _ = inputs_of(probe.example, SEED_OF_EXAMPLE)
+            raised.append(hold_untouched(form, probe.build(), args))
+    assert raised.count("") >= 50
+    assert set(abstract_tensors()) - set(before) == set()
+
+
+@both_forms
+def test_fifty_that_fail(form):
+    """Programs that are refused, and a module that fails at each step of what it changes."""
+    before = abstract_tensors()
+    raised = [of_program(program, form) for program in FAILING]
+    raised += [hold_untouched(form, Fails(at), (torch.randn(2, 3),)) for at in range(STEPS + 1)]
+    for probe in PROBES.values():
+        if probe.refused:
+            args, _ = inputs_of(probe.example, SEED_OF_EXAMPLE)
+            raised.append(hold_untouched(form, probe.build(), args))
+    assert "" not in raised, [p.name for p, r in zip(FAILING, raised, strict=False) if not r]
+    assert raised.count("UsersError") == STEPS
+    assert len(raised) >= 50
+    assert set(abstract_tensors()) - set(before) == set()
+
+
+@both_forms
+def test_the_module_runs_after_it_was_refused(form):
+    """A refused module still does what it did: no tensor of the capture is left in it."""
+    for program in FAILING:
+        world_of(program).begin_anew()
+        module, _ = made(program)
+        captured(form, module, program.inputs())
+        module(*program.inputs())
+
+
+def test_the_description_sees_what_changes():
+    """Each kind of change is seen."""
+    changes = {
+        "data": lambda m: m.layer.weight.data.add_(1),
+        "version": lambda m: m.calls.add_(0),
+        "flag": lambda m: m.layer.weight.requires_grad_(False),
+        "gradient": lambda m: setattr(m.layer.weight, "grad", torch.zeros(3, 3)),
+        "attribute": lambda m: setattr(m, "at", 7),
+        "new attribute": lambda m: setattr(m, "late", 7),
+        "list": lambda m: m.seen.append(2),
+        "equal list": lambda m: setattr(m, "seen", [1]),
+        "deep list": lambda m: m.named["a"]["b"].append(2),
+        "hook": lambda m: m.layer.register_forward_hook(lambda *_: None),
+        "mode": lambda m: m.norm.eval(),
+        "tag": lambda m: setattr(m.layer.weight, "tag", 1),
+        "buffer": lambda m: setattr(m, "calls", torch.zeros(())),
+        "module": lambda m: setattr(m, "layer", nn.Linear(3, 3)),
+        "tree": lambda m: m.add_module("other", nn.Linear(3, 3)),
+    }
+    for name, change in changes.items():
+        module = Fails(0)
+        before = description(module)
+        assert differences(before, description(module)) == []
+        change(module)
+        assert differences(before, description(module)) != [], name
+
+
+def test_a_tensor_of_a_capture_is_found():
+    """What keeps one is noticed."""
+    kept = []
+
+    class Keeps(nn.Module):
+        def forward(self, x):
+            kept.append(x * 2)
+            return x
+
+    before = abstract_tensors()
+    captured(FORMS["plain"], Keeps(), inputs_of(Call(lambda: (torch.ones(2),)), 1)[0])
+    assert set(abstract_tensors()) - set(before) != set()
+    kept.clear()
+    assert set(abstract_tensors()) - set(before) == set()
