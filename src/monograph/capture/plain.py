@@ -17,10 +17,10 @@ import torch
 
 from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
-from monograph.capture.data import holds_symbols, tensor_from
 from monograph.capture.float_division import python_division
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
+from monograph.capture.literals import literals
 from monograph.capture.module_calls import ModuleCalls
 from monograph.capture.module_state import ModuleState
 from monograph.capture.recorder import Recorder
@@ -204,7 +204,7 @@ def _run_under(request: _Request, inputs: Inputs, facts: Facts, watched: Watched
         for context in (
             scopes,
             exporting(),
-            _literals(recorder),
+            literals(),
             python_division(),
             state,
             watching(watched),
@@ -243,26 +243,3 @@ def _without_garbage_collection() -> Generator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@contextmanager
-def _literals(recorder: Recorder) -> Generator[None]:
-    """`torch.tensor([n, t])` of sizes and tensors: C++ would ask them for their values."""
-    real_tensor = torch.tensor
-    real_as_tensor = torch.as_tensor
-
-    def tensor(data: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
-        if holds_symbols(data):
-            return tensor_from(recorder, data, dtype, device)
-        return real_tensor(data, dtype=dtype, device=device, **options)
-
-    def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-        if isinstance(data, list | tuple | torch.SymInt | torch.SymFloat) and holds_symbols(data):
-            return tensor_from(recorder, data, dtype, device)
-        return real_as_tensor(data, dtype=dtype, device=device)
-
-    torch.tensor, torch.as_tensor = tensor, as_tensor
-    try:
-        yield
-    finally:
-        torch.tensor, torch.as_tensor = real_tensor, real_as_tensor
