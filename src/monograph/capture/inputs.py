@@ -33,12 +33,13 @@ from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, ge, le, parse_relation, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Mapping
 
     from torch.fx.node import Node
 
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.recorder import Recorder
+    from monograph.capture.stand_ins import Paths
     from monograph.integers import Facts, Int, Interval
 
 STAND_IN = 5
@@ -133,12 +134,12 @@ def read_inputs(
     kwargs: Any,
     dynamic_shapes: Any,
     facts: Facts,
-    literal: Container[str] = (),
+    paths: Paths,
 ) -> Inputs:
     """Bind the examples to `forward`, flatten them, and make symbols for dynamic sizes.
 
-    Sizes whose path (`x.shape[0]`) is in `literal` take the example's value as their hint even
-    where that is 0 or 1; the others take `STAND_IN` then.
+    `paths` says which sizes take the example's value as their hint even where that is 0 or 1 (the
+    others take `STAND_IN` then), and which are no symbols this time, but numbers.
 
     Raises: args-not-a-tuple, forward-rejects-inputs, unsupported-input, and every spec-* name.
     """
@@ -152,11 +153,11 @@ def read_inputs(
     declared = {each.leaf: each for each in specification.declared}
     numbers = {each.leaf: each for each in specification.numbers}
     flat, spec = pytree.tree_flatten((args, kwargs))
-    paths = _paths(arguments.by_name, len(flat))
-    _check_leaves(flat, paths)
-    makers = _Symbols(facts, literal, specification.relations)
+    names = _paths(arguments.by_name, len(flat))
+    _check_leaves(flat, names)
+    makers = _Symbols(facts, paths, specification.relations)
     leaves: list[InputLeaf] = []
-    for i, (value, path) in enumerate(zip(flat, paths, strict=True)):
+    for i, (value, path) in enumerate(zip(flat, names, strict=True)):
         tensor_type, number = None, None
         if isinstance(value, torch.Tensor):
             tensor_type = makers.abstract_type(type_of(value), path, declared.get(i))
@@ -221,11 +222,9 @@ def _is_supported(value: Any) -> bool:
 class _Symbols:
     """Makes the symbols of dynamic sizes: one per named Dim, one per anonymous dimension."""
 
-    def __init__(
-        self, facts: Facts, literal: Container[str], relations: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, facts: Facts, paths: Paths, relations: tuple[str, ...] = ()) -> None:
         self.facts = facts
-        self.literal = literal
+        self.paths = paths
         self.relations = relations
         self.examples: dict[Expr, int] = {}
         self.by_name: dict[str, Expr] = {}
@@ -261,7 +260,7 @@ class _Symbols:
     def state_relations(self) -> dict[Expr, Int]:
         """Assume what was declared of several sizes, to be checked when the program is called."""
         for relation in self.relations:
-            self.facts.guard(parse_relation(relation, self.by_name))
+            self.facts.guard(parse_relation(relation, {**self.by_name, **self.paths.fixed}))
         found = {symbol: self.facts.simplify(symbol) for symbol in self.by_name.values()}
         return {symbol: size for symbol, size in found.items() if size is not symbol}
 
@@ -269,6 +268,9 @@ class _Symbols:
         self, entry: Dim | DerivedDim | DimHint, example: Any, path: str, axis: int | None
     ) -> Int:
         where = _where(path, axis)
+        fixed = self.paths.fixed.get(where if isinstance(entry, DimHint) else root_name(entry))
+        if fixed is not None:
+            return _derived(entry, fixed)
         if isinstance(entry, DimHint):
             # A size is never negative; an int may be.
             lower = entry.min if axis is None else entry.min or 0
@@ -287,9 +289,7 @@ class _Symbols:
                 symbol = self._new(name, hint, root.min, root.max, where, may_differ=may_differ)
                 self.by_name[root.__name__] = symbol
                 self.names[symbol] = root.__name__
-            size = symbol
-            if isinstance(entry, DerivedDim):
-                size = symbol * entry.coefficient + entry.offset
+            size = _derived(entry, symbol)
         self.dynamic.append(DynamicSize(path, axis, entry, symbol, size))
         return size
 
@@ -305,7 +305,7 @@ class _Symbols:
     ) -> Expr:
         """`may_differ` says that a stand-in may be the hint: of a size, not of an int."""
         hint = example
-        may_differ = may_differ and source not in self.literal and not self._is_related(name)
+        may_differ = may_differ and source not in self.paths.literal and not self._is_related(name)
         if may_differ and 0 <= example <= 1:
             hint = _stand_in(example, lower or 0, upper)
         symbol = self.facts.symbol(name, hint=hint, lower=lower, upper=upper, source=source)
@@ -315,6 +315,17 @@ class _Symbols:
     def _is_related(self, name: str) -> bool:
         """Whether a declared relation is about it: then hints are to satisfy that."""
         return any(re.search(rf"\b{name}\b", relation) for relation in self.relations)
+
+
+def root_name(entry: Dim | DerivedDim) -> str:
+    """The name of the Dim that a size is, or is derived from."""
+    return (entry if isinstance(entry, Dim) else entry.root).__name__
+
+
+def _derived(entry: Dim | DerivedDim | DimHint, size: Int) -> Int:
+    if isinstance(entry, DerivedDim):
+        return size * entry.coefficient + entry.offset
+    return size
 
 
 def _where(path: str, axis: int | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.literals import literals
 from monograph.capture.module_calls import ModuleCalls
 from monograph.capture.module_state import ModuleState
+from monograph.capture.probing import Exclusion, probed
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
 from monograph.capture.situation import Situation
@@ -35,7 +36,7 @@ from monograph.integers import Facts, use
 from monograph.logs import listener_for
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from torch.fx.node import Node
 
@@ -54,6 +55,7 @@ class Capture:
     recorder: Recorder
     facts: Facts
     calls: ModuleCalls
+    exclusions: tuple[Exclusion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +125,31 @@ def _settled(request: _Request) -> Capture:
 
     Raises: buffer-reshaped, attribute-changed.
     """
-    first, literal = in_general(partial(_read, request), partial(_run, request))
+    read, again = partial(_read, request), partial(_run, request)
+    first, paths = in_general(read, again, partial(_probed, read, again))
     if first.captured is not None:
         return first.captured
-    run = _attempt(request, literal, Watched(first.changed))
+    run = _attempt(request, paths, Watched(first.changed))
     if run.harm:
-        _check_next_call(run, request, literal)
+        _check_next_call(run, request, paths)
     assert run.captured is not None, "a run that watches captures"
-    return run.captured
+    return probed(run.captured, read, partial(again, watched=Watched(first.changed)), paths)
 
 
-def _check_next_call(run: _Run, request: _Request, literal: Paths) -> None:
+def _probed(read: Any, again: Any, run: _Run, paths: Paths) -> _Run:
+    """The run, with the sizes of 0 and 1 let in that make no difference."""
+    if run.captured is None:
+        return run
+    return replace(run, captured=probed(run.captured, read, again, paths))
+
+
+def _check_next_call(run: _Run, request: _Request, paths: Paths) -> None:
     """A call begun with what this run left must do the same and leave nothing new."""
     if run.captured is None or run.left is None or not run.left.can_begin_a_call:
         raise run.harm[0]
     try:
         with run.left.in_place():
-            after = _attempt(request, literal)
+            after = _attempt(request, paths)
     except Exception as error:
         raise run.harm[0] from error
     if after.captured is None or _account(after.captured) != _account(run.captured):
@@ -163,33 +173,45 @@ def _account(captured: Capture | None) -> list[str]:
     ]
 
 
-def _read(request: _Request, literal: Paths) -> tuple[Inputs, Facts]:
+def _read(request: _Request, paths: Paths) -> tuple[Inputs, Facts]:
     """The inputs of one run, with facts of their own."""
     facts = Facts()
-    facts.listener = listener_for(facts)
+    facts.listener = None if paths.fixed else listener_for(facts)
     with use(facts):
         inputs = read_inputs(
-            request.module, request.args, request.kwargs, request.dynamic_shapes, facts, literal
+            request.module, request.args, request.kwargs, request.dynamic_shapes, facts, paths
         )
     return inputs, facts
 
 
-def _attempt(request: _Request, literal: Paths, watched: Watched | None = None) -> _Run:
+def _attempt(request: _Request, paths: Paths, watched: Watched | None = None) -> _Run:
     """One run with inputs of its own."""
-    return _run(request, *_read(request, literal), watched)
+    return _run(request, *_read(request, paths), watched)
 
 
-def _run(request: _Request, inputs: Inputs, facts: Facts, watched: Watched | None = None) -> _Run:
+def _run(
+    request: _Request,
+    inputs: Inputs,
+    facts: Facts,
+    watched: Watched | None = None,
+    recording: Callable[..., Recorder] = Recorder,
+) -> _Run:
     """One run. Without watching it ends without a capture where something was changed."""
     with use(facts):
-        return _run_under(request, inputs, facts, watched)
+        return _run_under(request, inputs, facts, watched, recording)
 
 
-def _run_under(request: _Request, inputs: Inputs, facts: Facts, watched: Watched | None) -> _Run:
+def _run_under(
+    request: _Request,
+    inputs: Inputs,
+    facts: Facts,
+    watched: Watched | None,
+    recording: Callable[..., Recorder],
+) -> _Run:
     module = request.module
     scopes = Scopes(module, _run_under.__code__)
     writer = GraphWriter()
-    recorder = Recorder(writer, scopes, facts)
+    recorder = recording(writer, scopes, facts)
     facts.locate = recorder.origin
     state = ModuleState(module)
     state.write_placeholders(writer, recorder)

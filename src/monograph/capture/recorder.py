@@ -59,7 +59,7 @@ _PLAIN: frozenset[type] = frozenset(
     }
 )
 
-_ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
+ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
 
 
 class Recorder(TorchDispatchMode):
@@ -75,6 +75,8 @@ class Recorder(TorchDispatchMode):
         self.fallback = Memo()
         self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
         self.mutated: dict[str, AbstractTensor] = {}
+        self.operations: list[Node] = []
+        """Every operator recorded, in order, also those that are dropped in the end."""
         self.input_nodes: tuple[Node, ...] = ()
         self.asks_layout = False
         """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
@@ -186,7 +188,7 @@ class Recorder(TorchDispatchMode):
                 continue
             condition = self.writer.assertion(guard.relation)
             message = f"`{relation_text(guard.relation)}` does not hold{_asked_at(guard.origin)}"
-            node = self.append(_ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
+            node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
             node.meta["val"] = None
 
     def close(self) -> None:
@@ -244,6 +246,7 @@ class Recorder(TorchDispatchMode):
             writer.graph, writer.new_name(base), "call_function", target, args, kwargs
         )
         self.scopes.describe(node, sys._getframe(1))
+        self.operations.append(node)
         return node
 
     def wrap(

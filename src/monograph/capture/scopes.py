@@ -102,9 +102,16 @@ class Scopes:
             "nn_module_stack": call.stack,
             "frames": frames + call.frames,
         }
-        grad = torch.is_grad_enabled()
+        state = self.regions()
+        if state:
+            self.states[node] = state
+
+    def regions(self) -> State:
+        """The regions around what is recorded now."""
+        call, grad = self.current, torch.is_grad_enabled()
         if self.autocast or grad is not call.grad or call.regions:
-            self.states[node] = self._regions(call, grad=grad)
+            return self._regions(call, grad=grad)
+        return ()
 
     def _regions(self, call: ModuleCall, *, grad: bool) -> State:
         """What the call stands in, then what was entered in it."""

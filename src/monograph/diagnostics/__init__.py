@@ -27,7 +27,7 @@ from monograph.diagnostics.errors import (
     together,
 )
 from monograph.diagnostics.explanations import explain, page_names
-from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, user_frames
+from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, raised_at, user_frames
 from monograph.diagnostics.problems import problem
 from monograph.diagnostics.rendering import render, render_all, snippet
 from monograph.diagnostics.repair import Repair
@@ -65,6 +65,7 @@ __all__ = [
     "page_names",
     "place",
     "problem",
+    "raised_at",
     "render",
     "render_all",
     "snippet",

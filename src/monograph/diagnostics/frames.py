@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType, FrameType
 
-__all__ = ["Frame", "FrameFilter", "Place", "place", "user_frames"]
+__all__ = ["Frame", "FrameFilter", "Place", "place", "raised_at", "user_frames"]
 
 Kind = Literal["user", "library", "machinery", "ours"]
 
@@ -205,6 +205,19 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
             return tuple(found)
         frame = frame.f_back
     return tuple(found) if stop is not None else tuple(found[:1])
+
+
+def raised_at(error: BaseException) -> tuple[Frame, ...]:
+    """Take the user's frames that an exception came through, innermost first."""
+    where = FrameFilter()
+    found: list[Frame] = []
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not where.is_library(code.co_filename):
+            found.append(where.frame(code, step.tb_lasti))
+        step = step.tb_next
+    return tuple(reversed(found))
 
 
 def place(spot: Frame | Place) -> Place:

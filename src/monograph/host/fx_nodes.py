@@ -53,6 +53,11 @@ def remove_node(node: Node) -> None:
     node._erased = True
 
 
+def is_removed(node: Node) -> bool:
+    """Whether `remove_node` took it out of its graph."""
+    return node._erased
+
+
 class _LazyLookup(_FindNodesLookupTable):
     """The find-nodes table, filled when somebody first uses it."""
 

@@ -62,6 +62,7 @@ from monograph.integers.relation import (
     relation_symbols,
     substitute_relation,
 )
+from monograph.integers.relaxing import followers, leaves_out, relax
 from monograph.integers.solve import solution_order, solve
 from monograph.integers.structure import (
     ceildiv,
@@ -115,6 +116,7 @@ __all__ = [
     "evaluate_namespace",
     "evaluate_real",
     "floor",
+    "followers",
     "fresh",
     "ge",
     "gt",
@@ -123,6 +125,7 @@ __all__ = [
     "is_symbol",
     "known",
     "le",
+    "leaves_out",
     "lt",
     "maximum",
     "minimum",
@@ -139,6 +142,7 @@ __all__ = [
     "relation_source",
     "relation_symbols",
     "relation_text",
+    "relax",
     "require",
     "round_",
     "simplify",

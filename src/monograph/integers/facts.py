@@ -6,7 +6,7 @@ were made (a later one may lean on an earlier one, e.g. for a divisor that is no
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
@@ -169,6 +169,10 @@ class Facts:
         """Symbols some float was exact for only because a size is below `SIZE_LIMIT`."""
         return tuple(self.pool.leaned_on)
 
+    def lean_on(self, symbols: Iterable[Expr]) -> None:
+        """Some float is exact for these only because sizes are below `SIZE_LIMIT`."""
+        self.pool.leaned_on.update(dict.fromkeys(symbols))
+
     @property
     def has_unbacked(self) -> bool:
         """Whether any symbol has no hint."""
@@ -255,6 +259,17 @@ class Facts:
         if self.prove(r) is False:
             raise Contradiction(f"{r!r} contradicts what is known")
         self._record(self.assertions, "assertion", r)
+
+    def restate(self, guards: Sequence[Guard], instead: Mapping[Relation, Truth]) -> None:
+        """Take these guards for those made so far, and learn all anew, some relations changed."""
+        changed = [(instead.get(made.relation, made.relation), made.origin) for made in self.stated]
+        said = {made.relation for made in self.stated}
+        changed += [(made.relation, made.origin) for made in guards if made.relation not in said]
+        self.stated = [Guard(r, origin) for r, origin in changed if isinstance(r, Relation)]
+        self.guards[:] = guards
+        self.knowledge = Knowledge(self.pool, self._precedence)
+        for made in self.stated:
+            learn(self.knowledge, made.relation)
 
     def _record(self, into: list[Guard], standing: Standing, r: Truth) -> None:
         origin = self.locate()
