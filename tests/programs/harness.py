@@ -35,12 +35,10 @@ def inputs_at(program: Program, sizes: dict[str, int], seed: int):
     return made, {}
 
 
-def every_dim(value: object):
+def every_dim(value: object, hint: object = monograph.Dim.AUTO):
     """Declare every dimension of every tensor `Dim.AUTO`."""
     return pytree.tree_map(
-        lambda leaf: (
-            [monograph.Dim.AUTO] * leaf.dim() if isinstance(leaf, Tensor) else monograph.Dim.STATIC
-        ),
+        lambda leaf: [hint] * leaf.dim() if isinstance(leaf, Tensor) else monograph.Dim.STATIC,
         value,
     )
 
@@ -65,7 +63,7 @@ def process_state() -> tuple:
     )
 
 
-def capture(program: Program, *, dynamic: bool):
+def capture(program: Program, *, dynamic: bool, hint: object = monograph.Dim.AUTO):
     """Export the program; the module, the inputs and the process come back untouched."""
     module = build(program)
     args, kwargs = inputs_at(program, program.sizes, SEED_OF_EXAMPLE)
@@ -73,7 +71,7 @@ def capture(program: Program, *, dynamic: bool):
     before, rng, state = snapshot(module), torch.random.get_rng_state(), process_state()
     shapes = None
     if dynamic:
-        shapes = declaration(module, args, kwargs)
+        shapes = declaration(module, args, kwargs, hint)
     try:
         return monograph.export(module, args, kwargs, dynamic_shapes=shapes)
     finally:
@@ -84,14 +82,14 @@ def capture(program: Program, *, dynamic: bool):
         assert str(state) == str(after), f"{state} became {after}"
 
 
-def declaration(module: nn.Module, args: tuple, kwargs: dict):
+def declaration(module: nn.Module, args: tuple, kwargs: dict, hint: object = monograph.Dim.AUTO):
     """Declare every dimension of every argument, by name."""
     signature = inspect.signature(module.forward)
     declared: dict[str, object] = {}
     for name, value in signature.bind(*args, **kwargs).arguments.items():
         gathered = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
         declared.update(value if gathered else {name: value})
-    return {name: every_dim(value) for name, value in declared.items()}
+    return {name: every_dim(value, hint) for name, value in declared.items()}
 
 
 def same(expected: object, actual: object, what: str) -> None:

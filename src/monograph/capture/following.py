@@ -19,6 +19,7 @@ from torch.fx.node import Node
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recorder import ASSERT_SCALAR, Recorder
+from monograph.host.dispatch import without_modes
 from monograph.host.fx_nodes import append_node, is_removed
 from monograph.host.trees import pytree
 from monograph.integers import (
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.plain import Capture
     from monograph.capture.scopes import Scopes
-    from monograph.diagnostics import Frame
+    from monograph.diagnostics import Spot
     from monograph.integers import Facts, Int
 
 _aten = torch.ops.aten
@@ -51,7 +52,7 @@ _VIEWS: Final = frozenset(
 class Different(BaseException):  # no error: user code must not catch it
     """The run does something else than the capture it follows: what, and the user's lines."""
 
-    def __init__(self, what: str, at: tuple[Frame, ...] = ()) -> None:
+    def __init__(self, what: str, at: tuple[Spot, ...] = ()) -> None:
         super().__init__(what)
         self.what = what
         self.at = at
@@ -76,8 +77,7 @@ class Follower(Recorder):
         self._expected = expected
         self._values: dict[Expr, Int] = dict(values)
         self._ahead: Iterator[Node] = iter(expected.recorder.operations)
-        placeholders = [*expected.input_nodes, *(t.node for t in expected.state.tensors)]
-        self._placeholders = {node.name: node for node in placeholders}
+        self._placeholders: dict[tuple[Node, Node], bool] = {}
         self._same: dict[Node, Node] = {}
         self._instead: dict[Node, Node] = {}
         self._here: dict[object, Any] = {}
@@ -197,21 +197,27 @@ class Follower(Recorder):
         return self._equal(mine, theirs)
 
     def _agree_node(self, mine: Any, theirs: Any) -> bool:
-        known_here = self._same.get(mine) if isinstance(mine, Node) else None
-        if known_here is None and isinstance(mine, Node) and mine.op == "placeholder":
-            known_here = self._same[mine] = self._placeholder(mine)
-        if known_here is not None and known_here is self._instead.get(theirs, theirs):
-            return True
+        if isinstance(mine, Node) and isinstance(theirs, Node):
+            if mine.op == "placeholder":
+                if self._is_placeholder(mine, theirs):
+                    return True
+            elif self._same.get(mine) is self._canonical(theirs):
+                return True
         number, other = _number_of(mine), _number_of(theirs)
         return number is not None and other is not None and self._equal(number, other)
 
-    def _placeholder(self, mine: Node) -> Node | None:
-        """The other capture's input, parameter, buffer or constant."""
-        real = self.writer.constant_of.get(mine)
-        if real is None:
-            return self._placeholders.get(mine.name)
-        constants = self._expected.recorder.writer.constant_of
-        return next((node for node, other in constants.items() if _same_data(real, other)), None)
+    def _is_placeholder(self, mine: Node, theirs: Node) -> bool:
+        """Whether the input, parameter, buffer or constant is the other capture's."""
+        theirs = self._canonical(theirs)
+        if (mine, theirs) not in self._placeholders:
+            real = self.writer.constant_of.get(mine)
+            other = self._expected.recorder.writer.constant_of.get(theirs)
+            if real is None or other is None:
+                same = theirs.op == mine.op and theirs.name == mine.name and real is other
+            else:
+                same = _same_data(real, other)
+            self._placeholders[mine, theirs] = same
+        return self._placeholders[mine, theirs]
 
     def _check_last_result(self) -> None:
         if self._last is None:
@@ -324,18 +330,21 @@ def _number_of(argument: Any) -> Any:
 def _difference(mine: Node, theirs: Node) -> str:
     if mine.target is theirs.target:
         return f"calls {mine.target} with other arguments"
-    return f"runs {mine.target} where others run {theirs.target}"
+    return f"runs {mine.target} where other sizes run {theirs.target}"
 
 
 def _same_data(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two constants are the same, bit for bit."""
     if one is other:
         return True
-    if one.dtype is not other.dtype or one.shape != other.shape or one.stride() != other.stride():
+    if one.dtype is not other.dtype or one.device != other.device or one.shape != other.shape:
         return False
-    if one.device.type != "cpu" or other.device.type != "cpu":
-        return False
-    return repr(one.tolist()) == repr(other.tolist())
+    with without_modes(), torch.no_grad():
+        return one.stride() == other.stride() and torch.equal(_bytes(one), _bytes(other))
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().reshape(-1).contiguous().view(torch.uint8)
 
 
 __all__ = ["Different", "Follower"]

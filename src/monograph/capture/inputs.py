@@ -126,6 +126,8 @@ class Inputs:
     """What was declared, by argument; one line of text as it was given."""
     arguments: Arguments
     """The example inputs by name, which the declaration mirrors."""
+    paths: Paths
+    """How the sizes were read."""
 
 
 def read_inputs(
@@ -181,6 +183,7 @@ def read_inputs(
         ),
         declaration=dynamic_shapes,
         arguments=arguments,
+        paths=paths,
     )
 
 

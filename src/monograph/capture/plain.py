@@ -17,6 +17,7 @@ import torch
 
 from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
+from monograph.capture.conditions import deciding
 from monograph.capture.float_division import python_division
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
@@ -228,6 +229,7 @@ def _run_under(
             exporting(),
             literals(),
             python_division(),
+            deciding(at_once=inputs.paths.decided),
             state,
             watching(watched),
             below_autograd(),

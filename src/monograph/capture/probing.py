@@ -11,6 +11,8 @@ two sizes that broadcast meet) stays out, until a run that fixes both vouches fo
 sizes would do together is let in only where runs that fix one or two of them allow it.
 
 Nothing is run if no guard leaves out 0 or 1, which were declared, while taking the size after them.
+What is left to capture, `Dim.AUTO` without a least size, declares neither, and is tried only at the
+size that its example has: each run costs as much as a capture of fixed sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.capture.following import Different, Follower
 from monograph.diagnostics import MonographError, raised_at
-from monograph.dims import DerivedDim
+from monograph.dims import DerivedDim, DimHint
 from monograph.integers import (
     Expr,
     Guard,
@@ -93,17 +95,28 @@ def _excluded(captured: Capture) -> Iterator[tuple[Expr, int]]:
 
     A guard that leaves out the next value too is about something else.
     """
-    facts = captured.facts
+    facts, inputs = captured.facts, captured.inputs
     if not facts.guards:
         return
-    for symbol, values in _small_values(captured.inputs).items():
+    for symbol, values in _small_values(inputs).items():
         if facts.simplify(symbol) is not symbol:
             continue
         if facts.known(eq(symbol, max(values) + 1)) is False:
             continue
         for value in values:
-            if value in declared_interval(symbol) and facts.known(eq(symbol, value)) is False:
+            if _is_declared(symbol, value, inputs) and facts.known(eq(symbol, value)) is False:
                 yield symbol, value
+
+
+def _is_declared(symbol: Expr, value: int, inputs: Inputs) -> bool:
+    """Whether the user asked for it: by a range, or by an example of it."""
+    if value not in declared_interval(symbol):
+        return False
+    return inputs.examples[symbol] == value or not all(
+        isinstance(size.entry, DimHint) and size.entry.mode == "AUTO" and size.entry.min is None
+        for size in inputs.dynamic
+        if size.symbol is symbol
+    )
 
 
 def _small_values(inputs: Inputs) -> dict[Expr, list[int]]:

@@ -9,23 +9,19 @@ constant, a named one is a violation with the line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
+from monograph.capture.conditions import wants_bool
+from monograph.diagnostics import problem, raised_at
 from monograph.integers import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from monograph.capture.inputs import Inputs
     from monograph.integers import Facts
-
-
-class Everywhere:
-    """Contains every path."""
-
-    def __contains__(self, path: object) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,52 +30,60 @@ class Paths:
 
     The hint of those in `literal` (by path, `x.shape[0]`) is the example's own value. Those in
     `fixed` (by the name of their Dim, without one by path) are numbers, whatever the example says.
+    With `decided`, conditions on sizes are decided where they are made (see `conditions`).
     """
 
-    literal: Container[str] = ()
+    literal: AbstractSet[str] = frozenset()
     fixed: Mapping[str, int] = field(default_factory=dict[str, int])
+    decided: bool = False
 
 
 Run = TypeVar("Run")
 
 
-class Probe(Protocol[Run]):
-    """Lets sizes of 0 and 1 into a finished run where they may be; see `probing.probed`."""
-
-    def __call__(self, found: Run, paths: Paths) -> Run:
-        """The run, accepting more."""
-        ...
-
-
 def in_general(
     read: Callable[[Paths], tuple[Inputs, Facts]],
     run: Callable[[Inputs, Facts], Run],
-    probe: Probe[Run],
+    probe: Callable[[Run, Paths], Run],
 ) -> tuple[Run, Paths]:
-    """The most general run of which the example is an instance, and the sizes taken literally.
+    """The most general run of which the example is an instance, and how its sizes were read.
+
+    `probe` lets sizes of 0 and 1 into a finished run where they may be; see `probing.probed`.
 
     Law: every guard of the result holds for the example inputs.
 
     Raises: what the last run raises.
     """
     paths = Paths()
-    inputs, facts = read(paths)
-    if inputs.examples == dict(facts.hints):
-        return probe(run(inputs, facts), paths), paths
-    literal: set[str] = set()
     while True:
+        inputs, facts = read(paths)
         try:
             found = run(inputs, facts)
-        except Exception:  # noqa: BLE001 - user code may raise anything at a size it does not have
-            paths = Paths(Everywhere())
-            return probe(run(*read(paths)), paths), paths
+        except Exception as error:
+            again = _otherwise(paths, inputs, facts, error)
+            if again is None:
+                raise
+            paths = again
+            continue
         found = probe(found, paths)
         contradicted = contradicted_paths(inputs, facts)
         if not contradicted:
             return found, paths
-        literal |= contradicted
-        paths = Paths(literal)
-        inputs, facts = read(paths)
+        paths = replace(paths, literal=contradicted | set(paths.literal))
+
+
+def _otherwise(paths: Paths, inputs: Inputs, facts: Facts, error: Exception) -> Paths | None:
+    """How to read sizes after a run that failed, where that may mend it.
+
+    Raises: data-dependent-branch.
+    """
+    if wants_bool(error):
+        if paths.decided:
+            raise problem("data-dependent-branch", at=raised_at(error)) from error
+        return replace(paths, decided=True)
+    if inputs.examples == dict(facts.hints):
+        return None
+    return replace(paths, literal=frozenset(map(facts.source_of, facts.symbols)))
 
 
 def contradicted_paths(inputs: Inputs, facts: Facts) -> set[str]:

@@ -1,7 +1,8 @@
 """Relaxing lets more inputs in: values of symbols that guards exclude, and that were tried since.
 
-Law: afterwards an input is accepted iff it was before, or the symbols in `fixed` have the values
-there, every guard holds that does not speak against these values, and so do all of `needed`.
+Law: an input with the values in `fixed` is accepted afterwards iff all of `needed` hold, and so does
+every guard that these values, and what follows from them, do not make false. Any other is accepted
+iff it was before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ def _or_here(facts: Facts, r: Relation, here: Truth, fixed: Mapping[Expr, int]) 
     """The relation, or these values; n >= 1 for whatever says n >= 2, where the value is 1."""
     if known(_knowledge(facts, [negate(r)]), here) is True:
         return True
-    if len(fixed) == 1 and r.symbols == fixed.keys():
+    if len(fixed) == 1 and r.symbols == frozenset(fixed):
         ((symbol, value),) = fixed.items()
         least = ge(symbol, value + 1)
         if _implies(facts, r, least) and _implies(facts, least, r):

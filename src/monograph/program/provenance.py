@@ -107,6 +107,10 @@ def explain_size(
     for each in report.specializations:
         if each.path == name:
             lines.append((f"so it is always {each.value}", each.place))
+    about = {path for path, other in sizes.items() if other is size}
+    for each in report.left_out:
+        if each.path in about:
+            lines.append((f"leaves out {each.value}: there the module {each.what}", each.place))
     return Explanation(name, tuple(lines or [("is fixed by the example", "")]))
 
 
