@@ -1,8 +1,8 @@
 """Relaxing lets more inputs in: values of symbols that guards exclude, and that were tried since.
 
-Law: an input with the values in `fixed` is accepted afterwards iff all of `needed` hold, and so does
-every guard that these values, and what follows from them, do not make false. Any other is accepted
-iff it was before.
+Law: an input with the values in `fixed` is accepted afterwards iff all of `needed` hold, and so
+does every guard that these values, and what follows from them, do not make false. Any other is
+accepted iff it was before.
 """
 
 from collections.abc import Mapping, Sequence
