@@ -10,45 +10,55 @@ from monograph import ContractError, DataDependentError, Dim
 
 
 def keeps(x):
+    """A keyword of a reduction."""
     return x.sum(0, keepdim=x.shape[0] > 2)
 
 
 def keeps_the_greatest(x):
+    """Of one with several signatures."""
     return x.amax(0, keepdim=x.shape[0] != 7)
 
 
 def largest(x):
+    """Which end is wanted."""
     return torch.topk(x, 1, dim=0, largest=x.shape[0] > 2)
 
 
 def drops(x):
+    """Whether it is training."""
     return F.dropout(x, 1.0, x.shape[0] > 2)
 
 
 def attends(x):
+    """`and` gives its last operand back."""
     q = x[None, None]
     is_causal = x.shape[0] > 2 and x.shape[1] == 4 and x.shape[0] < 100
     return F.scaled_dot_product_attention(q, q, q, is_causal=is_causal)
 
 
 def connects(x):
+    """Two conditions at once."""
     return x.sum(0, keepdim=(x.shape[0] > 2) & (x.shape[1] > 1))
 
 
 def halts(x):
+    """A switch of the process."""
     with torch.set_grad_enabled(x.shape[0] > 2):
         return x * 2
 
 
 def of_floats(x):
+    """Floats of sizes."""
     return x.sum(0, keepdim=x.shape[0] / 2 > 1.0)
 
 
 def is_known(x):
+    """Nothing to decide."""
     return x.sum(0, keepdim=x.shape[0] >= 0)
 
 
 def module_of(function):
+    """A module with this forward."""
     return type(function.__name__, (nn.Module,), {"forward": staticmethod(function)})()
 
 
@@ -65,7 +75,7 @@ def test_decided_with_a_guard(function, rows):
     program = monograph.export(module, (torch.randn(rows, 4),), dynamic_shapes=({0: Dim.AUTO},))
     line = function.__code__.co_firstlineno
     guards = [guard for guard in program.guards if guard.at]
-    assert all(line < guard.at[0].line <= line + 4 for guard in guards)
+    assert all(line < guard.at[0].line <= line + 5 for guard in guards)
     assert bool(guards) is (function is not is_known)
     taken = []
     for n in range(1, 9):
