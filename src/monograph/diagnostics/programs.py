@@ -2,6 +2,7 @@
 
 program-called    (nothing)      UnsupportedError
 mode-is-fixed     call: str      UnsupportedError
+program-not-spelt what: str      UnsupportedError
 module-call-lost  path, reason   UnsupportedError
 """
 
@@ -38,4 +39,13 @@ def module_call_lost(*, path: str, reason: str) -> Text:
     return Text(
         headline=f"the call of `{path}` cannot keep its arguments and result: {reason}",
         helps=("export again without its name in `preserve_module_call_signature`",),
+    )
+
+
+@message("program-not-spelt", UnsupportedError)
+def program_not_spelt(*, what: str) -> Text:
+    """Say that a program has no text as a Python file; `what` cannot be written down."""
+    return Text(
+        headline=f"the program cannot be written as Python: it needs {what}",
+        helps=("read it with print(program), or run program.module()",),
     )

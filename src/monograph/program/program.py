@@ -14,6 +14,7 @@ from monograph.program.calling import check_call, make_module
 from monograph.program.findings import Report
 from monograph.program.html import program_html
 from monograph.program.provenance import Conditions, Explanation, conditions_of, explain_size
+from monograph.program.python_text import to_python_text
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -221,6 +222,15 @@ class ExportedProgram:
             memo[id(getattr(self, name))] = getattr(self, name)
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return ExportedProgram(**copy.deepcopy(fields, memo))
+
+    def to_python(self) -> str:
+        """Return the program as one Python file: `forward(state, ...)` over ATen operators.
+
+        `state` is `{**program.state_dict, **program.constants}`. The text needs no monograph.
+
+        Raises: program-not-spelt.
+        """
+        return to_python_text(self)
 
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
