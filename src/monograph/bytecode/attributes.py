@@ -1,0 +1,296 @@
+"""Reading, writing and deleting attributes, as `object`, `type`, modules and `super` do it.
+
+Whatever of the protocol is written in Python is interpreted: `__getattribute__`, `__getattr__`,
+`__setattr__`, `__delattr__`, properties, and descriptors. The rest is one native call.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode import natives
+from monograph.bytecode.calling import call, call_function
+from monograph.bytecode.frame import MISSING
+from monograph.bytecode.lookups import OURS, SIMPLE, find_special, lookup
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["bound_special", "delete_attribute", "get_attribute", "get_method", "set_attribute"]
+
+_OBJECT_GET = object.__getattribute__
+_PLAIN_KINDS = SIMPLE | {FunctionType, MethodType}
+
+
+def get_attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
+    """Return `owner.name`, as the watcher lets it be seen."""
+    value = _read(interpreter, owner, name)
+    hook = interpreter.read_attribute
+    if hook is not None:
+        return hook(interpreter.current, owner, name, value)
+    return value
+
+
+def get_method(interpreter: Interpreter, owner: Any, name: str) -> FunctionType | None:
+    """Return the function that calling `owner.name(...)` calls with `owner` first, if that is so.
+
+    None where an instance attribute, a descriptor or a hook of the class may answer instead.
+    """
+    kind = type(owner)
+    if kind in _PLAIN_KINDS or kind in OURS or isinstance(owner, type | ModuleType | super):
+        return None
+    if kind.__getattribute__ is not _OBJECT_GET:
+        return None
+    found = lookup(kind, name)
+    if type(found) is not FunctionType or name in _variables(owner):
+        return None
+    return found
+
+
+def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
+    kind = type(owner)
+    if kind in _PLAIN_KINDS or kind in OURS:
+        return natives.read(owner, name)
+    if kind is ModuleType:
+        return _read_module(interpreter, owner, name)
+    if kind is super:
+        return _read_super(interpreter, owner, name)
+    if isinstance(owner, type):
+        return _read_class(interpreter, owner, name)
+    getter = kind.__getattribute__
+    if getter is not _OBJECT_GET:
+        special = find_special(interpreter, kind, "__getattribute__")
+        if special is None:
+            return natives.read(owner, name)
+        return _or_getattr(interpreter, owner, name, special)
+    return _read_object(interpreter, owner, kind, name)
+
+
+def _read_object(interpreter: Interpreter, owner: Any, kind: type, name: str) -> Any:
+    found = lookup(kind, name)
+    if found is MISSING:
+        special = find_special(interpreter, kind, "__getattr__")
+        if special is None:
+            return natives.read(owner, name)
+        value = _variables(owner).get(name, MISSING)
+        if value is not MISSING:
+            return value
+        return call_function(interpreter, special, [owner, name], {})
+    if type(found) is FunctionType:
+        value = _variables(owner).get(name, MISSING)
+        return MethodType(found, owner) if value is MISSING else value
+    getter = _python_getter(interpreter, found, owner, name)
+    if getter is None:
+        return _read_natively(interpreter, owner, kind, name)
+    special = find_special(interpreter, kind, "__getattr__")
+    if special is None:
+        return call(interpreter, getter[0], getter[1], {})
+    try:
+        return call(interpreter, getter[0], getter[1], {})
+    except AttributeError:
+        pass
+    return call_function(interpreter, special, [owner, name], {})
+
+
+def _read_natively(interpreter: Interpreter, owner: Any, kind: type, name: str) -> Any:
+    """Read what has no Python in it, except that `__getattr__` may answer when it fails."""
+    special = find_special(interpreter, kind, "__getattr__")
+    if special is None:
+        return natives.read(owner, name)
+    try:
+        return natives.read_plainly(owner, name)
+    except AttributeError:
+        pass
+    return call_function(interpreter, special, [owner, name], {})
+
+
+def _or_getattr(interpreter: Interpreter, owner: Any, name: str, special: FunctionType) -> Any:
+    try:
+        return call_function(interpreter, special, [owner, name], {})
+    except AttributeError:
+        other = find_special(interpreter, type(owner), "__getattr__")
+        if other is None:
+            raise
+    return call_function(interpreter, other, [owner, name], {})
+
+
+def _python_getter(
+    interpreter: Interpreter, found: Any, owner: Any, name: str
+) -> tuple[Any, list[Any]] | None:
+    """Return what to call, with what, if a class attribute computes its value in Python."""
+    kind = type(found)
+    if kind in SIMPLE:
+        return None
+    if isinstance(found, property) and kind.__get__ is property.__get__:
+        getter = found.fget
+        return (getter, [owner]) if type(getter) in (FunctionType, MethodType) else None
+    special = find_special(interpreter, kind, "__get__")
+    if special is None:
+        return None
+    is_data = lookup(kind, "__set__") is not MISSING or lookup(kind, "__delete__") is not MISSING
+    if not is_data and name in _variables(owner):
+        return None
+    return special, [found, owner, type(owner)]
+
+
+def _read_class(interpreter: Interpreter, cls: type, name: str) -> Any:
+    meta = type(cls)
+    if meta.__getattribute__ is not type.__getattribute__:
+        special = find_special(interpreter, meta, "__getattribute__")
+        if special is not None:
+            return _or_getattr(interpreter, cls, name, special)
+        return natives.read(cls, name)
+    above = MISSING if meta is type else lookup(meta, name)
+    if above is not MISSING:
+        getter = _python_getter(interpreter, above, cls, name)
+        if getter is not None and lookup(type(above), "__set__") is not MISSING:
+            return call(interpreter, getter[0], getter[1], {})
+    found = lookup(cls, name)
+    if found is not MISSING:
+        special = find_special(interpreter, type(found), "__get__")
+        if special is not None:
+            return call_function(interpreter, special, [found, None, cls], {})
+        return natives.read(cls, name)
+    if above is not MISSING:
+        getter = _python_getter(interpreter, above, cls, name)
+        if getter is not None:
+            return call(interpreter, getter[0], getter[1], {})
+        return natives.read(cls, name)
+    special = None if meta is type else find_special(interpreter, meta, "__getattr__")
+    if special is not None:
+        return call_function(interpreter, special, [cls, name], {})
+    return natives.read(cls, name)
+
+
+def _read_module(interpreter: Interpreter, module: ModuleType, name: str) -> Any:
+    namespace = module.__dict__
+    if name in namespace or "__getattr__" not in namespace:
+        return natives.read(module, name)
+    if lookup(ModuleType, name) is not MISSING:
+        return natives.read(module, name)
+    return call(interpreter, namespace["__getattr__"], [name], {})
+
+
+def _read_super(interpreter: Interpreter, proxy: Any, name: str) -> Any:
+    """Find an attribute in the bases behind a class, and bind it to the object."""
+    owner, start = proxy.__self__, proxy.__self_class__
+    if start is None or name == "__class__":
+        return natives.read(proxy, name)
+    bases = start.__mro__
+    for base in bases[bases.index(proxy.__thisclass__) + 1 :]:
+        if name not in base.__dict__:
+            continue
+        found = base.__dict__[name]
+        of_class = owner is start
+        if isinstance(found, property) and not of_class and type(found.fget) is FunctionType:
+            return call(interpreter, found.fget, [owner], {})
+        special = find_special(interpreter, type(found), "__get__")
+        if special is not None:
+            return call_function(
+                interpreter, special, [found, None if of_class else owner, start], {}
+            )
+        break
+    return natives.read(proxy, name)
+
+
+def _variables(owner: Any) -> Any:
+    """Return the object's own `__dict__`, or an empty one."""
+    try:
+        return _OBJECT_GET(owner, "__dict__")
+    except AttributeError:
+        return {}
+
+
+def set_attribute(interpreter: Interpreter, owner: Any, name: str, value: Any) -> None:
+    """Do `owner.name = value`."""
+    kind = type(owner)
+    if kind not in SIMPLE:
+        special = find_special(interpreter, kind, "__setattr__")
+        if special is not None:
+            call_function(interpreter, special, [owner, name, value], {})
+            return
+    set_plainly(interpreter, owner, name, value)
+
+
+def set_plainly(interpreter: Interpreter, owner: Any, name: str, value: Any) -> None:
+    """Do what `object.__setattr__` does: the class's descriptor, else the object's own place."""
+    found = lookup(type(owner), name)
+    if found is not MISSING:
+        setter = _python_setter(interpreter, found, "__set__", "fset")
+        if setter is not None:
+            call(interpreter, setter[0], [*setter[1], owner, value], {})
+            return
+    _tell(interpreter, owner, name)
+    natives.write(owner, name, value)
+
+
+def delete_attribute(interpreter: Interpreter, owner: Any, name: str) -> None:
+    """Do `del owner.name`."""
+    special = find_special(interpreter, type(owner), "__delattr__")
+    if special is not None:
+        call_function(interpreter, special, [owner, name], {})
+        return
+    delete_plainly(interpreter, owner, name)
+
+
+def delete_plainly(interpreter: Interpreter, owner: Any, name: str) -> None:
+    """Do what `object.__delattr__` does."""
+    found = lookup(type(owner), name)
+    if found is not MISSING:
+        deleter = _python_setter(interpreter, found, "__delete__", "fdel")
+        if deleter is not None:
+            call(interpreter, deleter[0], [*deleter[1], owner], {})
+            return
+    _tell(interpreter, owner, name)
+    natives.remove(owner, name)
+
+
+def _python_setter(
+    interpreter: Interpreter, found: Any, special_name: str, of_property: str
+) -> tuple[Any, list[Any]] | None:
+    kind = type(found)
+    if isinstance(found, property) and lookup(kind, special_name) is lookup(property, special_name):
+        function = getattr(found, of_property)
+        return (function, []) if type(function) is FunctionType else None
+    special = find_special(interpreter, kind, special_name)
+    return None if special is None else (special, [found])
+
+
+def _tell(interpreter: Interpreter, owner: Any, name: str) -> None:
+    """Tell the watcher of a write to an object's own attribute, with the value it has."""
+    if interpreter.written is None:
+        return
+    old = _variables(owner).get(name, MISSING)
+    if old is MISSING:
+        place = lookup(type(owner), name)
+        if hasattr(type(place), "__set__"):  # a slot, or another place kept by C
+            try:
+                old = _OBJECT_GET(owner, name)
+            except AttributeError:
+                old = MISSING
+    interpreter.written("attribute", owner, name, old, interpreter.current)
+
+
+def bound_special(interpreter: Interpreter, owner: Any, name: str) -> Any:
+    """Return a special method, found on the type and bound to the object."""
+    kind = type(owner)
+    found = lookup(kind, name)
+    if type(found) is FunctionType:
+        return MethodType(found, owner)
+    special = find_special(interpreter, type(found), "__get__")
+    if special is not None:
+        return call_function(interpreter, special, [found, owner, kind], {})
+    getter = getattr(type(found), "__get__", None)
+    return found if getter is None else getter(found, owner, kind)
+
+
+def get_plainly(interpreter: Interpreter, owner: Any, name: str) -> Any:
+    """Do what `object.__getattribute__` does: as `owner.name`, but `__getattr__` is not asked."""
+    kind = type(owner)
+    found = lookup(kind, name)
+    if found is not MISSING:
+        getter = _python_getter(interpreter, found, owner, name)
+        if getter is not None:
+            return call(interpreter, getter[0], getter[1], {})
+    return natives.read_plainly(owner, name)

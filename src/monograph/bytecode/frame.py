@@ -1,0 +1,206 @@
+"""A frame: one call in progress, as data. It holds real Python values.
+
+`lasti` is the byte offset of the current instruction in `code.co_code`, as CPython has it, so the
+instruction's line and columns are those of `co_positions`. The `f_*` attributes are what Python
+code expects of a frame.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import islice
+from types import CellType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, MutableMapping
+    from types import CodeType, FrameType, FunctionType
+
+    from monograph.bytecode.instructions import Handler
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["MISSING", "NULL", "PASS_ON", "RETURN", "YIELD", "Body", "Frame", "Handling", "Mark"]
+
+
+class Mark:
+    """A value that no program has."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+MISSING: Final = Mark("missing")
+"""No value: of a variable, an attribute, an old value."""
+NULL: Final = Mark("null")
+"""Stands on the stack where a call has no self."""
+
+# What a handler returns to the loop when it does not simply go on.
+RETURN: Final = Mark("return")
+YIELD: Final = Mark("yield")
+PASS_ON: Final = Mark("pass on")
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Body:
+    """The linked body of one code object; it does not keep the code alive.
+
+    `steps` are pairs (handler, argument). `parameters` are the slots of those that have names
+    for callers; `n_plain` is the number of parameters where all are positional, else -1.
+    """
+
+    steps: list[tuple[Callable[[Frame, Any], Any], Any]]
+    handlers: tuple[Handler | None, ...]
+    offsets: list[int]
+    slots: tuple[str, ...]
+    parameters: Mapping[str, int]
+    n_plain: int
+    empty: list[Any]
+    shadow: FrameType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Handling:
+    """The exception being handled by the plain calls of one generator, or of none."""
+
+    error: BaseException | None = None
+    previous: Handling | None = None
+
+
+class Frame:
+    """One call in progress."""
+
+    __slots__ = (
+        "__weakref__",
+        "back",
+        "body",
+        "builtins",
+        "code",
+        "depth",
+        "function",
+        "globals",
+        "interpreter",
+        "ip",
+        "names",
+        "slots",
+        "stack",
+        "value",
+    )
+
+    f_trace = None
+    back: Frame | None
+    body: Body
+    builtins: Mapping[str, Any]
+    code: CodeType
+    depth: int
+    function: FunctionType | None
+    globals: dict[str, Any]
+    interpreter: Interpreter
+    ip: int
+    names: MutableMapping[str, Any] | None
+    slots: list[Any]
+    stack: list[Any]
+    value: Any
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        code: CodeType,
+        body: Body,
+        slots: list[Any],
+        function: FunctionType,
+    ) -> None:
+        """Start before the first instruction of a function."""
+        self.interpreter = interpreter
+        self.code = code
+        self.body = body
+        self.slots = slots
+        self.function = function
+        self.globals = function.__globals__
+        self.builtins = function.__builtins__
+        self.names = None
+        self.stack = []
+        self.ip = 0
+        self.back = None
+        self.value = None
+        self.depth = 0
+
+    def __repr__(self) -> str:
+        return f"<frame of {self.code.co_qualname}, line {self.f_lineno}>"
+
+    @property
+    def lasti(self) -> int:
+        """Byte offset of the current instruction; -1 before the first."""
+        return self.body.offsets[self.ip - 1] if self.ip else -1
+
+    @property
+    def f_lasti(self) -> int:
+        """As `lasti`."""
+        return self.lasti
+
+    @property
+    def f_code(self) -> CodeType:
+        """The code."""
+        return self.code
+
+    @property
+    def f_globals(self) -> dict[str, Any]:
+        """The module's variables."""
+        return self.globals
+
+    @property
+    def f_builtins(self) -> Mapping[str, Any]:
+        """The builtins."""
+        return self.builtins
+
+    @property
+    def f_back(self) -> Frame | FrameType | None:
+        """The frame that called this one."""
+        return self.back
+
+    @property
+    def f_lineno(self) -> int:
+        """The line of the current instruction."""
+        return line_of(self.code, self.lasti)
+
+    @property
+    def f_locals(self) -> MutableMapping[str, Any]:
+        """The variables by name; of a function, a copy."""
+        if self.names is not None:
+            return self.names
+        found: dict[str, Any] = {}
+        for name, value in zip(self.body.slots, self.slots, strict=True):
+            held = cell_contents(value) if type(value) is CellType else value
+            if held is not MISSING:
+                found[name] = held
+        return found
+
+    def clear(self) -> None:
+        """Forget the values of a call that is over."""
+        self.stack.clear()
+        self.slots.clear()
+
+
+def cell_contents(cell: CellType) -> Any:
+    """Return what a cell holds, or MISSING."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def line_of(code: CodeType, lasti: int) -> int:
+    """Return the line of the instruction at this offset, or the nearest one before it."""
+    if lasti < 0:
+        return code.co_firstlineno
+    positions = next(islice(code.co_positions(), lasti // 2, None), None)
+    if positions is not None and positions[0] is not None:
+        return positions[0]
+    ranges = [(start, line) for start, _, line in code.co_lines() if line is not None]
+    index = bisect_right([start for start, _ in ranges], lasti) - 1
+    return ranges[index][1] if index >= 0 else code.co_firstlineno

@@ -1,0 +1,124 @@
+"""The interpreter as a thing: what it has linked, what it is running, and who watches.
+
+One interpreter serves one thread. `interpret` is the short way in, with nobody watching.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode.calling import call
+from monograph.bytecode.frame import Handling
+from monograph.bytecode.linking import link
+from monograph.bytecode.polyfills import METHOD_NAMES, POLYFILLS
+from monograph.bytecode.watcher import Watcher
+from monograph.diagnostics import BugError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType, FunctionType, TracebackType
+
+    from monograph.bytecode.frame import Body, Frame
+
+__all__ = ["Interpreter", "interpret"]
+
+_NATIVE_FRAMES_PER_FRAME = 8
+
+
+class Interpreter:
+    """Runs Python functions by their bytecode."""
+
+    __slots__ = (
+        "__weakref__",
+        "clean",
+        "current",
+        "deepest",
+        "enters",
+        "handling",
+        "memos",
+        "passing",
+        "polyfilled_methods",
+        "polyfills",
+        "read_attribute",
+        "read_cell",
+        "read_global",
+        "replacement",
+        "tell_island",
+        "told",
+        "truth",
+        "uncatchable",
+        "watcher",
+        "written",
+    )
+
+    current: Frame | None
+    clean: TracebackType | None
+    passing: BaseException | None
+    told: BaseException | None
+
+    def __init__(self, watcher: Watcher | None = None) -> None:
+        """Fetch the hooks that the watcher overrides; the others are None and cost nothing."""
+        watcher = Watcher() if watcher is None else watcher
+        self.watcher = watcher
+        self.enters = _overridden(watcher, "enters")
+        self.replacement = _overridden(watcher, "replacement")
+        self.read_global = _overridden(watcher, "read_global")
+        self.read_attribute = _overridden(watcher, "read_attribute")
+        self.read_cell = _overridden(watcher, "read_cell")
+        self.written = _overridden(watcher, "written")
+        self.truth = _overridden(watcher, "truth")
+        self.tell_island: Callable[[FunctionType, str], None] = watcher.island
+        self.uncatchable = (*watcher.uncatchable, BugError)
+        self.polyfills = POLYFILLS
+        self.polyfilled_methods = METHOD_NAMES
+        self.memos: dict[int, Any] = {}
+        self.current = None
+        self.handling = Handling()
+        # Of the exception that is leaving frames: itself, and the entries that are clean already.
+        self.passing = None
+        self.clean = None
+        # The exception that native code was told is being handled.
+        self.told = None
+        self.deepest = sys.getrecursionlimit()
+
+    def call(self, callee: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call, interpreting whatever is Python and the watcher enters."""
+        if self.current is not None:
+            return call(self, callee, list(args), kwargs)
+        with self._outermost():
+            return call(self, callee, list(args), kwargs)
+
+    def body(self, code: CodeType) -> Body:
+        """Return the linked body of a code object."""
+        return link(code)
+
+    def limit_depth(self, deepest: int) -> None:
+        """Let interpreted calls go this deep, and native ones as deep as that takes."""
+        self.deepest = deepest
+        sys.setrecursionlimit(deepest * _NATIVE_FRAMES_PER_FRAME)
+
+    @contextmanager
+    def _outermost(self) -> Iterator[None]:
+        """Make room on the native stack for the deepest interpreted recursion."""
+        limit = sys.getrecursionlimit()
+        self.limit_depth(limit)
+        try:
+            yield
+        finally:
+            # What the program asked for stays, as it would have.
+            sys.setrecursionlimit(self.deepest)
+            self.passing = self.clean = None
+
+
+def interpret(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function by interpreting its bytecode, and that of all Python it calls."""
+    return Interpreter().call(function, *args, **kwargs)
+
+
+def _overridden(watcher: Watcher, name: str) -> Any:
+    """Return the watcher's own method, or None if it is the one that does nothing."""
+    if getattr(type(watcher), name) is getattr(Watcher, name) and name not in vars(watcher):
+        return None
+    return getattr(watcher, name)

@@ -1,0 +1,70 @@
+"""Reading, writing and deleting items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import operator
+from collections import deque
+
+from monograph.bytecode import natives
+from monograph.bytecode.calling import call_function, call_native
+from monograph.bytecode.frame import MISSING
+from monograph.bytecode.lookups import SIMPLE, find_special
+from monograph.bytecode.operators import tell_contents
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["delete_item", "get_item", "set_item", "tell_item"]
+
+
+def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
+    """Return `owner[key]`."""
+    kind = type(owner)
+    if kind in SIMPLE and type(key) in SIMPLE:
+        return natives.get_item(owner, key)
+    special = find_special(interpreter, kind, "__getitem__")
+    if special is not None:
+        return call_function(interpreter, special, [owner, key], {})
+    if isinstance(owner, dict):
+        special = find_special(interpreter, kind, "__missing__")
+        if special is not None and not dict.__contains__(owner, key):
+            return call_function(interpreter, special, [owner, key], {})
+    return call_native(interpreter, operator.getitem, [owner, key], {})
+
+
+def set_item(interpreter: Interpreter, owner: Any, key: Any, value: Any) -> None:
+    """Do `owner[key] = value`."""
+    special = find_special(interpreter, type(owner), "__setitem__")
+    if special is not None:
+        call_function(interpreter, special, [owner, key, value], {})
+        return
+    tell_item(interpreter, owner, key)
+    call_native(interpreter, operator.setitem, [owner, key, value], {})
+
+
+def delete_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
+    """Do `del owner[key]`."""
+    special = find_special(interpreter, type(owner), "__delitem__")
+    if special is not None:
+        call_function(interpreter, special, [owner, key], {})
+        return
+    if isinstance(owner, dict):
+        tell_item(interpreter, owner, key)
+    else:
+        tell_contents(interpreter, owner)
+    call_native(interpreter, operator.delitem, [owner, key], {})
+
+
+def tell_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
+    """Tell the watcher that one item of a builtin container is about to change."""
+    hook = interpreter.written
+    if hook is None:
+        return
+    if isinstance(owner, dict):
+        hook("item", owner, key, dict.get(owner, key, MISSING), interpreter.current)
+    elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+        hook("item", owner, key, list.__getitem__(owner, key), interpreter.current)
+    elif isinstance(owner, list | bytearray | deque):
+        hook("contents", owner, None, MISSING, interpreter.current)

@@ -1,0 +1,84 @@
+"""What types define: the questions CPython answers with its slots.
+
+Special methods are found on the type, never on the object; a C type's are C functions, which run
+natively, so what matters is which of them are Python functions that the policy enters.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodDescriptorType, WrapperDescriptorType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from monograph.bytecode.frame import MISSING
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["MUTABLE", "OURS", "SIMPLE", "find_c_method", "find_special", "lookup", "ours"]
+
+Class = TypeVar("Class", bound=type)
+
+SIMPLE: frozenset[type] = frozenset(
+    {
+        *(bool, bytearray, bytes, complex, dict, float, frozenset, int, list, range, set),
+        *(slice, str, tuple, type(None), type(Ellipsis), type(NotImplemented)),
+    }
+)
+"""Exact types none of whose operators is written in Python."""
+
+MUTABLE: tuple[type, ...] = (list, dict, set, bytearray)
+"""Builtin containers that in-place operators and methods change."""
+
+
+OURS: set[type] = set()
+"""Classes of this package whose objects programs hold: their Python is never interpreted."""
+
+
+def ours(kind: Class) -> Class:
+    """Enter a class into OURS."""
+    OURS.add(kind)
+    return kind
+
+
+def lookup(kind: type, name: str) -> Any:
+    """Return what a type or one of its bases defines under a name, unbound, or MISSING."""
+    for base in kind.__mro__:
+        namespace = base.__dict__
+        if name in namespace:
+            return namespace[name]
+    return MISSING
+
+
+def find_special(interpreter: Interpreter, kind: type, name: str) -> FunctionType | None:
+    """Return the Python function that a type defines as a special method, if it is to be entered.
+
+    None where there is none, where it is a C function, and where the policy wants it to be native.
+    """
+    if kind in SIMPLE or kind in OURS:
+        return None
+    for base in kind.__mro__:
+        namespace = base.__dict__
+        if name in namespace:
+            found = namespace[name]
+            break
+    else:
+        return None
+    if type(found) is not FunctionType:
+        return None
+    enters = interpreter.enters
+    if enters is not None and not enters(found):
+        interpreter.tell_island(found, "a special method that the policy does not enter")
+        return None
+    return found
+
+
+def find_c_method(kind: type, name: str) -> Any:
+    """Return the first definition of a method that is written in C, or None."""
+    for base in kind.__mro__:
+        found = base.__dict__.get(name)
+        if type(found) in _C_METHODS:
+            return found
+    return None
+
+
+_C_METHODS = frozenset({MethodDescriptorType, WrapperDescriptorType})

@@ -1,0 +1,80 @@
+"""The loop: one native activation of `run` per interpreted frame.
+
+Its local variable `frame` is the interpreted frame, which is how places in messages are found by
+walking native frames.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode import natives
+from monograph.bytecode.frame import PASS_ON, Mark
+from monograph.bytecode.tracebacks import note
+
+if TYPE_CHECKING:
+    from monograph.bytecode.frame import Frame
+
+__all__ = ["run"]
+
+
+def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
+    """Run until the frame returns or yields; `frame.value` is what.
+
+    `thrown` is raised by the current instruction, which is a yield, before anything else.
+    Raises: what the frame raises and does not handle.
+    """
+    interpreter = frame.interpreter
+    back = interpreter.current
+    frame.back = back
+    frame.depth = 1 if back is None else back.depth + 1
+    if frame.depth > interpreter.deepest:
+        natives.fail(RecursionError("maximum recursion depth exceeded"))
+    interpreter.current = frame
+    steps = frame.body.steps
+    try:
+        while True:
+            try:
+                if thrown is not None:
+                    error, thrown = thrown, None
+                    natives.raise_as_is(error)
+                while True:
+                    handler, argument = steps[frame.ip]
+                    frame.ip += 1
+                    signal = handler(frame, argument)
+                    if signal is not None:
+                        break
+                if signal is not PASS_ON:
+                    return signal
+                error = frame.value
+            except BaseException as caught:
+                note(frame, caught)
+                if not _handles(frame):
+                    raise
+                error = caught
+            else:
+                frame.value = None
+                if not _handles(frame):
+                    interpreter.passing = error
+                    natives.raise_as_is(error)
+            _enter_handler(frame, error)
+            del error
+            interpreter.passing = None
+    finally:
+        interpreter.current = back
+
+
+def _handles(frame: Frame) -> bool:
+    """Whether the current instruction is covered by a handler; if not, the frame is over."""
+    return frame.body.handlers[frame.ip - 1] is not None
+
+
+def _enter_handler(frame: Frame, error: Any) -> None:
+    handler = frame.body.handlers[frame.ip - 1]
+    assert handler is not None, "an exception without a handler leaves the frame"
+    stack = frame.stack
+    del stack[handler.depth :]
+    if handler.keeps_offset:
+        stack.append(frame.lasti)
+    stack.append(error)
+    frame.ip = handler.target

@@ -1,0 +1,28 @@
+"""Lending mappings that are written in Python to C."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode.iteration import END, advance, get_iterator
+from monograph.bytecode.items import get_item
+from monograph.bytecode.lookups import lookup
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["lend_mapping"]
+
+
+def lend_mapping(interpreter: Interpreter, mapping: Any) -> Any:
+    """Return a dict with the same items; the same object where C reads them without Python."""
+    kind = type(mapping)
+    if kind is dict:
+        return mapping
+    if isinstance(mapping, dict) and lookup(kind, "__iter__") is lookup(dict, "__iter__"):
+        return mapping
+    made: dict[Any, Any] = {}
+    keys = get_iterator(interpreter, interpreter.call(mapping.keys))
+    while (key := advance(interpreter, keys)) is not END:
+        made[key] = get_item(interpreter, mapping, key)
+    return made

@@ -1,0 +1,41 @@
+"""Whether a container contains a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import operator
+
+from monograph.bytecode.calling import call_function, call_native
+from monograph.bytecode.frame import MISSING
+from monograph.bytecode.iteration import END, advance, get_iterator
+from monograph.bytecode.lookups import SIMPLE, find_special, lookup
+from monograph.bytecode.operators import compare, truth
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["contains"]
+
+
+def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
+    """Tell whether `value in container`."""
+    kind = type(container)
+    if kind in SIMPLE and type(value) in SIMPLE:
+        return operator.contains(container, value)
+    special = find_special(interpreter, kind, "__contains__")
+    if special is not None:
+        return truth(interpreter, call_function(interpreter, special, [container, value], {}))
+    if lookup(kind, "__contains__") is MISSING and (
+        find_special(interpreter, kind, "__iter__") is not None
+        or find_special(interpreter, kind, "__getitem__") is not None
+    ):
+        return _is_among(interpreter, get_iterator(interpreter, container), value)
+    return call_native(interpreter, operator.contains, [container, value], {})
+
+
+def _is_among(interpreter: Interpreter, iterator: Any, value: Any) -> bool:
+    while (found := advance(interpreter, iterator)) is not END:
+        if found is value or truth(interpreter, compare(interpreter, "==", found, value)):
+            return True
+    return False

@@ -1,0 +1,182 @@
+"""The functions of the machinery in which an exception of the user's may be born.
+
+Law: what is raised by the interpreter's own files is a mistake of ours, unless the innermost frame
+of its traceback is in here, in a handler (`opcodes/`) or in a polyfill (`polyfills/`), where the
+operations of the user's program are carried out. `tracebacks.check_ours` holds it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import FunctionType
+
+__all__ = [
+    "Answer",
+    "fail",
+    "invoke",
+    "invoke_while_handling",
+    "read",
+    "read_plainly",
+    "refuse_arguments",
+    "remove",
+    "write",
+]
+
+# Bound here, so that a program that replaces builtins does not replace ours.
+_compile, _exec, _bool, _len, _iter, _next = compile, exec, bool, len, iter, next
+_getattr, _setattr, _delattr = getattr, setattr, delattr
+_plain_read = object.__getattribute__
+
+
+def invoke(callee: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call natively."""
+    if kwargs:
+        return callee(*args, **kwargs)
+    return callee(*args)
+
+
+def invoke_while_handling(
+    error: BaseException,
+    callee: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Call natively while CPython, too, knows of the exception that is being handled.
+
+    So `sys.exc_info()` of native code sees it, and what native code raises has it as context.
+    """
+    context, traceback = error.__context__, error.__traceback__
+    try:
+        raise error
+    except BaseException:  # noqa: BLE001  (any exception can be handled)
+        error.__context__ = context
+        error.__traceback__ = traceback
+        return callee(*args, **kwargs)
+
+
+def fail(error: BaseException) -> None:
+    """Raise what CPython raises here."""
+    raise error
+
+
+def raise_as_is(error: BaseException) -> None:
+    """Go on raising an exception; neither its context nor its traceback change."""
+    context, traceback = error.__context__, error.__traceback__
+    try:
+        raise error
+    except BaseException:
+        error.__context__ = context
+        error.__traceback__ = traceback
+        raise
+
+
+def read(owner: Any, name: str) -> Any:
+    """Get an attribute natively."""
+    return _getattr(owner, name)
+
+
+def read_plainly(owner: Any, name: str) -> Any:
+    """Get an attribute as `object` does, without `__getattr__`."""
+    return _plain_read(owner, name)
+
+
+def write(owner: Any, name: str, value: Any) -> None:
+    """Set an attribute natively."""
+    _setattr(owner, name, value)
+
+
+def remove(owner: Any, name: str) -> None:
+    """Delete an attribute natively."""
+    _delattr(owner, name)
+
+
+def truth(value: Any) -> bool:
+    """Ask a value whether it is true, natively."""
+    return _bool(value)
+
+
+class Answer:
+    """An object whose special methods return a given value.
+
+    Why: CPython checks what special methods return, and words its complaints; asking a builtin
+    about an Answer makes it check a value that interpreted code returned.
+    """
+
+    __slots__ = ("value",)
+    __hash__: Any
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def answer(self, *_args: Any) -> Any:
+        """Return the value."""
+        return self.value
+
+
+for _name in (
+    *("__abs__", "__bool__", "__bytes__", "__ceil__", "__complex__", "__dir__", "__divmod__"),
+    *("__float__", "__floor__", "__format__", "__hash__", "__index__", "__int__", "__iter__"),
+    *("__len__", "__length_hint__", "__repr__", "__reversed__", "__round__", "__str__"),
+    "__trunc__",
+):
+    _setattr(Answer, _name, Answer.answer)
+
+
+def refuse_arguments(
+    function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Raise the TypeError that CPython raises for arguments that do not fit.
+
+    Why: it is worded by CPython itself, by calling an empty function with the same parameters.
+    """
+    scope: dict[str, Any] = {}
+    _exec(_compile(_empty_source(function), "<arguments>", "exec"), scope)
+    empty = scope["function"]
+    empty.__defaults__ = function.__defaults__
+    empty.__kwdefaults__ = function.__kwdefaults__
+    empty.__name__ = function.__name__
+    empty.__qualname__ = function.__qualname__
+    empty(*args, **kwargs)
+
+
+def _empty_source(function: FunctionType) -> str:
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    words = list(positional)
+    if code.co_posonlyargcount:
+        words.insert(code.co_posonlyargcount, "/")
+    end = code.co_argcount + code.co_kwonlyargcount
+    keyword = code.co_varnames[code.co_argcount : end]
+    if code.co_flags & 0x04:
+        words.append(f"*{code.co_varnames[end]}")
+        end += 1
+    elif keyword:
+        words.append("*")
+    words += keyword
+    if code.co_flags & 0x08:
+        words.append(f"**{code.co_varnames[end]}")
+    # A name such as `.0` cannot be spelt, and is never missing.
+    return f"def function({', '.join(word.replace('.', 'implicit') for word in words)}): pass"
+
+
+def length(answer: Any) -> int:
+    """Check what a `__len__` in Python returned, as `len` does."""
+    return _len(Answer(answer))
+
+
+def iterate(value: Any) -> Any:
+    """Ask for an iterator natively."""
+    return _iter(value)
+
+
+def advance(iterator: Any, default: Any) -> Any:
+    """Ask for the next value natively."""
+    return _next(iterator, default)
+
+
+def get_item(owner: Any, key: Any) -> Any:
+    """Get an item natively."""
+    return owner[key]

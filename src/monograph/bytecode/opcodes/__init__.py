@@ -1,0 +1,36 @@
+"""What each canonical instruction does, in files by family; `HANDLERS` holds them all."""
+
+from __future__ import annotations
+
+from monograph.bytecode.opcodes import (
+    attributes,
+    calls,
+    containers,
+    exceptions,
+    generators,
+    imports,
+    jumps,
+    matching,
+    operators,
+    stack,
+    text,
+    variables,
+)
+from monograph.bytecode.opcodes.registry import HANDLERS, opcode
+
+__all__ = [
+    "HANDLERS",
+    "attributes",
+    "calls",
+    "containers",
+    "exceptions",
+    "generators",
+    "imports",
+    "jumps",
+    "matching",
+    "opcode",
+    "operators",
+    "stack",
+    "text",
+    "variables",
+]

@@ -1,0 +1,213 @@
+"""Instructions that build containers and take them apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+
+from monograph.bytecode.calling import call_native
+from monograph.bytecode.iteration import (
+    END,
+    advance,
+    get_iterator,
+    lend_iterable,
+)
+from monograph.bytecode.lookups import MISSING, SIMPLE, lookup
+from monograph.bytecode.mappings import lend_mapping
+from monograph.bytecode.opcodes.registry import opcode
+
+if TYPE_CHECKING:
+    from monograph.bytecode.frame import Frame
+
+
+@opcode
+def BUILD_TUPLE(frame: Frame, n: int) -> None:
+    """Replace n values by a tuple."""
+    frame.stack.append(tuple(_pop(frame, n)))
+
+
+@opcode
+def BUILD_LIST(frame: Frame, n: int) -> None:
+    """Replace n values by a list."""
+    frame.stack.append(_pop(frame, n))
+
+
+@opcode
+def BUILD_SET(frame: Frame, n: int) -> None:
+    """Replace n values by a set."""
+    values = _pop(frame, n)
+    made: set[Any] = set()
+    for value in values:
+        made.add(value)
+    frame.stack.append(made)
+
+
+@opcode
+def BUILD_MAP(frame: Frame, n: int) -> None:
+    """Replace n pairs by a dict."""
+    values = _pop(frame, 2 * n)
+    frame.stack.append(dict(zip(values[::2], values[1::2], strict=True)))
+
+
+@opcode
+def BUILD_CONST_KEY_MAP(frame: Frame, n: int) -> None:
+    """Replace n values and a tuple of keys by a dict."""
+    keys = frame.stack.pop()
+    frame.stack.append(dict(zip(keys, _pop(frame, n), strict=True)))
+
+
+@opcode
+def BUILD_SLICE(frame: Frame, n: int) -> None:
+    """Replace two or three bounds by a slice."""
+    frame.stack.append(slice(*_pop(frame, n)))
+
+
+@opcode
+def LIST_APPEND(frame: Frame, n: int) -> None:
+    """Append to a list that is being built."""
+    value = frame.stack.pop()
+    frame.stack[-n].append(value)
+
+
+@opcode
+def SET_ADD(frame: Frame, n: int) -> None:
+    """Add to a set that is being built."""
+    value = frame.stack.pop()
+    frame.stack[-n].add(value)
+
+
+@opcode
+def MAP_ADD(frame: Frame, n: int) -> None:
+    """Put a pair into a dict that is being built."""
+    value, key = frame.stack.pop(), frame.stack.pop()
+    frame.stack[-n][key] = value
+
+
+@opcode
+def LIST_EXTEND(frame: Frame, n: int) -> None:
+    """Extend a list that is being built."""
+    interpreter = frame.interpreter
+    iterable = frame.stack.pop()
+    kind = type(iterable)
+    if kind not in SIMPLE and not _is_iterable(kind):
+        raise TypeError(f"Value after * must be an iterable, not {kind.__name__}")
+    target = frame.stack[-n]
+    call_native(interpreter, target.extend, [lend_iterable(interpreter, iterable)], {})
+
+
+@opcode
+def SET_UPDATE(frame: Frame, n: int) -> None:
+    """Add several values to a set that is being built."""
+    interpreter = frame.interpreter
+    iterable = lend_iterable(interpreter, frame.stack.pop())
+    call_native(interpreter, frame.stack[-n].update, [iterable], {})
+
+
+@opcode
+def DICT_UPDATE(frame: Frame, n: int) -> None:
+    """Put a mapping into a dict that is being built."""
+    mapping = frame.stack.pop()
+    if not isinstance(mapping, dict) and not hasattr(mapping, "keys"):
+        raise TypeError(f"'{type(mapping).__name__}' object is not a mapping")
+    interpreter = frame.interpreter
+    lent = lend_mapping(interpreter, mapping)
+    call_native(interpreter, frame.stack[-n].update, [lent], {})
+
+
+@opcode
+def DICT_MERGE(frame: Frame, n: int) -> None:
+    """Put a mapping into the keywords of a call, each of which may come once."""
+    mapping = frame.stack.pop()
+    keywords = frame.stack[-n]
+    callee = frame.stack[-n - 2]
+    name = getattr(callee, "__qualname__", None)
+    module = getattr(callee, "__module__", None)
+    words = f"{callee!s}()" if name is None else f"{name}()"
+    if name is not None and module not in (None, "builtins"):
+        words = f"{module}.{words}"
+    if not isinstance(mapping, dict) and not hasattr(mapping, "keys"):
+        kind = type(mapping).__name__
+        raise TypeError(f"{words} argument after ** must be a mapping, not {kind}")
+    for key, value in lend_mapping(frame.interpreter, mapping).items():
+        if key in keywords:
+            raise TypeError(f"{words} got multiple values for keyword argument '{key}'")
+        keywords[key] = value
+
+
+@opcode
+def LIST_TO_TUPLE(frame: Frame, _: None) -> None:
+    """Replace a list by a tuple."""
+    frame.stack[-1] = tuple(frame.stack[-1])
+
+
+@opcode
+def UNPACK_SEQUENCE(frame: Frame, n: int) -> None:
+    """Replace an iterable by its n values, the first on top."""
+    value = frame.stack.pop()
+    if type(value) is tuple or type(value) is list:
+        if len(value) == n:
+            frame.stack.extend(reversed(value))
+            return
+        raise _wrong_count(n, len(value))
+    values = _take(frame, value, n, "")
+    iterator = values.pop()
+    if advance(frame.interpreter, iterator) is not END:
+        raise ValueError(f"too many values to unpack (expected {n})")
+    frame.stack.extend(reversed(values))
+
+
+@opcode
+def UNPACK_EX(frame: Frame, argument: tuple[int, int]) -> None:
+    """Replace an iterable by its first values, a list, and its last values."""
+    before, after = argument
+    values = _take(frame, frame.stack.pop(), before, "at least ", before + after)
+    interpreter = frame.interpreter
+    iterator = lend_iterable(interpreter, values.pop())
+    rest = call_native(interpreter, list, [iterator], {})
+    if len(rest) < after:
+        got = before + len(rest)
+        words = f"not enough values to unpack (expected at least {before + after}, got {got})"
+        raise ValueError(words)
+    split = len(rest) - after
+    frame.stack.extend(reversed([*values, rest[:split], *rest[split:]]))
+
+
+def _take(frame: Frame, value: Any, n: int, bound: str, total: int | None = None) -> list[Any]:
+    """Return the first n values of an iterable, and then its iterator."""
+    interpreter = frame.interpreter
+    kind = type(value)
+    if kind not in SIMPLE and not _is_iterable(kind):
+        raise TypeError(f"cannot unpack non-iterable {kind.__name__} object")
+    if kind in SIMPLE and not hasattr(kind, "__iter__"):
+        raise TypeError(f"cannot unpack non-iterable {kind.__name__} object")
+    iterator = get_iterator(interpreter, value)
+    values: list[Any] = []
+    for _ in range(n):
+        found = advance(interpreter, iterator)
+        if found is END:
+            expected = n if total is None else total
+            words = f"not enough values to unpack (expected {bound}{expected}, got {len(values)})"
+            raise ValueError(words)
+        values.append(found)
+    return [*values, iterator]
+
+
+def _wrong_count(expected: int, got: int) -> ValueError:
+    if got > expected:
+        return ValueError(f"too many values to unpack (expected {expected})")
+    return ValueError(f"not enough values to unpack (expected {expected}, got {got})")
+
+
+def _is_iterable(kind: type) -> bool:
+    return any(lookup(kind, name) not in (MISSING, None) for name in ("__iter__", "__getitem__"))
+
+
+def _pop(frame: Frame, n: int) -> list[Any]:
+    """Take the n values from the top, the top last."""
+    if not n:
+        return []
+    values = frame.stack[-n:]
+    del frame.stack[-n:]
+    return values
+
+

@@ -1,0 +1,52 @@
+"""Instructions of f-strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.texts import as_ascii, as_repr, as_text, formatted
+
+if TYPE_CHECKING:
+    from monograph.bytecode.frame import Frame
+
+_CONVERSIONS = {"s": as_text, "r": as_repr, "a": as_ascii}
+
+
+@opcode
+def FORMAT_VALUE(frame: Frame, argument: tuple[str, bool]) -> None:
+    """Replace a value, and perhaps its format, by text."""
+    conversion, has_spec = argument
+    spec = frame.stack.pop() if has_spec else ""
+    value = frame.stack.pop()
+    if conversion:
+        value = _CONVERSIONS[conversion](frame.interpreter, value)
+    frame.stack.append(formatted(frame.interpreter, value, spec))
+
+
+@opcode
+def CONVERT_VALUE(frame: Frame, conversion: str) -> None:
+    """Replace a value by its text of one of three kinds."""
+    frame.stack[-1] = _CONVERSIONS[conversion](frame.interpreter, frame.stack[-1])
+
+
+@opcode
+def FORMAT_SIMPLE(frame: Frame, _: None) -> None:
+    """Replace a value by its text."""
+    frame.stack[-1] = formatted(frame.interpreter, frame.stack[-1], "")
+
+
+@opcode
+def FORMAT_WITH_SPEC(frame: Frame, _: None) -> None:
+    """Replace a value and its format by text."""
+    spec = frame.stack.pop()
+    frame.stack[-1] = formatted(frame.interpreter, frame.stack[-1], spec)
+
+
+@opcode
+def BUILD_STRING(frame: Frame, n: int) -> None:
+    """Replace n strings by one."""
+    stack = frame.stack
+    parts: list[Any] = stack[len(stack) - n :]
+    del stack[len(stack) - n :]
+    stack.append("".join(parts))

@@ -1,0 +1,266 @@
+"""C functions that call what they are given: functions, iterators, comparisons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import functools
+import itertools
+import operator
+from collections import deque
+
+from monograph.bytecode.calling import call, call_function, call_native, interpret_always
+from monograph.bytecode.iteration import (
+    END,
+    Callback,
+    Predicate,
+    advance,
+    get_iterator,
+    lend_iterable,
+)
+from monograph.bytecode.lookups import SIMPLE, find_special, ours
+from monograph.bytecode.operators import compare, tell_contents, truth
+from monograph.bytecode.polyfills.in_python import all_, any_, extreme, sum_
+from monograph.bytecode.polyfills.registry import polyfill
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+_missing: Any = object()
+
+
+@polyfill(all)
+def all_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Whether every value is true."""
+    if len(args) != 1 or kwargs:
+        return call_native(interpreter, all, args, kwargs)
+    return interpret_always(interpreter, all_, args)
+
+
+@polyfill(any)
+def any_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Whether some value is true."""
+    if len(args) != 1 or kwargs:
+        return call_native(interpreter, any, args, kwargs)
+    return interpret_always(interpreter, any_, args)
+
+
+@polyfill(sum)
+def sum_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Add values up; natively where they are numbers of Python."""
+    if not args or len(args) > 2 or kwargs.keys() - {"start"} or len(args) + len(kwargs) > 2:
+        return call_native(interpreter, sum, args, kwargs)
+    start = kwargs.get("start", args[1] if len(args) == 2 else 0)
+    values = _listed(interpreter, args[0])
+    # CPython refuses to add up texts, and adds floats with care from 3.12 on.
+    if isinstance(start, str | bytes | bytearray) or _are_simple([start, *values]):
+        return call_native(interpreter, sum, [values, start], {})
+    return interpret_always(interpreter, sum_, [values, start])
+
+
+@polyfill(min)
+def smallest(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Find the smallest value."""
+    return _extreme(interpreter, min, args, kwargs)
+
+
+@polyfill(max)
+def largest(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Find the largest value."""
+    return _extreme(interpreter, max, args, kwargs)
+
+
+def _extreme(
+    interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    if not args or kwargs.keys() - {"key", "default"} or ("default" in kwargs and len(args) > 1):
+        return call_native(interpreter, function, args, kwargs)
+    values = _listed(interpreter, args[0]) if len(args) == 1 else args
+    key = kwargs.get("key")
+    if (key is None and _are_simple(values)) or not values:
+        return call_native(interpreter, function, [values], kwargs)
+    return interpret_always(interpreter, extreme, [values, key, function is min, _missing, None])
+
+
+@polyfill(sorted)
+def in_order(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Return a sorted list."""
+    if len(args) != 1:
+        return call_native(interpreter, sorted, args, kwargs)
+    values = _listed(interpreter, args[0])
+    return call_native(interpreter, sorted, [values], _sorting(interpreter, values, kwargs))
+
+
+@polyfill(list.sort)
+def sort(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Sort a list in place."""
+    tell_contents(interpreter, args[0])
+    return call_native(interpreter, list.sort, args, _sorting(interpreter, args[0], kwargs))
+
+
+@ours
+class _SortKey:
+    """A value as C sorts it: compared by interpreted code."""
+
+    __slots__ = ("interpreter", "value")
+
+    def __init__(self, interpreter: Interpreter, value: Any) -> None:
+        self.interpreter = interpreter
+        self.value = value
+
+    def __lt__(self, other: _SortKey) -> bool:
+        return truth(self.interpreter, compare(self.interpreter, "<", self.value, other.value))
+
+
+def _sorting(
+    interpreter: Interpreter, values: list[Any], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the keywords of a native sort whose key and comparisons are interpreted."""
+    key = kwargs.get("key")
+    if key is None:
+        if _are_simple(values):
+            return kwargs
+        return {**kwargs, "key": lambda value: _SortKey(interpreter, value)}
+
+    def sort_key(value: Any) -> Any:
+        return _SortKey(interpreter, call(interpreter, key, [value], {}))
+
+    return {**kwargs, "key": sort_key}
+
+
+@polyfill(map)
+def mapped(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Apply a function lazily."""
+    if len(args) < 2:
+        return call_native(interpreter, map, args, kwargs)
+    iterables = [lend_iterable(interpreter, iterable) for iterable in args[1:]]
+    return call_native(interpreter, map, [Callback(interpreter, args[0]), *iterables], kwargs)
+
+
+def _lending(cls: Any, n_functions: int, *, tests: bool) -> None:
+    """Give a C iterator interpreted callbacks: its first arguments; the others are iterables."""
+
+    @polyfill(cls)
+    def made(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        lent: list[Any] = []
+        for index, value in enumerate(args):
+            if index >= n_functions:
+                lent.append(lend_iterable(interpreter, value))
+            elif tests:
+                lent.append(Predicate(interpreter, value))
+            else:
+                lent.append(value if value is None else Callback(interpreter, value))
+        return call_native(interpreter, cls, lent, kwargs)
+
+    del made
+
+
+for _cls in (filter, itertools.filterfalse, itertools.takewhile, itertools.dropwhile):
+    _lending(_cls, 1, tests=True)
+_lending(itertools.starmap, 1, tests=False)
+for _cls in (
+    *(zip, enumerate, tuple, set, frozenset, list, deque, bytearray),
+    *(itertools.chain, itertools.zip_longest, itertools.cycle, itertools.islice),
+    *(itertools.compress, itertools.product, itertools.permutations, itertools.combinations),
+    *(itertools.combinations_with_replacement, itertools.pairwise),
+):
+    _lending(_cls, 0, tests=False)
+
+
+@polyfill(itertools.chain.from_iterable)
+def chained(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Chain the iterables of an iterable, each lent when its turn comes."""
+    if len(args) != 1:
+        return call_native(interpreter, itertools.chain.from_iterable, args, kwargs)
+    outer = lend_iterable(interpreter, args[0])
+    lent = map(functools.partial(lend_iterable, interpreter), outer)
+    return call_native(interpreter, itertools.chain.from_iterable, [lent], kwargs)
+
+
+@polyfill(itertools.accumulate)
+def accumulated(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Accumulate with an interpreted function, or by interpreted addition."""
+    args = [lend_iterable(interpreter, value) if n == 0 else value for n, value in enumerate(args)]
+    function = args[1] if len(args) > 1 else kwargs.get("func")
+    add = Callback(interpreter, operator.add if function is None else function)
+    if len(args) > 1:
+        args[1] = add
+        return call_native(interpreter, itertools.accumulate, args, kwargs)
+    return call_native(interpreter, itertools.accumulate, args, {**kwargs, "func": add})
+
+
+@polyfill(itertools.groupby)
+def grouped(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Group by an interpreted key."""
+    args = [lend_iterable(interpreter, value) if n == 0 else value for n, value in enumerate(args)]
+    if len(args) > 1 and args[1] is not None:
+        args[1] = Callback(interpreter, args[1])
+    if kwargs.get("key") is not None:
+        kwargs = {**kwargs, "key": Callback(interpreter, kwargs["key"])}
+    return call_native(interpreter, itertools.groupby, args, kwargs)
+
+
+@polyfill(functools.reduce)
+def reduced(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Reduce with an interpreted function."""
+    if len(args) < 2:
+        return call_native(interpreter, functools.reduce, args, kwargs)
+    lent = [Callback(interpreter, args[0]), lend_iterable(interpreter, args[1]), *args[2:]]
+    return call_native(interpreter, functools.reduce, lent, kwargs)
+
+
+@polyfill(iter)
+def iterated(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Iterate over an iterable, or call until a value comes."""
+    if len(args) == 1 and not kwargs:
+        return get_iterator(interpreter, args[0])
+    if len(args) == 2 and callable(args[0]):
+        args = [Callback(interpreter, args[0]), args[1]]
+    return call_native(interpreter, iter, args, kwargs)
+
+
+@polyfill(next)
+def next_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Advance an iterator."""
+    if len(args) not in (1, 2) or kwargs:
+        return call_native(interpreter, next, args, kwargs)
+    special = find_special(interpreter, type(args[0]), "__next__")
+    if special is None:
+        return call_native(interpreter, next, args, kwargs)
+    if len(args) == 1:
+        return call_function(interpreter, special, args, {})
+    found = advance(interpreter, args[0])
+    return args[1] if found is END else found
+
+
+@polyfill(reversed)
+def backwards(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Iterate backwards."""
+    if len(args) == 1 and not kwargs:
+        special = find_special(interpreter, type(args[0]), "__reversed__")
+        if special is not None:
+            return call_function(interpreter, special, args, {})
+    return call_native(interpreter, reversed, args, kwargs)
+
+
+@polyfill(str.join)
+def joined(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Join texts."""
+    lent = [args[0], *(lend_iterable(interpreter, value) for value in args[1:])]
+    return call_native(interpreter, str.join, lent, kwargs)
+
+
+def _listed(interpreter: Interpreter, iterable: Any) -> list[Any]:
+    return call_native(interpreter, list, [lend_iterable(interpreter, iterable)], {})
+
+
+def _are_simple(values: list[Any]) -> bool:
+    """Whether no operator of the values is written in Python; tuples are looked into."""
+    for value in values:
+        kind = type(value)
+        if kind is tuple or kind is list:
+            if not _are_simple(value):
+                return False
+        elif kind not in SIMPLE:
+            return False
+    return True

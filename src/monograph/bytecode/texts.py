@@ -1,0 +1,55 @@
+"""The text of values: `str`, `repr`, `ascii` and `format`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode.calling import call_function, call_native
+from monograph.bytecode.lookups import SIMPLE, find_special, lookup
+from monograph.bytecode.natives import Answer
+
+if TYPE_CHECKING:
+    from monograph.bytecode.interpreter import Interpreter
+
+__all__ = ["as_ascii", "as_repr", "as_text", "formatted"]
+
+_OBJECT_STR, _OBJECT_FORMAT = lookup(object, "__str__"), lookup(object, "__format__")
+_str, _repr, _ascii, _format = str, repr, ascii, format
+
+
+def as_repr(interpreter: Interpreter, value: Any) -> str:
+    """Return `repr(value)`."""
+    special = find_special(interpreter, type(value), "__repr__")
+    if special is not None:
+        return _repr(Answer(call_function(interpreter, special, [value], {})))
+    return call_native(interpreter, _repr, [value], {})
+
+
+def as_text(interpreter: Interpreter, value: Any) -> str:
+    """Return `str(value)`."""
+    kind = type(value)
+    special = find_special(interpreter, kind, "__str__")
+    if special is not None:
+        return _str(Answer(call_function(interpreter, special, [value], {})))
+    if kind not in SIMPLE and lookup(kind, "__str__") is _OBJECT_STR:
+        return as_repr(interpreter, value)
+    return call_native(interpreter, _str, [value], {})
+
+
+def as_ascii(interpreter: Interpreter, value: Any) -> str:
+    """Return `ascii(value)`."""
+    special = find_special(interpreter, type(value), "__repr__")
+    if special is not None:
+        return _ascii(Answer(call_function(interpreter, special, [value], {})))
+    return call_native(interpreter, _ascii, [value], {})
+
+
+def formatted(interpreter: Interpreter, value: Any, spec: str) -> str:
+    """Return `format(value, spec)`."""
+    kind = type(value)
+    special = find_special(interpreter, kind, "__format__")
+    if special is not None:
+        return _format(Answer(call_function(interpreter, special, [value, spec], {})), spec)
+    if not spec and kind not in SIMPLE and lookup(kind, "__format__") is _OBJECT_FORMAT:
+        return as_text(interpreter, value)
+    return call_native(interpreter, _format, [value, spec], {})

@@ -1,0 +1,83 @@
+"""What whoever starts an interpreter may watch and decide: every hook does nothing by default.
+
+A hook that a subclass does not override costs nothing: the interpreter fetches the overridden ones
+once, when it is made. Hooks run natively, between two instructions of the frame they are given;
+what they raise is raised by the instruction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FunctionType
+
+    from monograph.bytecode.frame import Frame
+
+    Place = Literal["attribute", "cell", "contents", "global", "item"]
+
+__all__ = ["Watcher"]
+
+
+class Watcher:
+    """A policy. Subclass it and override what matters.
+
+    `uncatchable` are the exceptions that user code cannot swallow: no `except` matches them, no
+    `with` and no `finally` keeps them, though the code of `finally` and `__exit__` runs.
+    """
+
+    uncatchable: tuple[type[BaseException], ...] = ()
+
+    def enters(self, function: FunctionType) -> bool:
+        """Whether to interpret this function; if not, it runs natively, as an island."""
+        del function
+        return True
+
+    def island(self, function: FunctionType, reason: str) -> None:
+        """Learn of a Python function that is about to run natively."""
+
+    def replacement(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: Frame | None
+    ) -> Callable[..., Any] | None:
+        """What to call in place of `callee`, natively and with the same arguments, or None.
+
+        Asked for every call that interpreted code makes. A bound method of Python comes as its
+        function, `self` the first of `args`; a class, a C function and a bound C method come as
+        they are. `frame` makes the call; None if the call comes from outside.
+        """
+        del callee, args, kwargs, frame
+        return None
+
+    def read_global(self, frame: Frame, name: str, value: Any) -> Any:
+        """What the program sees of a global of its module; builtins are not told."""
+        del frame, name
+        return value
+
+    def read_attribute(self, frame: Frame, owner: Any, name: str, value: Any) -> Any:
+        """What the program sees of an attribute that it read."""
+        del frame, owner, name
+        return value
+
+    def read_cell(self, frame: Frame, name: str, value: Any) -> Any:
+        """What the program sees of a variable of an enclosing function."""
+        del frame, name
+        return value
+
+    def written(self, kind: Place, owner: Any, key: Any, old: Any, frame: Frame | None) -> None:
+        """Learn of a write before it happens; `old` is MISSING where there is no value yet.
+
+        attribute  owner.key, in its own `__dict__` or slot
+        cell       owner is the cell, key the name of the variable
+        contents   any change of a list, dict, set, deque, bytearray as a whole: copy it now
+        global     owner is the module's dictionary
+        item       owner[key] of a list or a dict; `old` is MISSING where the key is new
+        """
+
+    def truth(self, frame: Frame | None, value: Any) -> Any:
+        """True or False: what a condition on this value means; NotImplemented: as Python has it.
+
+        Asked where code branches on a value that is not None, a bool, number, string or container.
+        """
+        del frame, value
+        return NotImplemented
