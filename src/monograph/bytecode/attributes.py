@@ -32,7 +32,7 @@ def get_attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     return value
 
 
-def get_method(interpreter: Interpreter, owner: Any, name: str) -> FunctionType | None:
+def get_method(owner: Any, name: str) -> FunctionType | None:
     """Return the function that calling `owner.name(...)` calls with `owner` first, if that is so.
 
     None where an instance attribute, a descriptor or a hook of the class may answer instead.

@@ -47,9 +47,7 @@ def _positional(code: CodeType, slots: list[Any], args: list[Any]) -> bool:
     return has_rest or len(args) <= n_positional
 
 
-def _keywords(
-    code: CodeType, body: Body, slots: list[Any], kwargs: Mapping[str, Any]
-) -> bool:
+def _keywords(code: CodeType, body: Body, slots: list[Any], kwargs: Mapping[str, Any]) -> bool:
     rest: dict[str, Any] | None = None
     if code.co_flags & _VARKEYWORDS:
         n_named = code.co_argcount + code.co_kwonlyargcount

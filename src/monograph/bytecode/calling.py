@@ -54,9 +54,7 @@ _C_FUNCTIONS = frozenset(
 _TYPE_CALL = lookup(type, "__call__")
 
 
-def call(
-    interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[str, Any]
-) -> Any:
+def call(interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call anything."""
     kind = type(callee)
     if kind is FunctionType:
@@ -73,9 +71,7 @@ def call(
     if isinstance(callee, type):
         return _call_class(interpreter, callee, args, kwargs)
     if kind is functools.partial:
-        return call(
-            interpreter, callee.func, [*callee.args, *args], {**callee.keywords, **kwargs}
-        )
+        return call(interpreter, callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
     special = find_special(interpreter, kind, "__call__")
     if special is not None:
         return call_function(interpreter, special, [callee, *args], kwargs)
@@ -180,9 +176,7 @@ def _call_class(
     return construct(interpreter, cls, args, kwargs)
 
 
-def construct(
-    interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]
-) -> Any:
+def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object as `type.__call__` does: `__new__`, then `__init__` if it is an instance."""
     new = lookup(cls, "__new__")
     function = getattr(new, "__func__", None)  # a static method, which `__new__` always is

@@ -35,7 +35,7 @@ class InterpretedGenerator:
         self.handling = Handling()
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  (read only)
         """What `isinstance` sees."""
         return GeneratorType
 

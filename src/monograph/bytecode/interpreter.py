@@ -6,7 +6,6 @@ One interpreter serves one thread. `interpret` is the short way in, with nobody 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call
@@ -17,7 +16,7 @@ from monograph.bytecode.watcher import Watcher
 from monograph.diagnostics import BugError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import CodeType, FunctionType, TracebackType
 
     from monograph.bytecode.frame import Body, Frame
@@ -87,8 +86,13 @@ class Interpreter:
         """Call, interpreting whatever is Python and the watcher enters."""
         if self.current is not None:
             return call(self, callee, list(args), kwargs)
-        with self._outermost():
+        self.limit_depth(sys.getrecursionlimit())
+        try:
             return call(self, callee, list(args), kwargs)
+        finally:
+            # What the program itself asked for stays, as it would have.
+            sys.setrecursionlimit(self.deepest)
+            self.passing = self.clean = None
 
     def body(self, code: CodeType) -> Body:
         """Return the linked body of a code object."""
@@ -98,18 +102,6 @@ class Interpreter:
         """Let interpreted calls go this deep, and native ones as deep as that takes."""
         self.deepest = deepest
         sys.setrecursionlimit(deepest * _NATIVE_FRAMES_PER_FRAME)
-
-    @contextmanager
-    def _outermost(self) -> Iterator[None]:
-        """Make room on the native stack for the deepest interpreted recursion."""
-        limit = sys.getrecursionlimit()
-        self.limit_depth(limit)
-        try:
-            yield
-        finally:
-            # What the program asked for stays, as it would have.
-            sys.setrecursionlimit(self.deepest)
-            self.passing = self.clean = None
 
 
 def interpret(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import operator
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode import natives
 from monograph.bytecode.calling import call_function, call_native

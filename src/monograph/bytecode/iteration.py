@@ -94,6 +94,7 @@ class Callback:
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
         return call(self.interpreter, self.function, list(args), kwargs)
 
 
@@ -108,6 +109,7 @@ class Predicate:
         self.function = function
 
     def __call__(self, value: Any) -> bool:
+        """Tell whether the condition holds."""
         interpreter = self.interpreter
         if self.function is not None:
             value = call(interpreter, self.function, [value], {})

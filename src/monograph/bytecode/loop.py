@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode import natives
 from monograph.bytecode.frame import PASS_ON, Mark
-from monograph.bytecode.tracebacks import note
+from monograph.bytecode.tracebacks import chain, handled, note
 
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
@@ -28,8 +28,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
     back = interpreter.current
     frame.back = back
     frame.depth = 1 if back is None else back.depth + 1
-    if frame.depth > interpreter.deepest:
-        natives.fail(RecursionError("maximum recursion depth exceeded"))
+    _check_depth(frame)
     interpreter.current = frame
     steps = frame.body.steps
     try:
@@ -37,7 +36,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
             try:
                 if thrown is not None:
                     error, thrown = thrown, None
-                    natives.raise_as_is(error)
+                    _throw(frame, error)
                 while True:
                     handler, argument = steps[frame.ip]
                     frame.ip += 1
@@ -62,6 +61,20 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
             interpreter.passing = None
     finally:
         interpreter.current = back
+
+
+def _check_depth(frame: Frame) -> None:
+    if frame.depth > frame.interpreter.deepest:
+        natives.fail(RecursionError("maximum recursion depth exceeded"))
+
+
+def _throw(frame: Frame, error: BaseException) -> None:
+    """Raise an exception that was thrown into a generator, as if its yield had."""
+    interpreter = frame.interpreter
+    if error.__context__ is None:
+        chain(error, handled(interpreter))
+    interpreter.passing = error
+    natives.raise_as_is(error)
 
 
 def _handles(frame: Frame) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.iteration import END, advance, get_iterator
 from monograph.bytecode.items import get_item
+from monograph.bytecode.iteration import END, advance, get_iterator
 from monograph.bytecode.lookups import lookup
 
 if TYPE_CHECKING:

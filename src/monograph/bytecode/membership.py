@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import operator
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.frame import MISSING

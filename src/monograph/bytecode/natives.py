@@ -50,7 +50,7 @@ def invoke_while_handling(
     """
     context, traceback = error.__context__, error.__traceback__
     try:
-        raise error
+        fail(error)
     except BaseException:  # noqa: BLE001  (any exception can be handled)
         error.__context__ = context
         error.__traceback__ = traceback
@@ -66,7 +66,7 @@ def raise_as_is(error: BaseException) -> None:
     """Go on raising an exception; neither its context nor its traceback change."""
     context, traceback = error.__context__, error.__traceback__
     try:
-        raise error
+        fail(error)
     except BaseException:
         error.__context__ = context
         error.__traceback__ = traceback
@@ -164,7 +164,8 @@ def _empty_source(function: FunctionType) -> str:
 
 def length(answer: Any) -> int:
     """Check what a `__len__` in Python returned, as `len` does."""
-    return _len(Answer(answer))
+    checked: Any = Answer(answer)
+    return _len(checked)
 
 
 def iterate(value: Any) -> Any:

@@ -35,9 +35,19 @@ class Binary(NamedTuple):
 
 def _table() -> dict[str, Binary]:
     words = {
-        **{"+": "add", "-": "sub", "*": "mul", "@": "matmul", "/": "truediv", "//": "floordiv"},
-        **{"%": "mod", "**": "pow", "<<": "lshift", ">>": "rshift"},
-        **{"&": "and", "|": "or", "^": "xor"},
+        "+": "add",
+        "-": "sub",
+        "*": "mul",
+        "@": "matmul",
+        "/": "truediv",
+        "//": "floordiv",
+        "%": "mod",
+        "**": "pow",
+        "<<": "lshift",
+        ">>": "rshift",
+        "&": "and",
+        "|": "or",
+        "^": "xor",
     }
     found: dict[str, Binary] = {}
     for symbol, word in words.items():

@@ -31,7 +31,7 @@ def LOAD_METHOD(frame: Frame, name: str) -> None:
     stack = frame.stack
     interpreter = frame.interpreter
     owner = stack[-1]
-    function = get_method(interpreter, owner, name)
+    function = get_method(owner, name)
     if function is not None and interpreter.read_attribute is None:
         stack[-1] = function
         stack.append(owner)
@@ -104,5 +104,3 @@ def STORE_SLICE(frame: Frame, _: None) -> None:
     stack = frame.stack
     stop, start, owner, value = stack.pop(), stack.pop(), stack.pop(), stack.pop()
     set_item(frame.interpreter, owner, slice(start, stop), value)
-
-

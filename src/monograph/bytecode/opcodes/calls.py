@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import sys
 import typing
 from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call
 from monograph.bytecode.frame import NULL
@@ -87,7 +86,6 @@ def MAKE_FUNCTION(frame: Frame, flags: int) -> None:
         function.__kwdefaults__ = stack.pop()
     if flags & _DEFAULTS:
         function.__defaults__ = stack.pop()
-    function.__module__ = frame.globals.get("__name__")
     stack.append(function)
 
 
@@ -101,7 +99,7 @@ def SET_FUNCTION_ATTRIBUTE(frame: Frame, flag: int) -> None:
         made = FunctionType(function.__code__, frame.globals, function.__name__, None, value)
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         made.__annotations__ = function.__annotations__
-        made.__module__, made.__doc__ = function.__module__, function.__doc__
+        made.__doc__ = function.__doc__
         function = made
     elif flag == _ANNOTATIONS:
         _annotate(function, value)

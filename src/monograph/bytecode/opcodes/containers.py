@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-
 from monograph.bytecode.calling import call_native
 from monograph.bytecode.iteration import (
     END,
@@ -209,5 +208,3 @@ def _pop(frame: Frame, n: int) -> list[Any]:
     values = frame.stack[-n:]
     del frame.stack[-n:]
     return values
-
-

@@ -12,7 +12,6 @@ from monograph.bytecode.lookups import lookup
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.tracebacks import chain, handled
 
-
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import inspect
 from types import GeneratorType
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call
 from monograph.bytecode.frame import RETURN, YIELD, Mark
@@ -90,5 +89,3 @@ def _next(frame: Frame, iterator: Any) -> Any:
     """Return the next value. Raises: StopIteration with the iterator's result."""
     interpreter = frame.interpreter
     return call(interpreter, type(iterator).__next__, [iterator], {})
-
-

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import sys
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.attributes import get_attribute
 from monograph.bytecode.calling import call

@@ -74,7 +74,7 @@ def _attributes(
     frame: Frame, subject: Any, cls: type, n: int, names: tuple[str, ...]
 ) -> tuple[Any, ...] | None:
     values: list[Any] = []
-    wanted: list[str] = []
+    wanted: list[Any] = []
     if n:
         places, is_itself = _positional(frame, cls)
         if n > (1 if is_itself else len(places)):
@@ -101,7 +101,7 @@ def _attributes(
     return tuple(values)
 
 
-def _positional(frame: Frame, cls: type) -> tuple[tuple[str, ...], bool]:
+def _positional(frame: Frame, cls: type) -> tuple[tuple[Any, ...], bool]:
     """Return what the class says of positional patterns, and whether one means the object."""
     try:
         places = get_attribute(frame.interpreter, cls, "__match_args__")
@@ -111,5 +111,3 @@ def _positional(frame: Frame, cls: type) -> tuple[tuple[str, ...], bool]:
         kind = type(places).__name__
         raise TypeError(f"{cls.__name__}.__match_args__ must be a tuple (got {kind})")
     return places, False
-
-

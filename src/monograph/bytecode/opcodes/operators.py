@@ -99,5 +99,3 @@ def UNARY_INVERT(frame: Frame, _: None) -> None:
 def _unary(frame: Frame, name: str) -> None:
     stack = frame.stack
     stack[-1] = unary(frame.interpreter, name, stack[-1])
-
-

@@ -6,12 +6,13 @@ or RETURN, YIELD or PASS_ON with what it is in `frame.value`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.instructions import CANONICAL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from monograph.bytecode.frame import Frame
 
 __all__ = ["HANDLERS", "opcode"]

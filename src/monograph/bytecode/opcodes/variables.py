@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from types import CellType
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.frame import MISSING, cell_contents
 from monograph.bytecode.opcodes.registry import opcode

@@ -9,7 +9,6 @@ from monograph.bytecode.polyfills import (
     containers,
     scopes,
     specials,
-
 )
 from monograph.bytecode.polyfills.registry import METHOD_NAMES, POLYFILLS, polyfill
 
@@ -23,5 +22,4 @@ __all__ = [
     "polyfill",
     "scopes",
     "specials",
-
 ]

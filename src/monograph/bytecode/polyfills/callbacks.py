@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import functools
 import itertools
 import operator
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call, call_function, call_native, interpret_always
 from monograph.bytecode.iteration import (
@@ -112,9 +111,7 @@ class _SortKey:
         return truth(self.interpreter, compare(self.interpreter, "<", self.value, other.value))
 
 
-def _sorting(
-    interpreter: Interpreter, values: list[Any], kwargs: dict[str, Any]
-) -> dict[str, Any]:
+def _sorting(interpreter: Interpreter, values: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the keywords of a native sort whose key and comparisons are interpreted."""
     key = kwargs.get("key")
     if key is None:

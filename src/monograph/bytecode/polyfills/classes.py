@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import builtins
 import types
 from types import CellType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.attributes import get_attribute
 from monograph.bytecode.calling import call, call_native, construct

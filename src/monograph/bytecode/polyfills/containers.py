@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from collections import OrderedDict, defaultdict, deque
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call_native
 from monograph.bytecode.items import tell_item
@@ -110,4 +109,3 @@ for _cls in (list, dict, OrderedDict, deque, bytearray):
     _setting(_cls.__dict__["__setitem__"])
 for _cls in (dict, OrderedDict):
     _telling(_cls.__dict__["__delitem__"])
-

@@ -30,7 +30,7 @@ def sum_(iterable: Any, start: Any) -> Any:
     """Do what `sum` does."""
     total = start
     for value in iterable:
-        total = total + value  # noqa: PLR6104  (not in place: `sum` changes no start)
+        total = total + value
     return total
 
 
@@ -39,8 +39,6 @@ def extreme(iterable: Any, key: Any, is_min: Any, missing: Any, default: Any) ->
     best = best_key = missing
     for value in iterable:
         value_key = value if key is None else key(value)
-        if best_key is missing:
-            best, best_key = value, value_key
-        elif value_key < best_key if is_min else value_key > best_key:
+        if best_key is missing or (value_key < best_key if is_min else value_key > best_key):
             best, best_key = value, value_key
     return default if best is missing else best

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collections.abc import Callable
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from monograph.bytecode.interpreter import Interpreter
 
     Polyfill = Callable[[Interpreter, list[Any], dict[str, Any]], Any]

@@ -1,14 +1,14 @@
 """C functions that look at the frame that calls them."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import __future__
 
+import functools
+import operator
 import sys
 import warnings
 from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call_native
 from monograph.bytecode.frame import MISSING, Frame, cell_contents
@@ -131,9 +131,10 @@ def run_code(
 
 
 _OPTIMISED = 0x01
-_FUTURE = 0
-for _feature in __future__.all_feature_names:
-    _FUTURE |= getattr(__future__, _feature).compiler_flag
+_FUTURE = functools.reduce(
+    operator.or_,
+    (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
+)
 
 
 def _compiled(frame: Frame, source: Any, file: str, mode: str) -> CodeType:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import math
 import operator
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.items import delete_item, get_item, set_item
@@ -127,18 +126,21 @@ def _checking(function: Any, name: str) -> None:
     def checked(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if len(args) != 2 or kwargs:
             return call_native(interpreter, function, args, kwargs)
-        value, classes = args
-        if isinstance(classes, tuple):
-            return any(checked(interpreter, [value, cls], {}) for cls in classes)
-        kind = type(classes)
-        if kind is not type and type(value) is not classes:
-            special = find_special(interpreter, kind, name)
-            if special is not None:
-                answer = call_function(interpreter, special, [classes, value], {})
-                return truth(interpreter, answer)
-        return call_native(interpreter, function, args, kwargs)
+        return _checks(interpreter, function, name, *args)
 
     del checked
+
+
+def _checks(interpreter: Interpreter, function: Any, name: str, value: Any, classes: Any) -> bool:
+    if isinstance(classes, tuple):
+        return any(_checks(interpreter, function, name, value, cls) for cls in classes)
+    kind = type(classes)
+    if kind is not type and (function is issubclass or type(value) is not classes):
+        special = find_special(interpreter, kind, name)
+        if special is not None:
+            answer = call_function(interpreter, special, [classes, value], {})
+            return truth(interpreter, answer)
+    return call_native(interpreter, function, [value, classes], {})
 
 
 _checking(isinstance, "__instancecheck__")
