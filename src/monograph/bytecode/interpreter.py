@@ -12,6 +12,7 @@ from monograph.bytecode.calling import call
 from monograph.bytecode.frame import Handling
 from monograph.bytecode.linking import link
 from monograph.bytecode.polyfills import METHOD_NAMES, POLYFILLS
+from monograph.bytecode.tracebacks import show_users_frames
 from monograph.bytecode.watcher import Watcher
 from monograph.diagnostics import BugError
 
@@ -89,6 +90,9 @@ class Interpreter:
         self.limit_depth(sys.getrecursionlimit())
         try:
             return call(self, callee, list(args), kwargs)
+        except BaseException as error:
+            show_users_frames(error)
+            raise
         finally:
             # What the program itself asked for stays, as it would have.
             sys.setrecursionlimit(self.deepest)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
     from monograph.bytecode.interpreter import Interpreter
 
-__all__ = ["chain", "check_ours", "handled", "note"]
+__all__ = ["chain", "check_ours", "handled", "note", "show_users_frames"]
 
 _HERE = str(Path(__file__).parent) + "/"
 # Where the user's operations are carried out, so that exceptions may be born there.
@@ -66,6 +66,11 @@ def note(frame: Frame, error: BaseException) -> None:
     clean = TracebackType(rest, _shadow(frame), lasti, line_of(frame.code, lasti))
     error.__traceback__ = clean
     interpreter.clean = clean
+
+
+def show_users_frames(error: BaseException) -> None:
+    """Take our frames out of the traceback of an exception that leaves the interpreter."""
+    error.__traceback__ = _without_ours(error.__traceback__, None)
 
 
 def check_ours(error: BaseException, frame: Frame) -> None:

@@ -13,6 +13,7 @@ from monograph.diagnostics import (
     data,
     inputs,
     internal,
+    language,
     operators,
     programs,
     sizes,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["problem"]
 
 # A family enters its messages when it is imported.
-FAMILIES = (contract, data, inputs, internal, operators, programs, sizes, spec, state)
+FAMILIES = (contract, data, inputs, internal, language, operators, programs, sizes, spec, state)
 
 
 def problem(

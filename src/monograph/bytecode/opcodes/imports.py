@@ -1,4 +1,4 @@
-"""Instructions of `import`."""
+"""Instructions of `import` statements, of every form."""
 
 from __future__ import annotations
 

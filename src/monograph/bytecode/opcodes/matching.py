@@ -1,4 +1,4 @@
-"""Instructions of `match`."""
+"""Instructions of `match` statements: lengths, keys, classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions of f-strings."""
+"""Instructions that make text, for f-strings."""
 
 from __future__ import annotations
 
