@@ -15,6 +15,8 @@ from monograph.bytecode.frame import MISSING
 from monograph.bytecode.lookups import OURS, SIMPLE, find_special, lookup
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from monograph.bytecode.interpreter import Interpreter
 
 __all__ = ["bound_special", "delete_attribute", "get_attribute", "get_method", "set_attribute"]
@@ -38,7 +40,7 @@ def get_method(owner: Any, name: str) -> FunctionType | None:
     None where an instance attribute, a descriptor or a hook of the class may answer instead.
     """
     kind = type(owner)
-    if kind in _PLAIN_KINDS or kind in OURS or isinstance(owner, type | ModuleType | super):
+    if kind in _PLAIN_KINDS or kind in OURS or issubclass(kind, type | ModuleType | super):
         return None
     if kind.__getattribute__ is not _OBJECT_GET:
         return None
@@ -56,7 +58,7 @@ def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
         return _read_module(interpreter, owner, name)
     if kind is super:
         return _read_super(interpreter, owner, name)
-    if isinstance(owner, type):
+    if issubclass(kind, type):
         return _read_class(interpreter, owner, name)
     getter = kind.__getattribute__
     if getter is not _OBJECT_GET:
@@ -210,11 +212,17 @@ def set_attribute(interpreter: Interpreter, owner: Any, name: str, value: Any) -
         if special is not None:
             call_function(interpreter, special, [owner, name, value], {})
             return
-    set_plainly(interpreter, owner, name, value)
+    _set(interpreter, owner, name, value, natives.write)
 
 
 def set_plainly(interpreter: Interpreter, owner: Any, name: str, value: Any) -> None:
     """Do what `object.__setattr__` does: the class's descriptor, else the object's own place."""
+    _set(interpreter, owner, name, value, natives.write_plainly)
+
+
+def _set(
+    interpreter: Interpreter, owner: Any, name: str, value: Any, write: Callable[..., None]
+) -> None:
     found = lookup(type(owner), name)
     if found is not MISSING:
         setter = _python_setter(interpreter, found, "__set__", "fset")
@@ -222,7 +230,7 @@ def set_plainly(interpreter: Interpreter, owner: Any, name: str, value: Any) -> 
             call(interpreter, setter[0], [*setter[1], owner, value], {})
             return
     _tell(interpreter, owner, name)
-    natives.write(owner, name, value)
+    write(owner, name, value)
 
 
 def delete_attribute(interpreter: Interpreter, owner: Any, name: str) -> None:
@@ -231,11 +239,15 @@ def delete_attribute(interpreter: Interpreter, owner: Any, name: str) -> None:
     if special is not None:
         call_function(interpreter, special, [owner, name], {})
         return
-    delete_plainly(interpreter, owner, name)
+    _delete(interpreter, owner, name, natives.remove)
 
 
 def delete_plainly(interpreter: Interpreter, owner: Any, name: str) -> None:
     """Do what `object.__delattr__` does."""
+    _delete(interpreter, owner, name, natives.remove_plainly)
+
+
+def _delete(interpreter: Interpreter, owner: Any, name: str, remove: Callable[..., None]) -> None:
     found = lookup(type(owner), name)
     if found is not MISSING:
         deleter = _python_setter(interpreter, found, "__delete__", "fdel")
@@ -243,7 +255,7 @@ def delete_plainly(interpreter: Interpreter, owner: Any, name: str) -> None:
             call(interpreter, deleter[0], [*deleter[1], owner], {})
             return
     _tell(interpreter, owner, name)
-    natives.remove(owner, name)
+    remove(owner, name)
 
 
 def _python_setter(

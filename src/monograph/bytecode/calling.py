@@ -91,6 +91,8 @@ def call_function(
     if enters is not None and not enters(function):
         interpreter.tell_island(function, "a function that the policy does not enter")
         return call_native(interpreter, function, args, kwargs)
+    if interpreter.body(function.__code__).is_native:
+        return call_native(interpreter, function, args, kwargs)
     return interpret_always(interpreter, function, args, kwargs)
 
 

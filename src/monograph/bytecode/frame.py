@@ -50,8 +50,9 @@ PASS_ON: Final = Mark("pass on")
 class Body:
     """The linked body of one code object; it does not keep the code alive.
 
-    `steps` are pairs (handler, argument). `parameters` are the slots of those that have names
-    for callers; `n_plain` is the number of parameters where all are positional, else -1.
+    `steps` are pairs (handler, argument). `parameters` are the slots of those that callers can
+    name; `n_plain` is the number of parameters where all are positional, else -1. `is_native`
+    marks code that is never interpreted: our own, and what only makes sense to CPython's frames.
     """
 
     steps: list[tuple[Callable[[Frame, Any], Any], Any]]
@@ -61,6 +62,7 @@ class Body:
     parameters: Mapping[str, int]
     n_plain: int
     empty: list[Any]
+    is_native: bool
     shadow: FrameType | None = None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import weakref
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from monograph.bytecode.decoding import decode
 from monograph.bytecode.frame import MISSING, Body
 from monograph.bytecode.instructions import CANONICAL
 from monograph.bytecode.opcodes import HANDLERS
+from monograph.bytecode.tracebacks import is_ours
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from monograph.bytecode.instructions import Instructions
 
 __all__ = ["link"]
+
+_NATIVE_FILES = frozenset({abc.ABCMeta.__instancecheck__.__code__.co_filename})
+"""Thin covers of C functions, which look at the frames of CPython that call them."""
 
 _SPECIAL_PARAMETERS = 0x04 | 0x08
 """The flags of `*args` and `**kwargs`."""
@@ -59,4 +64,5 @@ def _linked(decoded: Instructions) -> Body:
         },
         n_plain=code.co_argcount if is_plain else -1,
         empty=[MISSING] * len(decoded.slots),
+        is_native=code.co_filename in _NATIVE_FILES or is_ours(code),
     )

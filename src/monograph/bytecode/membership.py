@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from monograph.bytecode import natives
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.frame import MISSING
 from monograph.bytecode.iteration import END, advance, get_iterator
@@ -21,7 +22,7 @@ def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
     """Tell whether `value in container`."""
     kind = type(container)
     if kind in SIMPLE and type(value) in SIMPLE:
-        return operator.contains(container, value)
+        return natives.do(operator.contains, container, value)
     special = find_special(interpreter, kind, "__contains__")
     if special is not None:
         return truth(interpreter, call_function(interpreter, special, [container, value], {}))

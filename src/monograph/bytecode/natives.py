@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "do",
     "fail",
     "invoke",
     "invoke_while_handling",
@@ -29,6 +30,7 @@ __all__ = [
 _compile, _exec, _bool, _len, _iter, _next = compile, exec, bool, len, iter, next
 _getattr, _setattr, _delattr = getattr, setattr, delattr
 _plain_read = object.__getattribute__
+_plain_write, _plain_remove = object.__setattr__, object.__delattr__
 
 
 def invoke(callee: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -55,6 +57,11 @@ def invoke_while_handling(
         error.__context__ = context
         error.__traceback__ = traceback
         return callee(*args, **kwargs)
+
+
+def do(function: Callable[..., Any], *args: Any) -> Any:
+    """Carry out an operation of the program."""
+    return function(*args)
 
 
 def fail(error: BaseException) -> None:
@@ -86,6 +93,16 @@ def read_plainly(owner: Any, name: str) -> Any:
 def write(owner: Any, name: str, value: Any) -> None:
     """Set an attribute natively."""
     _setattr(owner, name, value)
+
+
+def write_plainly(owner: Any, name: str, value: Any) -> None:
+    """Set an attribute as `object` does, without `__setattr__`."""
+    _plain_write(owner, name, value)
+
+
+def remove_plainly(owner: Any, name: str) -> None:
+    """Delete an attribute as `object` does, without `__delattr__`."""
+    _plain_remove(owner, name)
 
 
 def remove(owner: Any, name: str) -> None:

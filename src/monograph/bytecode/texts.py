@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.bytecode import natives
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.lookups import SIMPLE, find_special, lookup
 from monograph.bytecode.natives import Answer
@@ -21,7 +22,7 @@ def as_repr(interpreter: Interpreter, value: Any) -> str:
     """Return `repr(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
-        return _repr(Answer(call_function(interpreter, special, [value], {})))
+        return natives.do(_repr, Answer(call_function(interpreter, special, [value], {})))
     return call_native(interpreter, _repr, [value], {})
 
 
@@ -30,7 +31,7 @@ def as_text(interpreter: Interpreter, value: Any) -> str:
     kind = type(value)
     special = find_special(interpreter, kind, "__str__")
     if special is not None:
-        return _str(Answer(call_function(interpreter, special, [value], {})))
+        return natives.do(_str, Answer(call_function(interpreter, special, [value], {})))
     if kind not in SIMPLE and lookup(kind, "__str__") is _OBJECT_STR:
         return as_repr(interpreter, value)
     return call_native(interpreter, _str, [value], {})
@@ -40,7 +41,7 @@ def as_ascii(interpreter: Interpreter, value: Any) -> str:
     """Return `ascii(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
-        return _ascii(Answer(call_function(interpreter, special, [value], {})))
+        return natives.do(_ascii, Answer(call_function(interpreter, special, [value], {})))
     return call_native(interpreter, _ascii, [value], {})
 
 
@@ -49,7 +50,8 @@ def formatted(interpreter: Interpreter, value: Any, spec: str) -> str:
     kind = type(value)
     special = find_special(interpreter, kind, "__format__")
     if special is not None:
-        return _format(Answer(call_function(interpreter, special, [value, spec], {})), spec)
+        answer = Answer(call_function(interpreter, special, [value, spec], {}))
+        return natives.do(_format, answer, spec)
     if not spec and kind not in SIMPLE and lookup(kind, "__format__") is _OBJECT_FORMAT:
         return as_text(interpreter, value)
     return call_native(interpreter, _format, [value, spec], {})

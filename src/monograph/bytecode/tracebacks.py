@@ -26,7 +26,10 @@ __all__ = ["chain", "check_ours", "handled", "note", "show_users_frames"]
 
 _HERE = str(Path(__file__).parent) + "/"
 # Where the user's operations are carried out, so that exceptions may be born there.
-_OPEN = (_HERE + "generators.py", _HERE + "natives.py", _HERE + "opcodes/", _HERE + "polyfills/")
+_OPEN = tuple(
+    _HERE + name
+    for name in ("generators.py", "iteration.py", "natives.py", "opcodes/", "polyfills/")
+)
 
 
 def handled(interpreter: Interpreter) -> BaseException | None:
