@@ -26,6 +26,7 @@ from monograph.dims import (
     refine_dynamic_shapes,
 )
 from monograph.logs import set_logs
+from monograph.passes import DecompositionTable, default_decompositions
 from monograph.program import (
     ExportedProgram,
     ExportGraphSignature,
@@ -39,6 +40,7 @@ __all__ = [
     "ConstraintViolation",
     "ContractError",
     "DataDependentError",
+    "DecompositionTable",
     "Dim",
     "ExportError",
     "ExportErrors",
@@ -51,6 +53,7 @@ __all__ = [
     "UnflattenedModule",
     "UnsupportedError",
     "__version__",
+    "default_decompositions",
     "dims",
     "dynamic_shapes",
     "explain",

@@ -285,7 +285,8 @@ class SymbolNode(SymbolicNumber):
         answer = self.maybe_as_bool()
         if answer is not None:
             return answer
-        return otherwise if self.hint is None else self.guard_bool(file, line)
+        general = self.facts.prefers_general or self.hint is None
+        return otherwise if general else self.guard_bool(file, line)
 
     def statically_known_true(self, file: str, line: int) -> bool:  # noqa: ARG002
         """Whether it holds for certain; never records."""

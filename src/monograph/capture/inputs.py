@@ -364,7 +364,7 @@ def write_inputs(
         if leaf.number is not None:
             node.meta["val"] = to_sym(leaf.number)
             values.append(node.meta["val"])
-            _bind_number(leaf.number, node, writer)
+            bind_number(leaf.number, node, writer)
             continue
         if leaf.tensor_type is None:
             node.meta["val"] = leaf.value
@@ -373,27 +373,29 @@ def write_inputs(
         tensor = make_tensor(leaf.tensor_type, node, recorder)
         node.meta["val"] = tensor
         writer.stands_for(tensor)
-        _bind_sizes(leaf, node, writer)
+        bind_sizes(leaf.tensor_type, node, writer)
         values.append(tensor)
     return values, tuple(nodes)
 
 
-def _bind_sizes(leaf: InputLeaf, node: Node, writer: GraphWriter) -> None:
-    assert leaf.tensor_type is not None, "only tensors have sizes"
-    for dim, size in enumerate(leaf.tensor_type.shape):
+def bind_sizes(t: TensorType, node: Node, writer: GraphWriter) -> None:
+    """The symbols in the sizes of an input are read off it."""
+    for dim, size in enumerate(t.shape):
         if isinstance(size, Expr):
-            _bind_size(size, node, dim, writer)
+            bind_size(size, node, dim, writer)
 
 
-def _bind_size(size: Expr, node: Node, dim: int | None, writer: GraphWriter) -> None:
+def bind_size(size: Expr, node: Node, dim: int | None, writer: GraphWriter) -> None:
+    """The symbol of a size is read off this dimension; `size` is linear in it."""
     parts = {atoms: coefficient for coefficient, atoms in terms(size)}
     offset = parts.pop((), 0)
     (((symbol,), coefficient),) = parts.items()
     writer.source(symbol, node, dim, coefficient, offset)
 
 
-def _bind_number(number: Int | Real, node: Node, writer: GraphWriter) -> None:
+def bind_number(number: Int | Real, node: Node, writer: GraphWriter) -> None:
+    """The symbol of an input that is a number is that input."""
     if isinstance(number, Real):
         writer.bind(number, node)
     elif isinstance(number, Expr):
-        _bind_size(number, node, None, writer)
+        bind_size(number, node, None, writer)

@@ -14,6 +14,7 @@ from monograph.diagnostics import (
     inputs,
     internal,
     language,
+    lowering,
     operators,
     programs,
     sizes,
@@ -34,7 +35,19 @@ if TYPE_CHECKING:
 __all__ = ["problem"]
 
 # A family enters its messages when it is imported.
-FAMILIES = (contract, data, inputs, internal, language, operators, programs, sizes, spec, state)
+FAMILIES = (
+    contract,
+    data,
+    inputs,
+    internal,
+    language,
+    lowering,
+    operators,
+    programs,
+    sizes,
+    spec,
+    state,
+)
 
 
 def problem(

@@ -67,6 +67,10 @@ class Facts:
     ('2*n + 1', True)
     """
 
+    # Whether code that has a general answer shall take it where nothing is known, rather than the
+    # example's answer with a guard.
+    prefers_general = False
+
     __slots__ = (
         "_hints",
         "_known_hints",
@@ -98,6 +102,25 @@ class Facts:
         self.stated: list[Guard] = []
         self.guards: list[Guard] = []
         self.assertions: list[Guard] = []
+
+    def copy(self) -> "Facts":
+        """The same facts about the same symbols; what either learns from here on is its own.
+
+        >>> from monograph.integers import ge
+        >>> facts = Facts()
+        >>> n = facts.symbol("n", hint=6)
+        >>> later = facts.copy()
+        >>> later.guard(ge(n, 4))
+        >>> facts.known(ge(n, 3)), later.known(ge(n, 3))
+        (None, True)
+        """
+        copied = type(self)()
+        for name in Facts.__slots__:
+            value = getattr(self, name)
+            setattr(copied, name, value.copy() if isinstance(value, dict | set | list) else value)
+        copied.knowledge = self.knowledge.copy(copied._precedence)
+        copied.listener = None
+        return copied
 
     def symbol(
         self,

@@ -67,6 +67,14 @@ class Knowledge:
         self.answers: dict[Relation, bool | None] = {}
         self.simplified: dict[Expr, Int] = {}
 
+    def copy(self, precedence: Callable[[Expr], tuple[int, ...]]) -> "Knowledge":
+        """The same knowledge, which can learn by itself from here on."""
+        copied = Knowledge(self.pool, precedence)
+        copied.is_empty = self.is_empty
+        for name in ("ranges", "bindings", "visible", "witnesses", "truths", "at_least", "proofs"):
+            setattr(copied, name, getattr(self, name).copy())
+        return copied
+
     def changed(self) -> None:
         """Forget the conclusions drawn so far: more may follow now."""
         self.is_empty = False

@@ -17,6 +17,7 @@ from torch.fx.node import map_arg
 from monograph.diagnostics import problem
 from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
 from monograph.host.fx_nodes import append_node, close_graph
+from monograph.passes import seen_through
 from monograph.program.checks import compile_checks
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.region_calls import runnable_child, runnable_target
@@ -239,19 +240,54 @@ def _close(
 ) -> None:
     """Write mutated values back to where they belong and return the rest."""
     signature = program.graph_signature
+    specs = signature.output_specs
     holders = {
         spec.target if spec.kind in STATE else spec.arg.name: copies[node]
         for spec, node in zip(signature.input_specs, inputs, strict=True)
     }
     values: Any = output.args[0]
-    kept: list[Any] = []
-    for spec, value in zip(signature.output_specs, values, strict=True):
+    written: dict[Node, Node] = {}
+    for spec, value in zip(specs, values, strict=True):
         if spec.kind in MUTATIONS:
-            args = (holders[spec.target], copies[value])
-            put("call_function", _free("copy_", taken), torch.ops.aten.copy_.default, args)
-        elif spec.kind is not OutputKind.TOKEN:
-            kept.append(value)
-    put("output", output.name, "output", (map_arg(tuple(kept), copies.__getitem__),))
+            holder = holders[spec.target]
+            if spec.kind is OutputKind.PARAMETER_MUTATION:
+                # A leaf that needs a gradient refuses writes; what lies beneath it does not.
+                detach = torch.ops.aten.detach.default
+                holder = put("call_function", _free("detach", taken), detach, (holder,))
+            args = (holder, copies[value])
+            copy = put("call_function", _free("copy_", taken), torch.ops.aten.copy_.default, args)
+            written[value] = copy
+    returned = [
+        _seen_where_written(put, value, written, copies, taken)
+        for spec, value in zip(specs, values, strict=True)
+        if spec.kind not in MUTATIONS and spec.kind is not OutputKind.TOKEN
+    ]
+    put("output", output.name, "output", (map_arg(tuple(returned), lambda node: node),))
+
+
+def _seen_where_written(
+    put: Callable[..., Node],
+    value: Any,
+    written: Mapping[Node, Node],
+    copies: Mapping[Node, Node],
+    taken: set[str],
+) -> Any:
+    """What the program returns: a view of a value that was written back is one of its new home.
+
+    The original returned the input or buffer itself, or a view of it.
+    """
+    if not isinstance(value, torch.fx.Node):
+        return value
+    steps = seen_through(value) if written else []
+    for place, source in enumerate(steps):
+        if source in written:
+            seen = written[source]
+            for step in reversed(steps[:place]):
+                args = (seen, *map_arg(step.args[1:], copies.__getitem__))
+                kwargs = map_arg(step.kwargs, copies.__getitem__)
+                seen = put("call_function", _free(step.name, taken), step.target, args, kwargs)
+            return seen
+    return copies[value]
 
 
 def _free(name: str, taken: set[str]) -> str:

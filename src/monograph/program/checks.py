@@ -76,7 +76,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
 
     Raises (the function): contract-broken.
     """
-    constants: dict[str, Any] = {"Tensor": torch.Tensor, "same": same_value}
+    constants: dict[str, Any] = {"Tensor": torch.Tensor, "same": same_value, "overlap": overlap}
     constants |= evaluate_namespace()
     plan = solution_plan(contract)
     names = {step.symbol: _symbol_name(step) for step in plan.steps}
@@ -85,6 +85,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         *_input_conditions(contract, constants),
         *(f"{each.code} == ({python_source(each.expected, names)})" for each in plan.left),
         *_layout_conditions(contract, names),
+        *_apart_conditions(contract),
         *_range_conditions(contract, names),
         *(f"({relation_source(guard.relation, names)})" for guard in contract.guards),
     ]
@@ -231,7 +232,46 @@ def _layout_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterato
         if isinstance(clause, TensorClause) and clause.strides is not None:
             steps = "".join(f"{python_source(step, names)}, " for step in clause.strides)
             yield f"l{index}.stride() == ({steps})"
-            yield f"l{index}.storage_offset() == {python_source(clause.offset or 0, names)}"
+            if clause.offset is not None:
+                yield f"l{index}.storage_offset() == {python_source(clause.offset, names)}"
+
+
+def _apart_conditions(contract: Contract) -> Iterator[str]:
+    others = [i for i, each in enumerate(contract.clauses) if isinstance(each, TensorClause)]
+    for index in contract.apart:
+        for other in others:
+            if other != index and (other not in contract.apart or other > index):
+                yield f"not overlap(l{index}, l{other})"
+
+
+def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the spans of memory of two tensors meet."""
+    if one.untyped_storage().data_ptr() != other.untyped_storage().data_ptr():
+        return False
+    if not one.numel() or not other.numel():
+        return False
+    (start, end), (begin, stop) = _span(one), _span(other)
+    return start < stop and begin < end
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """First and last byte of what a tensor covers."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    last = sum((size - 1) * stride for size, stride in steps)
+    start = tensor.storage_offset() * tensor.element_size()
+    return start, start + (last + 1) * tensor.element_size()
+
+
+def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]:
+    for index in contract.apart:
+        for other, leaf in enumerate(leaves):
+            if other == index or not isinstance(leaf, torch.Tensor):
+                continue
+            if isinstance(leaves[index], torch.Tensor) and overlap(leaves[index], leaf):
+                path = contract.clauses[index].path
+                words = f"memory of its own: the program writes to `{path}`"
+                yield Clause(path, words, f"memory shared with {contract.clauses[other].path}")
+                break
 
 
 def _value_condition(name: str, value: object, constants: dict[str, Any]) -> str:
@@ -329,7 +369,7 @@ def _broken_layouts(
         steps = tuple(evaluate(step, env) for step in clause.strides)
         if leaf.stride() != steps:
             yield Clause(f"{clause.path}.stride()", steps, leaf.stride())
-        elif leaf.storage_offset() != evaluate(clause.offset or 0, env):
+        elif clause.offset is not None and leaf.storage_offset() != evaluate(clause.offset, env):
             yield Clause(f"{clause.path}.storage_offset()", clause.offset, leaf.storage_offset())
 
 
@@ -365,6 +405,7 @@ def _broken_relations(
             yield Clause(equation.path, expected, seen[equation.code])
     yield from _outside_ranges(contract, env, origin)
     yield from _broken_layouts(contract, env, leaves)
+    yield from _broken_apart(contract, leaves)
     for guard in contract.guards:
         if guard.relation.symbols <= env.keys() and not _holds(guard.relation, env):
             yield _broken_guard(contract, guard, env)

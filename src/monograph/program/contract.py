@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.diagnostics import Frame, Place, place
-from monograph.integers import Expr, relation_text
+from monograph.integers import Expr, maximum, relation_text
 from monograph.integers import text as expr_text
 from monograph.program.printing import dtype_text
 
@@ -114,7 +114,8 @@ class Contract:
 
     `in_spec` is the structure of `(args, kwargs)`; clauses are in the order of its leaves. A guard
     is a relation with its origin: the user's lines that asked, innermost first, or None. `names`
-    says how a symbol is called in messages: `batch`, or where it comes from: `x.shape[0]`.
+    says how a symbol is called in messages: `batch`, or where it comes from: `x.shape[0]`. The
+    inputs at the places `apart` share no memory with other inputs.
     """
 
     in_spec: Any
@@ -122,6 +123,7 @@ class Contract:
     guards: Sequence[Guard] = ()
     ranges: tuple[SymbolRange, ...] = ()
     names: Mapping[Expr, str] = field(default_factory=lambda: MappingProxyType({}))
+    apart: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)
@@ -175,6 +177,16 @@ def spots(origin: object) -> tuple[Spot, ...]:
     return origin if isinstance(origin, tuple) else ()
 
 
+def real_strides(shape: Sequence[Int]) -> tuple[Int, ...]:
+    """What a contiguous tensor answers: a size of 0 counts as 1."""
+    strides: list[Int] = []
+    step: Int = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * maximum(size, 1)
+    return tuple(reversed(strides))
+
+
 def _input_row(clause: InputClause, names: Mapping[Expr, str]) -> tuple[str, ...]:
     match clause:
         case TensorClause(path, dtype, device_type, shape, _, strides):
@@ -209,6 +221,7 @@ __all__ = [
     "TensorClause",
     "ValueClause",
     "range_text",
+    "real_strides",
     "shape_text",
     "spots",
     "tables",

@@ -23,7 +23,6 @@ from monograph.integers import (
     Relation,
     ge,
     le,
-    maximum,
     needed_guards,
 )
 from monograph.program.assemble import build
@@ -34,6 +33,7 @@ from monograph.program.contract import (
     NumberClause,
     TensorClause,
     ValueClause,
+    real_strides,
 )
 from monograph.program.findings import report_of
 from monograph.program.graph_module import GraphModule
@@ -235,17 +235,7 @@ def _clause(leaf: InputLeaf, *, asks_layout: bool) -> InputClause:
         return ValueClause(leaf.path, leaf.value)
     if not asks_layout:
         return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)
-    strides = _real_strides(t.shape) if t.strides is None else t.strides
+    strides = real_strides(t.shape) if t.strides is None else t.strides
     return TensorClause(
         leaf.path, t.dtype, t.device.type, t.shape, strides=strides, offset=t.offset
     )
-
-
-def _real_strides(shape: Sequence[Int]) -> tuple[Int, ...]:
-    """What a contiguous tensor answers: a size of 0 counts as 1."""
-    strides: list[Int] = []
-    step: Int = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * maximum(size, 1)
-    return tuple(reversed(strides))

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.program.calling import check_call, make_module
+from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
 from monograph.program.findings import Report
 from monograph.program.html import program_html
+from monograph.program.lowering import lowered
 from monograph.program.provenance import Conditions, Explanation, conditions_of, explain_size
 from monograph.program.python_text import to_python_text
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import torch
 
@@ -103,7 +105,7 @@ class ExportedProgram:
     report: Report = field(default_factory=Report)
     training: bool = True
     module_call_graph: list[ModuleCallEntry] = field(default_factory=list[ModuleCallEntry])
-    dialect: str = "TRAINING"
+    dialect: str = TRAINING
 
     @property
     def graph(self) -> torch.fx.Graph:
@@ -149,6 +151,20 @@ class ExportedProgram:
         Raises: invalid-program.
         """
         verify(self.graph_module, self.graph_signature, self.state_dict, self.constants)
+        if self.dialect == TRAINING:
+            return
+        for node in calls(self.graph_module):
+            reason = dialect_fault(node)
+            if reason:
+                raise problem("invalid-program", at=(), node=node, reason=reason)
+
+    @property
+    def exceptions(self) -> Mapping[str, str]:
+        """The operators that are not of the program's `dialect`, by name, and why they are there.
+
+        Empty where the whole graph is: in core ATen after `run_decompositions()`.
+        """
+        return exceptions(self.graph_module, self.dialect)
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         """Yield each parameter with its qualified name in the original module."""
@@ -178,6 +194,19 @@ class ExportedProgram:
         False; `check_guards` is torch.export's name for that.
         """
         return make_module(self, check=check and check_guards)
+
+    def run_decompositions(
+        self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None
+    ) -> ExportedProgram:
+        """Return this program without in-place operators, in simpler ones.
+
+        None lowers to core ATen; a table made by `default_decompositions()` and changed lowers to
+        what it leaves; `{}` only replaces writes. What the program wrote to in place is among the
+        outputs of its graph then, and still written back when it is called.
+
+        Raises: write-through-view, not-functional.
+        """
+        return lowered(self, decomp_table)
 
     def check_inputs(self, *args: Any, **kwargs: Any) -> None:
         """Return None if the contract admits a call with these inputs; nothing is computed.

@@ -1,0 +1,48 @@
+"""Messages of `run_decompositions`: what cannot be said without writing in place.
+
+write-through-view   views: Sequence[str], reason     UnsupportedError
+not-functional       op, reason                       UnsupportedError
+state-shares-memory  names: Sequence[str]             UnsupportedError
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import UnsupportedError
+from monograph.diagnostics.wording import listed, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@message("write-through-view", UnsupportedError)
+def write_through_view(*, views: Sequence[str], reason: object) -> Text:
+    """Say that a write reaches memory in a way that no operator without writes can follow."""
+    return Text(
+        headline=f"this writes through a view that cannot be undone: {reason}",
+        notes=(f"the view is made by {listed(views)}",),
+        helps=("write to a copy, and put the copy where it belongs: y = view.clone()",),
+    )
+
+
+@message("not-functional", UnsupportedError)
+def not_functional(*, op: object, reason: object) -> Text:
+    """Say that an operator's effect has no form without writes."""
+    return Text(
+        headline=f"`{op}` cannot be replaced by operators that do not write: {reason}",
+        helps=("use the program as it is: its graph keeps operators that write",),
+    )
+
+
+@message("state-shares-memory", UnsupportedError)
+def state_shares_memory(*, names: Sequence[str]) -> Text:
+    """Say that the program writes to state whose memory other state shares."""
+    first, *rest = names
+    return Text(
+        headline=f"the program writes to {quoted(first)}, whose memory {listed(rest)} shares",
+        notes=("without in-place operators, the write would not be seen there",),
+        helps=("give each its own memory: self.register_buffer(name, tensor.clone())",),
+    )

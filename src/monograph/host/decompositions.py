@@ -1,0 +1,63 @@
+"""PyTorch's formulas for operators in terms of simpler ones, and what it calls core operators."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._C import DispatchKey
+from torch._decomp import _core_aten_decompositions_post_autograd
+
+from monograph.host.dispatch import has_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch._ops import OpOverload
+
+
+@cache
+def core_formulas() -> dict[Any, Callable[..., Any]]:
+    """Formulas that lead to core ATen, by overload.
+
+    `torch._decomp._core_aten_decompositions_post_autograd`: the public `default_decompositions`
+    belongs to torch.export. Importing it costs nothing, `import torch` does.
+    """
+    return dict(_core_aten_decompositions_post_autograd())
+
+
+def is_composite(overload: OpOverload) -> bool:
+    """Whether calling the operator only calls others (`CompositeImplicitAutograd`)."""
+    return DispatchKey.CompositeImplicitAutograd in overload.py_kernels or has_kernel(
+        overload, "CompositeImplicitAutograd"
+    )
+
+
+def composite_formula(overload: OpOverload) -> Callable[..., Any]:
+    """What a composite operator calls (`OpOverload.decompose`)."""
+    return overload.decompose
+
+
+def composite_operators(namespace: str) -> list[OpOverload]:
+    """All composite operators of a namespace (`_dispatch_get_registrations_for_dispatch_key`)."""
+    names = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
+    found: list[OpOverload] = []
+    for qualified in sorted(names):
+        home, _, name = qualified.partition("::")
+        packet_name, _, overload_name = name.partition(".")
+        packet = getattr(torch.ops.aten, packet_name, None) if home == namespace else None
+        overload = getattr(packet, overload_name or "default", None)
+        if overload is not None:
+            found.append(overload)
+    return found
+
+
+def is_core(overload: OpOverload) -> bool:
+    """Whether PyTorch tags the operator as core ATen."""
+    return torch.Tag.core in overload.tags
+
+
+def is_view(overload: OpOverload) -> bool:
+    """Whether every result shares its argument's storage, whatever the layout (`is_view`)."""
+    return overload.is_view

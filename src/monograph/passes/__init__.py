@@ -1,0 +1,16 @@
+"""Passes from graph to graph, one idea a file.
+
+Lowering: `decompose` makes a graph functional and takes its operators apart by the formulas of a
+`DecompositionTable`.
+"""
+
+from monograph.passes.decompose import Decomposed, decompose, seen_through
+from monograph.passes.decompositions import DecompositionTable, default_decompositions
+
+__all__ = [
+    "Decomposed",
+    "DecompositionTable",
+    "decompose",
+    "default_decompositions",
+    "seen_through",
+]

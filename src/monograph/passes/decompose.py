@@ -1,0 +1,186 @@
+"""A whole program's graph, functional and in the operators that a table of formulas leaves."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.inputs import bind_number, bind_sizes
+from monograph.capture.operators import OPERATORS
+from monograph.capture.regions import build_regions
+from monograph.host.fx_nodes import append_node, close_graph
+from monograph.host.operator_types import OpOverload
+from monograph.integers import Expr, Real, use
+from monograph.passes.draft import Draft, is_tensor
+from monograph.passes.formulas import settled
+from monograph.passes.functionalize import Alias, whole
+from monograph.passes.lowering import Lowering, Memory, mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch.fx.graph import Graph
+
+    from monograph.integers import Facts
+
+aten = torch.ops.aten
+
+_NEED_A_LAYOUT = {
+    id(overload)
+    for overload in (
+        aten.view.default,
+        aten.view.dtype,
+        aten.view_as_complex.default,
+        aten.as_strided.default,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """A graph without writes.
+
+    `writes` are the inputs whose memory the original wrote to, each with its value at the end;
+    `outputs` are what it returned. The graph returns both, writes first. `laid_out` are the inputs
+    whose layout the graph relies on, and `reasons` say why an operator was kept.
+    """
+
+    graph: Graph
+    submodules: dict[str, torch.nn.Module]
+    writes: dict[str, Node]
+    outputs: list[Any]
+    laid_out: frozenset[str]
+    reasons: Mapping[str, str]
+    facts: Facts
+    """What is known of sizes; its guards are the original's, and those that formulas need."""
+
+
+def decompose(
+    graph: Graph,
+    table: Mapping[Any, Callable[..., Any]],
+    facts: Facts,
+    make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
+    *,
+    keeps_autocast: bool = False,
+) -> Decomposed:
+    """Lower a program's graph; the graph itself stays as it is.
+
+    Raises: write-through-view, not-functional.
+    """
+    facts = settled(facts)
+    draft, memory = Draft(facts), Memory()
+    lowering = Lowering(table, facts, draft, memory, keeps_autocast=keeps_autocast)
+    facts.locate = draft.lines
+    with use(facts):
+        lowering.writes.find(graph)
+        env = _placeholders(graph, lowering)
+        inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
+        lowering.walk(graph, env, is_program=True)
+        draft.provenance = {}
+        source = graph.output_node()
+        returned: Any = source.args[0]
+        held = [mapped(each, env) for each in returned]
+        outputs = [draft.written(lowering.read(value)) for value in held]
+        writes = {
+            node.name: alias.storage.value
+            for node, alias in inputs.items()
+            if alias.storage.generation
+        }
+        outputs = _kept_apart(held, outputs, list(inputs.values()), draft)
+        done = append_node(
+            draft.writer.graph, "output", "output", "output", ((*writes.values(), *outputs),), {}
+        )
+        done.meta["val"] = tuple(
+            each.meta["val"] if isinstance(each, Node) else each
+            for each in (*writes.values(), *outputs)
+        )
+        draft.drop_unused()
+        laid_out = lowering.laid_out | _laid_out(draft.writer.graph)
+        written = draft.writer
+        submodules = build_regions(written.graph, draft.states, make_module, written.new_name)
+    close_graph(written.graph, written.names)
+    outputs = list(done.args[0])[len(writes) :]  # pyright: ignore[reportArgumentType] - a tuple
+    writes = dict(zip(writes, done.args[0], strict=False))  # pyright: ignore[reportArgumentType]
+    return Decomposed(
+        written.graph, submodules, writes, outputs, frozenset(laid_out), memory.reasons, facts
+    )
+
+
+def _placeholders(graph: Graph, lowering: Lowering) -> dict[Node, Any]:
+    """The same inputs under the same names; those that are written to own a storage."""
+    draft = lowering.draft
+    env: dict[Node, Any] = {}
+    for node in graph.nodes:
+        if node.op != "placeholder":
+            continue
+        val = node.meta["val"]
+        new = draft.placeholder(node.name, val)
+        new.meta = dict(node.meta)
+        number = to_python(val)
+        if isinstance(val, AbstractTensor):
+            bind_sizes(val.tensor_type, new, draft.writer)
+            env[node] = whole(new, is_input=True) if node in lowering.writes.roots else new
+        elif isinstance(number, Expr | Real):
+            bind_number(number, new, draft.writer)
+            env[node] = number
+        else:
+            env[node] = new
+    draft.writer.begin_body()
+    return env
+
+
+def _kept_apart(
+    held: list[Any], outputs: list[Any], inputs: list[Alias], draft: Draft
+) -> list[Any]:
+    """Copy an output that is a view of a written value and not of the input it is written to.
+
+    A returned value that is made from a written one by views alone stands for a view of the input
+    (`program/calling.py`); so whatever is none must not look like one.
+    """
+    written = {alias.storage.value: alias.storage for alias in inputs if alias.storage.generation}
+    kept: list[Any] = []
+    for value, node in zip(held, outputs, strict=True):
+        owner = value.storage if value.__class__ is Alias else None
+        if is_tensor(node) and any(
+            written.get(each, owner) is not owner for each in seen_through(node)
+        ):
+            node = draft.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
+        kept.append(node)
+    return kept
+
+
+def seen_through(node: Node) -> list[Node]:
+    """A node, and what it is a view of, and so on to the tensor that owns the memory."""
+    found = [node]
+    while found[-1].op == "call_function":
+        target: Any = found[-1].target
+        is_view = isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
+        if not is_view and target is not operator.getitem:
+            break
+        source: Any = found[-1].args[0]
+        if target is operator.getitem and not _gives_views(source):
+            break
+        found.append(source)
+    return found
+
+
+def _gives_views(node: Node) -> bool:
+    target: Any = node.target
+    return isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
+
+
+def _laid_out(graph: Graph) -> set[str]:
+    """The inputs that are seen in a way not every layout allows."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.op == "call_function" and id(node.target) in _NEED_A_LAYOUT:
+            root = seen_through(node)[-1]
+            if root.op == "placeholder":
+                found.add(root.name)
+    return found

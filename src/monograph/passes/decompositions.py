@@ -1,0 +1,136 @@
+"""The table of formulas that `run_decompositions` works with: what core ATen leaves, and can change.
+
+An operator is looked up in what the user put there, then in PyTorch's formulas for core ATen, then
+among composite operators, which are what they call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.host.decompositions import (
+    composite_formula,
+    composite_operators,
+    core_formulas,
+    is_composite,
+    is_core,
+)
+from monograph.host.operator_types import OpOverload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+aten = torch.ops.aten
+
+_MISSING = object()
+
+
+class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
+    """Operators and the formulas that stand for them; an operator without one is kept.
+
+    Behaves as a dictionary: remove an operator to keep it whole, or give it a function of yours,
+    which takes what the operator takes and computes the same with other operators.
+
+    >>> import torch
+    >>> table = default_decompositions()
+    >>> torch.ops.aten.linear.default in table, torch.ops.aten.addmm.default in table
+    (True, False)
+    >>> keep_linear = table.pop(torch.ops.aten.linear.default)
+    >>> torch.ops.aten.linear.default in table
+    False
+    """
+
+    def __init__(self) -> None:
+        self._own: dict[Any, Any] = {}
+        """What was put in, and `None` for what was taken out."""
+        self._found: dict[Any, Any] = {}
+
+    def __getitem__(self, operator: Any) -> Callable[..., Any]:
+        found = self._found.get(operator, _MISSING)
+        if found is _MISSING:
+            found = self._found[operator] = self._look_up(operator)
+        if found is None:
+            raise KeyError(operator)
+        return found
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The formula of an operator, or the default."""
+        found = self._found.get(key, _MISSING)
+        if found is _MISSING:
+            found = self._found[key] = self._look_up(key)
+        return default if found is None else found
+
+    def _look_up(self, operator: Any) -> Any:
+        if operator in self._own:
+            return self._own[operator]
+        formula = FORMULAS.get(operator) or core_formulas().get(operator)
+        if formula is not None:
+            return formula
+        is_open = isinstance(operator, OpOverload) and not is_core(operator)
+        return composite_formula(operator) if is_open and is_composite(operator) else None
+
+    def __setitem__(self, operator: Any, formula: Callable[..., Any]) -> None:
+        self._own[operator] = formula
+        self._found.pop(operator, None)
+
+    def __delitem__(self, operator: Any) -> None:
+        if operator not in self:
+            raise KeyError(operator)
+        self._own[operator] = None
+        self._found.pop(operator, None)
+
+    def __contains__(self, operator: object) -> bool:
+        return self.get(operator) is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        known = {**self._own, **FORMULAS, **core_formulas()}
+        known |= dict.fromkeys(composite_operators("aten"))
+        return (operator for operator in known if operator in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def copy(self) -> DecompositionTable:
+        """Another table with the same formulas."""
+        copied = DecompositionTable()
+        copied._own = dict(self._own)
+        return copied
+
+    def __repr__(self) -> str:
+        added = [str(operator) for operator, formula in self._own.items() if formula]
+        removed = [str(operator) for operator, formula in self._own.items() if not formula]
+        return f"DecompositionTable(core ATen, added={added}, removed={removed})"
+
+
+def default_decompositions() -> DecompositionTable:
+    """The formulas that lead to core ATen, as a table of your own to change."""
+    return DecompositionTable()
+
+
+def _native_batch_norm(
+    input: Tensor,  # noqa: A002 - named as in the schema
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,  # noqa: FBT001 - as in the schema
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Without statistics to update, and with fixed ones; updates are a matter of the lowering."""
+    if not training:
+        op = aten._native_batch_norm_legit_no_training.default  # noqa: SLF001 - operators' names
+        return op(input, weight, bias, running_mean, running_var, momentum, eps)
+    if running_mean is not None:
+        return NotImplemented
+    no_stats = aten._native_batch_norm_legit.no_stats  # noqa: SLF001
+    return no_stats(input, weight, bias, True, momentum, eps)
+
+
+FORMULAS: dict[Any, Callable[..., Any]] = {aten.native_batch_norm.default: _native_batch_norm}
+"""Where PyTorch has its formula elsewhere than in its tables."""

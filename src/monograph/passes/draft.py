@@ -1,0 +1,192 @@
+"""The graph that lowering writes: nodes with their types, their provenance, and their regions.
+
+Arguments are nodes, constants, and numbers as expressions (`Expr`, `Real`, `Relation`), which are
+written when a node needs them; what a node returns is inferred by the rules of its operator, unless
+it is known already.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch.fx.node import Node
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tensor
+from monograph.abstract.tensor_type import TensorType
+from monograph.capture.graph_writer import GraphWriter
+from monograph.capture.operators import OPERATORS, is_droppable
+from monograph.diagnostics import FrameFilter, problem
+from monograph.host.fx_nodes import append_node, remove_node
+from monograph.integers import Expr, Real, Relation, is_symbol
+from monograph.rules.fallback import Memo
+
+if TYPE_CHECKING:
+    from monograph.abstract.tensor import Recording
+    from monograph.diagnostics import Frame
+    from monograph.host.operator_types import OpOverload
+    from monograph.integers import Facts
+    from monograph.passes.formulas import Region
+
+NUMBERS = (Expr, Real, Relation)
+
+
+class Describing:
+    """Stands behind the tensors that only describe: in `meta["val"]` of a finished graph."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def _refuse(self, *args: Any, **_kwargs: Any) -> NoReturn:
+        raise problem("leaked-tensor", op=str(args[0] if args else "an operator"))
+
+    call = item = truth = getitem = setitem = refuse_data = _refuse
+
+    def layout_asked(self, _tensor: AbstractTensor) -> None:
+        """Let a reader of a finished graph look at strides."""
+
+
+class Draft:
+    """One graph in the making."""
+
+    def __init__(self, facts: Facts, writer: GraphWriter | None = None) -> None:
+        self.facts = facts
+        self.writer = writer or GraphWriter()
+        self.recording: Recording = Describing(facts)
+        self.provenance: dict[str, Any] = {}
+        """What the nodes written now have in their `meta`, beside their value."""
+        self.state: tuple[Region, ...] = ()
+        """The regions around the nodes written now, outermost first."""
+        self.states: dict[Node, Any] = {}
+        self._fallback = Memo()
+        self._filter = FrameFilter()
+
+    # --- nodes -------------------------------------------------------------------------------
+
+    def placeholder(self, name: str, val: Any) -> Node:
+        """An input; the name must be new."""
+        node = append_node(self.writer.graph, name, "placeholder", name, (), {})
+        self.writer.names.add(name)
+        node.meta = {"val": val}
+        return node
+
+    def emit(self, target: Any, base: str, args: Any, kwargs: dict[str, Any], val: Any) -> Node:
+        """A call that returns `val`."""
+        writer = self.writer
+        args = tuple([self.written(arg) for arg in args])
+        if kwargs:
+            kwargs = {name: self.written(arg) for name, arg in kwargs.items()}
+        node = append_node(
+            writer.graph, writer.new_name(base), "call_function", target, args, kwargs
+        )
+        node.meta = {**self.provenance, "val": val}
+        if self.state:
+            self.states[node] = self.state
+        return node
+
+    def written(self, arg: Any) -> Any:
+        """An argument as a node takes it."""
+        cls = arg.__class__
+        if cls is Node or cls is int:
+            return arg
+        if isinstance(arg, list | tuple):
+            return [self.written(item) for item in arg]
+        if isinstance(arg, NUMBERS):
+            return self.writer.number(arg)
+        return arg
+
+    def call(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call an operator as it is; the results, one node each, nested as it returns them."""
+        op = OPERATORS.of(overload)
+        types = [argument_type(arg) for arg in args]
+        keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
+        result = self.inferred(overload, types, keywords)
+        if op.answers_now:
+            return result
+        val = self.described(result)
+        node = self.emit(overload, op.base_name, args, kwargs, val)
+        return self.results(node, val)
+
+    def inferred(self, overload: OpOverload, types: Any, keywords: dict[str, Any]) -> Any:
+        """The types of an operator's results."""
+        rule = OPERATORS.of(overload).rule
+        if rule is None:
+            return self._fallback.infer(overload, types, keywords)
+        return rule(*types, **keywords)
+
+    def results(self, node: Node, val: Any) -> Any:
+        """The nodes of an operator's results: itself, or what is taken from a list of them."""
+        if isinstance(val, list | tuple):
+            return [
+                None if each is None else self.emit(operator.getitem, "getitem", (node, i), {}, each)
+                for i, each in enumerate(val)
+            ]
+        self.bind(node, val)
+        return None if val is None else node
+
+    def bind(self, node: Node, val: Any) -> None:
+        """Numbers that are born with a value are read off it."""
+        if not self.facts.has_unbacked:
+            return
+        number = to_python(val)
+        if isinstance(number, NUMBERS):
+            self.writer.bind(number, node)
+        elif isinstance(val, SymbolicTensor):
+            for dim, size in enumerate(val.tensor_type.shape):
+                if isinstance(size, Expr) and self.facts.is_unbacked(size) and is_symbol(size):
+                    self.writer.source(size, node, dim, 1, 0)
+
+    def described(self, result: Any) -> Any:
+        """What `meta["val"]` holds for a result's type."""
+        if isinstance(result, TensorType):
+            return make_tensor(result, None, self.recording)
+        if isinstance(result, list | tuple):
+            return tuple([self.described(each) for each in result])
+        return to_sym(result, self.facts)
+
+    def lines(self) -> tuple[Frame, ...]:
+        """The user's lines that the nodes written now come from, innermost first."""
+        return self._filter.innermost_user(self.provenance.get("frames", ()))
+
+    def drop_unused(self) -> None:
+        """Remove nodes without users that have no effect, and the mark where the body begins."""
+        if self.writer.body_begin is not None:
+            remove_node(self.writer.body_begin)
+            self.writer.body_begin = None
+        for node in reversed(self.writer.graph.nodes):
+            if not node.users and node.op == "call_function" and is_droppable(node.target):
+                remove_node(node)
+                self.states.pop(node, None)
+
+
+def argument_type(arg: Any) -> Any:
+    """An argument as rules see it."""
+    cls = arg.__class__
+    if cls is Node:
+        val = arg.meta["val"]
+        return val.tensor_type if isinstance(val, AbstractTensor) else to_python(val)
+    if isinstance(arg, list | tuple):
+        return [argument_type(item) for item in arg]
+    return arg
+
+
+def tensor_type(node: Node) -> TensorType:
+    """The type of the tensor a node makes."""
+    return node.meta["val"].tensor_type
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a node that makes a tensor."""
+    return value.__class__ is Node and isinstance(value.meta["val"], torch.Tensor)
+
+
+def same_layout(a: TensorType, b: TensorType) -> bool:
+    """Whether operators cannot tell two types apart; `requires_grad` is no matter."""
+    return (
+        a.shape == b.shape
+        and a.dtype is b.dtype
+        and (a.strides == b.strides or a.stride() == b.stride())
+        and a.offset == b.offset
+    )

@@ -1,0 +1,215 @@
+"""A decomposition formula becomes a graph: it is run once on abstract tensors, and recorded.
+
+A formula is any function that computes what an operator computes: one of PyTorch's, the body of a
+composite operator, or a user's. It sees symbolic sizes, and asks about them as user code does.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch.fx.graph import Graph
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
+from monograph.abstract.tensor_type import TensorType
+from monograph.capture.graph_writer import GraphWriter
+from monograph.capture.recorder import Recorder
+from monograph.host.dispatch import below_autograd
+from monograph.host.fx_nodes import append_node
+from monograph.integers import Expr, Facts, Relation, relation_text, simplify, use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from torch.fx.node import Node
+
+    from monograph.abstract.tensor import Recording
+    from monograph.integers import Truth
+
+Region = tuple[Any, ...]
+"""`("autocast", device, dtype, enabled, cache)` or `("grad", enabled)`, as capture has them."""
+
+
+class CannotDecomposeError(Exception):
+    """A formula does not apply to these arguments; the reason is the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What an operator is made of for some argument types, not lowered any further yet.
+
+    `slots` stand for its tensor arguments in order; `results` is nested as the operator's results
+    are: nodes, numbers, constants.
+    """
+
+    graph: Graph
+    slots: tuple[Node, ...]
+    results: Any
+
+
+class SettledFacts(Facts):
+    """The facts of a finished capture, which a formula may ask and, within limits, extend.
+
+    Law: what is asked of these is answered as the original answers. A question about sizes that
+    the answer excludes is a new guard, which the decomposed program has beyond the original's; one
+    that would fix a size, or is about data, raises CannotDecomposeError.
+    """
+
+    __slots__ = ()
+    prefers_general = True
+
+    def symbol(self, name: str, **_options: Any) -> NoReturn:
+        """Refuse: nothing new becomes unknown."""
+        raise CannotDecomposeError(f"its formula makes the size {name} of its own, from data")
+
+    def guard(self, r: Truth) -> None:
+        """Exclude inputs, such as those of size 0, but never fix a size."""
+        if isinstance(r, Relation) and r.kind == "eq":
+            raise CannotDecomposeError(f"its formula holds for {relation_text(r)} alone")
+        super().guard(r)
+
+    def assert_at_run(self, r: Truth) -> NoReturn:
+        """Refuse: assertions stand where user code needs them."""
+        raise CannotDecomposeError(f"its formula needs to assert {r}")
+
+
+def settled(facts: Facts) -> SettledFacts:
+    """A copy of a capture's facts."""
+    copied = SettledFacts()
+    _adopt(copied, facts.copy())
+    return copied
+
+
+def _adopt(facts: Facts, other: Facts) -> None:
+    """From now on `facts` are what `other` are."""
+    for name in Facts.__slots__:
+        setattr(facts, name, getattr(other, name))
+
+
+class FormulaWriter(GraphWriter):
+    """Writes a formula's graph; numbers stay as they are until the graph is instantiated."""
+
+    def number(self, value: Any) -> Any:
+        """Keep a number that depends on sizes as the expression it is."""
+        return simplify(value) if isinstance(value, Expr) else value
+
+    def lift(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
+        """A constant inside a formula: a scalar is made anew, nothing else is known there."""
+        if real.dim() or isinstance(real, torch.nn.Parameter):
+            raise CannotDecomposeError("its formula holds a tensor of its own")
+        options = {"dtype": real.dtype, "device": real.device}
+        return recorder.call(torch.ops.aten.scalar_tensor.default, (real.item(),), options)
+
+    lift_literal = lift
+
+
+class FormulaRecorder(Recorder):
+    """Records a formula; nobody outside sees its tensors, so detaching them changes nothing."""
+
+    def __init__(self, writer: Any, scopes: Any, facts: Facts) -> None:
+        super().__init__(writer, scopes, facts)
+        self.special[id(torch.ops.aten.detach.default)] = self._detached
+
+    def _detached(self, tensor: Any) -> Any:
+        source = self.abstract(tensor)
+        detached = make_tensor(source.tensor_type, source.node, self)
+        detached.root = source.storage_root
+        return detached
+
+
+class NoScopes:
+    """Stands for `capture.scopes.Scopes`: a formula's lines are not the user's."""
+
+    def __init__(self) -> None:
+        self.states: dict[Node, Any] = {}
+
+    def describe(self, node: Node, _frame: Any) -> None:
+        """Say nothing; where the formula is used is known when it is instantiated."""
+        node.meta = {}
+
+    def user_frames(self, _frame: Any) -> tuple[()]:
+        """None."""
+        return ()
+
+
+def trace(
+    formula: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    facts: Facts,
+    regions: tuple[Region, ...],
+) -> Formula:
+    """Run a formula on types (`TensorType`, `Expr`, constants, nested) and write down what it does.
+
+    Raises: CannotDecomposeError.
+    """
+    writer: Any = FormulaWriter()
+    scopes: Any = NoScopes()
+    # Only a formula that succeeds may leave guards behind.
+    trial = facts.copy()
+    recorder = FormulaRecorder(writer, scopes, trial)
+    slots: list[Node] = []
+
+    def given(value: Any) -> Any:
+        if isinstance(value, TensorType):
+            node = append_node(writer.graph, f"arg_{len(slots)}", "placeholder", "arg", (), {})
+            slots.append(node)
+            tensor = make_tensor(with_requires_grad(value, False), node, recorder)
+            node.meta = {"val": tensor}
+            return tensor
+        if isinstance(value, list | tuple):
+            return [given(item) for item in value]
+        return to_sym(value, trial)
+
+    called = [given(arg) for arg in args]
+    named = {name: given(arg) for name, arg in kwargs.items()}
+    try:
+        with use(trial), _inside(regions), below_autograd(), recorder:
+            results = formula(*called, **named)
+            if results is NotImplemented:
+                raise CannotDecomposeError("its formula does not cover these arguments")
+            written = _results(results, recorder)
+    except Exception as error:
+        raise _cannot(error) from error
+    recorder.close()
+    if len(trial.guards) > len(facts.guards):
+        _adopt(facts, trial)
+    return Formula(writer.graph, tuple(slots), written)
+
+
+def _cannot(error: BaseException) -> CannotDecomposeError:
+    """Why a formula failed, also where a rule wrapped the reason."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, CannotDecomposeError):
+            return cause
+        cause = cause.__cause__
+    return CannotDecomposeError(_reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"its formula failed: {lines[0] if lines else type(error).__name__}"
+
+
+def _results(results: Any, recorder: Recorder) -> Any:
+    """What a formula returned, as nodes, numbers and constants."""
+    if isinstance(results, torch.Tensor):
+        return recorder.abstract(results).node
+    if isinstance(results, list | tuple):
+        return [_results(item, recorder) for item in results]
+    return recorder.writer.number(to_python(results))
+
+
+def _inside(regions: tuple[Region, ...]) -> AbstractContextManager[Any]:
+    """The mode that the operator runs in."""
+    for kind, *settings in reversed(regions):
+        if kind == "autocast":
+            device, dtype, enabled, _ = settings
+            return torch.autocast(device, dtype, enabled, cache_enabled=False)
+    return nullcontext()

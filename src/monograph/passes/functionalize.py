@@ -1,0 +1,104 @@
+"""Tensors that are written to, without writes: a storage has a newest value, and views follow it.
+
+    Storage   the newest value of the whole tensor that owns the memory, and how often it changed
+    Alias     a tensor in that memory: the storage, and the views that lead from the whole to it
+
+A write through an alias computes the alias's new value, then walks its views backwards (`scatter`)
+up to the whole, which is the storage's newest value from then on. A read of an alias whose storage
+has changed since walks the views forwards again. So every write is seen through every alias, and
+results that share memory in eager are views of one value here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.tensor_type import TensorType
+from monograph.passes.draft import same_layout, tensor_type
+from monograph.passes.views import View, scatter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx.node import Node
+
+aten = torch.ops.aten
+
+Plain = "Callable[..., Any]"
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """The memory of one tensor that is written to; `input` is the placeholder that brought it."""
+
+    value: Node
+    input: Node | None = None
+    generation: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Alias:
+    """A tensor in a storage; `node` is its value as of a generation, None before it was read."""
+
+    storage: Storage
+    type: TensorType
+    views: tuple[View, ...] = ()
+    node: Node | None = None
+    generation: int = -1
+
+
+def whole(value: Node, *, is_input: bool = False) -> Alias:
+    """The alias that owns a new storage with this value."""
+    storage = Storage(value, value if is_input else None)
+    return Alias(storage, tensor_type(value), (), value, 0)
+
+
+def read(alias: Alias, call: Callable[..., Any]) -> Node:
+    """The newest value of an alias; `call` computes an operator on plain values."""
+    storage = alias.storage
+    if alias.node is None or alias.generation != storage.generation:
+        value = storage.value
+        for view in alias.views:
+            value = seen_through(view, value, call)
+        alias.node, alias.generation = value, storage.generation
+    return alias.node
+
+
+def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:
+    """A view of a plain value."""
+    result = call(view.overload, source, *view.args, **view.kwargs)
+    return result if view.item is None else result[view.item]
+
+
+def write(alias: Alias, value: Node, call: Callable[..., Any]) -> None:
+    """From now on the alias has this value, and so has the memory it stands for.
+
+    Raises: NoInverseError.
+    """
+    value = _fitted(value, alias, call)
+    sources = [alias.storage.value]
+    for view in alias.views[:-1]:
+        sources.append(seen_through(view, sources[-1], call))
+    for view, source in zip(reversed(alias.views), reversed(sources), strict=False):
+        value = scatter(call, view, source, value)
+    storage = alias.storage
+    if not same_layout(tensor_type(value), tensor_type(storage.value)):
+        value = call(aten.copy.default, storage.value, value)
+    storage.value = value
+    storage.generation += 1
+
+
+def _fitted(value: Node, alias: Alias, call: Callable[..., Any]) -> Node:
+    """The value in the dtype of what it is written to."""
+    wanted = alias.type
+    if tensor_type(value).dtype is not wanted.dtype:
+        value = call(aten._to_copy.default, value, dtype=wanted.dtype)  # noqa: SLF001 - an operator's name
+    return value
+
+
+def view_of(alias: Alias, view: View) -> Alias:
+    """One view further; its value is computed when it is read."""
+    return Alias(alias.storage, view.type, (*alias.views, view))

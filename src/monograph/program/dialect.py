@@ -1,0 +1,76 @@
+"""Which operators a program's graph may call, by the name of its dialect, and what departs from it.
+
+    TRAINING   what capture records: any operator, in place or not
+    ATEN       operators that write to no argument but copies made for them
+    CORE_ATEN  of those, the ones that PyTorch tags as core
+
+`program.exceptions` names every operator outside the dialect, and why it is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.host.decompositions import is_core
+from monograph.host.dispatch import schema_of
+from monograph.host.operator_types import OpOverload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch.fx.node import Node
+
+TRAINING: Final = "TRAINING"
+ATEN: Final = "ATEN"
+CORE_ATEN: Final = "CORE_ATEN"
+
+REASONS: Final = "monograph.reasons"
+"""Where a graph module's `meta` says why operators were kept."""
+
+_CLONE = torch.ops.aten.clone.default
+
+
+def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
+    """The operators outside the dialect by name, each with its reason."""
+    if dialect == TRAINING:
+        return {}
+    reasons: dict[str, str] = module.meta.get(REASONS, {})
+    found: dict[str, str] = {}
+    for node in calls(module):
+        target: Any = node.target
+        name = str(target)
+        if name in found or not isinstance(target, OpOverload):
+            continue
+        if any(writes_to(node)):
+            found[name] = "it writes to copies, which take the place of what it would write to"
+        elif dialect == CORE_ATEN and not is_core(target):
+            found[name] = reasons.get(name, "it has no formula in simpler operators")
+    return found
+
+
+def dialect_fault(node: Node) -> str:
+    """What is wrong with a call in a graph without writes, "" where nothing is."""
+    for written in writes_to(node):
+        if getattr(written, "target", None) is not _CLONE:
+            return f"writes to `{written}`, in a program whose mutations are outputs"
+    return ""
+
+
+def writes_to(node: Node) -> Iterator[Any]:
+    """The arguments that an operator writes to."""
+    target: Any = node.target
+    if not isinstance(target, OpOverload) or not target._schema.is_mutable:  # noqa: SLF001 - the schema has no public name
+        return
+    for i, argument in enumerate(schema_of(target).arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            given = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
+            yield from given if isinstance(given, list | tuple) else [given]
+
+
+def calls(module: torch.fx.GraphModule) -> Iterator[Node]:
+    """Every call of a graph and of the subgraphs it calls."""
+    for child in module.modules():
+        if isinstance(child, torch.fx.GraphModule):
+            yield from (node for node in child.graph.nodes if node.op == "call_function")

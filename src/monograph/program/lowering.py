@@ -1,0 +1,143 @@
+"""`run_decompositions`: another program that computes the same in other operators, without writes.
+
+What the graph wrote to in place is among its outputs instead, which `program.module()` writes back;
+everything else about the program is kept: its contract, its sizes, its state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from monograph.diagnostics import problem
+from monograph.integers import Facts
+from monograph.passes import decompose, default_decompositions
+from monograph.passes.decompositions import DecompositionTable
+from monograph.program.contract import FoundLater, TensorClause, real_strides
+from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
+from monograph.program.graph_module import GraphModule
+from monograph.program.signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from monograph.passes import Decomposed
+    from monograph.program.contract import Contract
+    from monograph.program.program import ExportedProgram
+    from monograph.program.signature import InputSpec
+
+_WRITTEN = {
+    InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
+    InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
+    InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
+}
+
+
+def lowered(
+    program: ExportedProgram, table: Mapping[Any, Callable[..., Any]] | None
+) -> ExportedProgram:
+    """The program without writes, in the operators that the table leaves.
+
+    Raises: write-through-view, not-functional.
+    """
+    table = default_decompositions() if table is None else table
+    to_core = isinstance(table, DecompositionTable)
+    done = decompose(
+        program.graph,
+        table,
+        program.facts or Facts(),
+        GraphModule,
+        keeps_autocast=not to_core,
+    )
+    _check_state(program, done)
+    facts, contract = _conditions(program, done)
+    result = replace(
+        program,
+        graph_module=GraphModule(done.submodules, done.graph),
+        graph_signature=_signature(program.graph_signature, done),
+        state_dict=dict(program.state_dict),
+        constants=dict(program.constants),
+        contract=contract,
+        facts=facts,
+        module_call_graph=list(program.module_call_graph),
+        dialect=CORE_ATEN if to_core else ATEN,
+    )
+    result.graph_module.meta.update(program.graph_module.meta)
+    result.graph_module.meta[REASONS] = dict(done.reasons)
+    result.validate()
+    return result
+
+
+def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contract]:
+    """The contract, with what the new graph needs beyond it; and the facts it comes from."""
+    before = program.contract
+    given = [
+        spec.arg.name
+        for spec in program.graph_signature.input_specs
+        if spec.kind is InputKind.USER_INPUT
+    ]
+    written = {i for i, name in enumerate(given) if name in done.writes}
+    apart = tuple(sorted(written.union(before.apart)))
+    clauses = tuple(
+        _laid_out(clause) if name in done.laid_out and isinstance(clause, TensorClause) else clause
+        for name, clause in zip(given, before.clauses, strict=True)
+    )
+    known = len(program.facts.guards) if program.facts is not None else 0
+    added = done.facts.guards[known:]
+    guards = FoundLater(lambda: [*before.guards, *added]) if added else before.guards
+    contract = replace(before, clauses=clauses, guards=guards, apart=apart)
+    return (done.facts.copy() if added else program.facts), contract
+
+
+def _laid_out(clause: TensorClause) -> TensorClause:
+    """The example's layout is relied on: it is contiguous where nothing else is said."""
+    if clause.strides is not None:
+        return clause
+    return replace(clause, strides=real_strides(clause.shape), offset=None)
+
+
+def _check_state(program: ExportedProgram, done: Decomposed) -> None:
+    """State that is written to shares its memory with no other state."""
+    held = program.state_dict | program.constants
+    targets = {
+        spec.arg.name: spec.target
+        for spec in program.graph_signature.input_specs
+        if spec.target is not None
+    }
+    memory: dict[int, list[str]] = {}
+    for target in targets.values():
+        if isinstance(held.get(target), torch.Tensor):
+            memory.setdefault(held[target].untyped_storage().data_ptr(), []).append(target)
+    for name in done.writes:
+        target = targets.get(name)
+        shared = memory[held[target].untyped_storage().data_ptr()] if target in held else []
+        if len(shared) > 1 and held[target].numel():
+            others = [other for other in shared if other != target]
+            raise problem("state-shares-memory", at=(), names=[target, *others])
+
+
+def _signature(before: ExportGraphSignature, done: Decomposed) -> ExportGraphSignature:
+    """Writes first, as additional outputs, then what the program returned."""
+    inputs = {spec.arg.name: spec for spec in before.input_specs}
+    outputs = [_write_spec(inputs[name], value) for name, value in done.writes.items()]
+    for spec, value in zip(before.output_specs, done.outputs, strict=True):
+        arg = replace(spec.arg)
+        if isinstance(value, Node) and not isinstance(arg, ConstantArgument):
+            arg.name = value.name
+        outputs.append(OutputSpec(spec.kind, arg, spec.target))
+    return ExportGraphSignature([replace(spec) for spec in before.input_specs], outputs)
+
+
+def _write_spec(spec: InputSpec, value: Node) -> OutputSpec:
+    target = spec.arg.name if spec.kind is InputKind.USER_INPUT else spec.target
+    return OutputSpec(_WRITTEN[spec.kind], TensorArgument(value.name), target)
