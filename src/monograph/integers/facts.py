@@ -118,7 +118,8 @@ class Facts:
         for name in Facts.__slots__:
             value = getattr(self, name)
             setattr(copied, name, value.copy() if isinstance(value, dict | set | list) else value)
-        copied.knowledge = self.knowledge.copy(copied._precedence)
+        copied.knowledge = self.knowledge.copy(copied._precedence)  # noqa: SLF001 - of the same class
+        copied.locate = _nowhere
         copied.listener = None
         return copied
 

@@ -6,11 +6,13 @@ Lowering: `decompose` makes a graph functional and takes its operators apart by 
 
 from monograph.passes.decompose import Decomposed, decompose, seen_through
 from monograph.passes.decompositions import DecompositionTable, default_decompositions
+from monograph.passes.formulas import facts_of_program
 
 __all__ = [
     "Decomposed",
     "DecompositionTable",
     "decompose",
     "default_decompositions",
+    "facts_of_program",
     "seen_through",
 ]

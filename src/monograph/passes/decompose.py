@@ -17,8 +17,8 @@ from monograph.capture.regions import build_regions
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, use
-from monograph.passes.draft import Draft, is_tensor
-from monograph.passes.formulas import settled
+from monograph.passes.draft import Draft, is_tensor, tensor_type
+from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalize import Alias, whole
 from monograph.passes.lowering import Lowering, Memory, mapped
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from torch.fx.graph import Graph
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Facts
 
 aten = torch.ops.aten
@@ -55,9 +56,9 @@ class Decomposed:
     submodules: dict[str, torch.nn.Module]
     writes: dict[str, Node]
     outputs: list[Any]
-    laid_out: frozenset[str]
+    laid_out: Mapping[str, TensorType]
     reasons: Mapping[str, str]
-    facts: Facts
+    facts: LoweringFacts
     """What is known of sizes; its guards are the original's, and those that formulas need."""
 
 
@@ -73,14 +74,15 @@ def decompose(
 
     Raises: write-through-view, not-functional.
     """
-    facts = settled(facts)
-    draft, memory = Draft(facts), Memory()
-    lowering = Lowering(table, facts, draft, memory, keeps_autocast=keeps_autocast)
-    facts.locate = draft.lines
-    with use(facts):
+    lowered = facts_for_lowering(facts)
+    draft, memory = Draft(lowered), Memory()
+    lowering = Lowering(table, lowered, draft, memory, keeps_autocast=keeps_autocast)
+    lowered.locate = draft.lines
+    with use(lowered):
         lowering.writes.find(graph)
         env = _placeholders(graph, lowering)
         inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
+        lowering.returned = _returned(graph)
         lowering.walk(graph, env, is_program=True)
         draft.provenance = {}
         source = graph.output_node()
@@ -101,14 +103,24 @@ def decompose(
             for each in (*writes.values(), *outputs)
         )
         draft.drop_unused()
-        laid_out = lowering.laid_out | _laid_out(draft.writer.graph)
+        laid_out = _laid_out(draft.writer.graph, lowering.laid_out)
         written = draft.writer
         submodules = build_regions(written.graph, draft.states, make_module, written.new_name)
     close_graph(written.graph, written.names)
-    outputs = list(done.args[0])[len(writes) :]  # pyright: ignore[reportArgumentType] - a tuple
-    writes = dict(zip(writes, done.args[0], strict=False))  # pyright: ignore[reportArgumentType]
-    return Decomposed(
-        written.graph, submodules, writes, outputs, frozenset(laid_out), memory.reasons, facts
+    values: Any = done.args[0]  # regions renamed some of what is returned
+    writes = dict(zip(writes, values, strict=False))
+    outputs = list(values[len(writes) :])
+    return Decomposed(written.graph, submodules, writes, outputs, laid_out, memory.reasons, lowered)
+
+
+def _returned(graph: Graph) -> frozenset[Node]:
+    """The outputs, and what they may be views of."""
+    returned: Any = graph.output_node().args[0]
+    return frozenset(
+        seen
+        for each in returned
+        if isinstance(each, Node) and isinstance(each.meta.get("val"), torch.Tensor)
+        for seen in seen_through(each)
     )
 
 
@@ -175,12 +187,10 @@ def _gives_views(node: Node) -> bool:
     return isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
 
 
-def _laid_out(graph: Graph) -> set[str]:
-    """The inputs that are seen in a way not every layout allows."""
-    found: set[str] = set()
+def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
+    """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
+    found = {seen_through(node)[-1] for node in passed}
     for node in graph.nodes:
         if node.op == "call_function" and id(node.target) in _NEED_A_LAYOUT:
-            root = seen_through(node)[-1]
-            if root.op == "placeholder":
-                found.add(root.name)
-    return found
+            found.add(seen_through(node)[-1])
+    return {node.name: tensor_type(node) for node in found if node.op == "placeholder"}

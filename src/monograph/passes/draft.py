@@ -24,7 +24,6 @@ from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
-    from monograph.abstract.tensor import Recording
     from monograph.diagnostics import Frame
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts
@@ -39,10 +38,9 @@ class Describing:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 
-    def _refuse(self, *args: Any, **_kwargs: Any) -> NoReturn:
-        raise problem("leaked-tensor", op=str(args[0] if args else "an operator"))
-
-    call = item = truth = getitem = setitem = refuse_data = _refuse
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse whatever an abstract tensor asks of a recorder."""
+        raise problem("leaked-tensor", op=name)
 
     def layout_asked(self, _tensor: AbstractTensor) -> None:
         """Let a reader of a finished graph look at strides."""
@@ -54,7 +52,7 @@ class Draft:
     def __init__(self, facts: Facts, writer: GraphWriter | None = None) -> None:
         self.facts = facts
         self.writer = writer or GraphWriter()
-        self.recording: Recording = Describing(facts)
+        self.recording: Any = Describing(facts)
         self.provenance: dict[str, Any] = {}
         """What the nodes written now have in their `meta`, beside their value."""
         self.state: tuple[Region, ...] = ()
@@ -111,7 +109,10 @@ class Draft:
 
     def inferred(self, overload: OpOverload, types: Any, keywords: dict[str, Any]) -> Any:
         """The types of an operator's results."""
-        rule = OPERATORS.of(overload).rule
+        op = OPERATORS.of(overload)
+        rule = op.rule
+        if rule is None and op.mutated == op.argument_names[:1] and len(op.returned_arguments) == 1:
+            return types[0]  # in place
         if rule is None:
             return self._fallback.infer(overload, types, keywords)
         return rule(*types, **keywords)
@@ -120,7 +121,9 @@ class Draft:
         """The nodes of an operator's results: itself, or what is taken from a list of them."""
         if isinstance(val, list | tuple):
             return [
-                None if each is None else self.emit(operator.getitem, "getitem", (node, i), {}, each)
+                None
+                if each is None
+                else self.emit(operator.getitem, "getitem", (node, i), {}, each)
                 for i, each in enumerate(val)
             ]
         self.bind(node, val)

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import torch
-from torch.fx.graph import Graph
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
+from monograph.capture.float_division import python_division
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.recorder import Recorder
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node
-from monograph.integers import Expr, Facts, Relation, relation_text, simplify, use
+from monograph.integers import Expr, Facts, Real, Relation, ge, ne, relation_text, simplify, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from torch.fx.graph import Graph
     from torch.fx.node import Node
 
     from monograph.abstract.tensor import Recording
@@ -52,16 +53,22 @@ class Formula:
     results: Any
 
 
-class SettledFacts(Facts):
-    """The facts of a finished capture, which a formula may ask and, within limits, extend.
+class LoweringFacts(Facts):
+    """The facts of a finished capture while its program is lowered.
 
-    Law: what is asked of these is answered as the original answers. A question about sizes that
-    the answer excludes is a new guard, which the decomposed program has beyond the original's; one
-    that would fix a size, or is about data, raises CannotDecomposeError.
+    Law: what is asked of these is answered as the original answers, or else by the general answer
+    where there is one. A question that excludes inputs is a new guard, which the lowered program
+    has beyond the original's.
     """
 
     __slots__ = ()
     prefers_general = True
+
+
+class FormulaFacts(LoweringFacts):
+    """Facts that a formula asks: it must not fix a size, nor bring an unknown of its own."""
+
+    __slots__ = ()
 
     def symbol(self, name: str, **_options: Any) -> NoReturn:
         """Refuse: nothing new becomes unknown."""
@@ -78,11 +85,29 @@ class SettledFacts(Facts):
         raise CannotDecomposeError(f"its formula needs to assert {r}")
 
 
-def settled(facts: Facts) -> SettledFacts:
-    """A copy of a capture's facts."""
-    copied = SettledFacts()
-    _adopt(copied, facts.copy())
-    return copied
+class ExactFacts(FormulaFacts):
+    """For formulas whose results are seen from outside, where a copy differs from a view."""
+
+    __slots__ = ()
+    prefers_general = False
+
+
+def facts_for_lowering(facts: Facts) -> LoweringFacts:
+    """A copy of a capture's facts, which may learn."""
+    return _as(LoweringFacts(), facts)
+
+
+def facts_of_program(facts: LoweringFacts) -> Facts:
+    """What was learnt, as the facts of a program."""
+    return _as(Facts(), facts)
+
+
+_Kind = TypeVar("_Kind", bound=Facts)
+
+
+def _as(made: _Kind, facts: Facts) -> _Kind:
+    _adopt(made, facts.copy())
+    return made
 
 
 def _adopt(facts: Facts, other: Facts) -> None:
@@ -143,6 +168,8 @@ def trace(
     kwargs: dict[str, Any],
     facts: Facts,
     regions: tuple[Region, ...],
+    *,
+    exact: int = 0,
 ) -> Formula:
     """Run a formula on types (`TensorType`, `Expr`, constants, nested) and write down what it does.
 
@@ -151,7 +178,7 @@ def trace(
     writer: Any = FormulaWriter()
     scopes: Any = NoScopes()
     # Only a formula that succeeds may leave guards behind.
-    trial = facts.copy()
+    trial = _as(ExactFacts() if exact else FormulaFacts(), facts)
     recorder = FormulaRecorder(writer, scopes, trial)
     slots: list[Node] = []
 
@@ -169,17 +196,45 @@ def trace(
     called = [given(arg) for arg in args]
     named = {name: given(arg) for name, arg in kwargs.items()}
     try:
-        with use(trial), _inside(regions), below_autograd(), recorder:
-            results = formula(*called, **named)
-            if results is NotImplemented:
-                raise CannotDecomposeError("its formula does not cover these arguments")
-            written = _results(results, recorder)
+        with use(trial), python_division(), _inside(regions), below_autograd(), recorder:
+            written = _results(formula(*called, **named), recorder)
+        with use(trial):
+            _need_divisors(writer.graph, trial)
+            if exact:
+                _need_sizes(slots, written, exact, trial)
     except Exception as error:
         raise _cannot(error) from error
     recorder.close()
     if len(trial.guards) > len(facts.guards):
         _adopt(facts, trial)
     return Formula(writer.graph, tuple(slots), written)
+
+
+def _need_divisors(graph: Graph, facts: Facts) -> None:
+    """Exclude sizes at which a number divides by zero: the operator would not raise."""
+    for node in graph.nodes:
+        for arg in (*node.args, *node.kwargs.values()):
+            for divisor in _divisors(arg):
+                relation = ne(divisor, 0)
+                if facts.known(relation) is not True:
+                    facts.guard(relation)
+
+
+def _need_sizes(slots: list[Node], results: Any, least: int, facts: Facts) -> None:
+    """Exclude sizes below the least where others are copied: with those, layouts coincide."""
+    if any(slot is results for slot in slots):
+        return
+    for slot in slots:
+        for size in slot.meta["val"].tensor_type.shape:
+            if facts.known(ge(size, least)) is None:
+                facts.guard(ge(size, least))
+
+
+def _divisors(number: Any) -> list[Any]:
+    if not isinstance(number, Real):
+        return []
+    inside = [divisor for arg in number.args for divisor in _divisors(arg)]
+    return [*inside, number.args[1]] if number.kind in {"ratio", "truediv"} else inside
 
 
 def _cannot(error: BaseException) -> CannotDecomposeError:
@@ -199,6 +254,8 @@ def _reason(error: BaseException) -> str:
 
 def _results(results: Any, recorder: Recorder) -> Any:
     """What a formula returned, as nodes, numbers and constants."""
+    if results is NotImplemented:
+        raise CannotDecomposeError("its formula does not cover these arguments")
     if isinstance(results, torch.Tensor):
         return recorder.abstract(results).node
     if isinstance(results, list | tuple):

@@ -42,7 +42,9 @@ def functional_form(overload: OpOverload) -> FunctionalForm | None:
     """How to compute without writing what this operator writes, None where PyTorch has no form."""
     written = _written(overload)
     name = schema_of(overload).name.split("::")[-1]
-    outs = frozenset(a.name for a in schema_of(overload).arguments if a.name in written and a.is_out)
+    outs = frozenset(
+        a.name for a in schema_of(overload).arguments if a.name in written and a.is_out
+    )
     if outs and len(outs) == len(written):
         found = _with_arguments(overload, name, without=outs)
         return found and FunctionalForm(found, Results.INSTEAD, outs)

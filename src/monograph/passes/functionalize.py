@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.abstract.tensor_type import TensorType
 from monograph.passes.draft import same_layout, tensor_type
 from monograph.passes.views import View, scatter
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch.fx.node import Node
+
+    from monograph.abstract.tensor_type import TensorType
 
 aten = torch.ops.aten
 

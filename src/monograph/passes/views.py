@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.integers import eq, known, total
+from monograph.integers import eq, ge, known, require, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from monograph.host.operator_types import OpOverload
 
 aten = torch.ops.aten
+
+
+_OUT_OF_RANGE = "the index is out of range"
 
 
 class NoInverseError(Exception):
@@ -136,6 +139,9 @@ def _t(call: Any, _view: View, _source: Node, value: Node) -> Node:
 @inverse_of(aten.select.int)
 def _selected(call: Any, view: View, source: Node, value: Node) -> Node:
     dim, index = _argument(view, 0, "dim", 0), _argument(view, 1, "index", 0)
+    if isinstance(index, int):
+        size, least = view.source.shape[dim], index + 1 if index >= 0 else -index
+        require(ge(size, least), "operator-refused-types", op="select", reason=_OUT_OF_RANGE)
     return call(aten.select_scatter.default, source, value, dim, index)
 
 

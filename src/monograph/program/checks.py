@@ -258,8 +258,8 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
     """First and last byte of what a tensor covers."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     last = sum((size - 1) * stride for size, stride in steps)
-    start = tensor.storage_offset() * tensor.element_size()
-    return start, start + (last + 1) * tensor.element_size()
+    start = int(tensor.storage_offset()) * tensor.element_size()
+    return start, start + (int(last) + 1) * tensor.element_size()
 
 
 def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]:

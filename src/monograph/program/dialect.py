@@ -61,7 +61,7 @@ def dialect_fault(node: Node) -> str:
 def writes_to(node: Node) -> Iterator[Any]:
     """The arguments that an operator writes to."""
     target: Any = node.target
-    if not isinstance(target, OpOverload) or not target._schema.is_mutable:  # noqa: SLF001 - the schema has no public name
+    if not isinstance(target, OpOverload) or not target._schema.is_mutable:
         return
     for i, argument in enumerate(schema_of(target).arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:

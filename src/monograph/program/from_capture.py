@@ -52,12 +52,12 @@ from monograph.program.signature import (
 from monograph.program.structure import call_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from monograph.capture import Capture
     from monograph.capture.inputs import InputLeaf
     from monograph.capture.module_calls import Leaf, RecordedCall
-    from monograph.integers import Int, Interval
+    from monograph.integers import Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import ArgumentSpec

@@ -14,7 +14,7 @@ from torch.fx.node import Node
 
 from monograph.diagnostics import problem
 from monograph.integers import Facts
-from monograph.passes import decompose, default_decompositions
+from monograph.passes import decompose, default_decompositions, facts_of_program
 from monograph.passes.decompositions import DecompositionTable
 from monograph.program.contract import FoundLater, TensorClause, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
@@ -31,6 +31,7 @@ from monograph.program.signature import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.passes import Decomposed
     from monograph.program.contract import Contract
     from monograph.program.program import ExportedProgram
@@ -89,21 +90,22 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     written = {i for i, name in enumerate(given) if name in done.writes}
     apart = tuple(sorted(written.union(before.apart)))
     clauses = tuple(
-        _laid_out(clause) if name in done.laid_out and isinstance(clause, TensorClause) else clause
+        _laid_out(clause, done.laid_out.get(name)) if isinstance(clause, TensorClause) else clause
         for name, clause in zip(given, before.clauses, strict=True)
     )
     known = len(program.facts.guards) if program.facts is not None else 0
     added = done.facts.guards[known:]
     guards = FoundLater(lambda: [*before.guards, *added]) if added else before.guards
     contract = replace(before, clauses=clauses, guards=guards, apart=apart)
-    return (done.facts.copy() if added else program.facts), contract
+    return facts_of_program(done.facts), contract
 
 
-def _laid_out(clause: TensorClause) -> TensorClause:
-    """The example's layout is relied on: it is contiguous where nothing else is said."""
-    if clause.strides is not None:
+def _laid_out(clause: TensorClause, t: TensorType | None) -> TensorClause:
+    """The layout of the example, where the new graph relies on it."""
+    if t is None or clause.strides is not None:
         return clause
-    return replace(clause, strides=real_strides(clause.shape), offset=None)
+    strides = real_strides(clause.shape) if t.strides is None else t.strides
+    return replace(clause, strides=strides, offset=None)
 
 
 def _check_state(program: ExportedProgram, done: Decomposed) -> None:
@@ -120,8 +122,10 @@ def _check_state(program: ExportedProgram, done: Decomposed) -> None:
             memory.setdefault(held[target].untyped_storage().data_ptr(), []).append(target)
     for name in done.writes:
         target = targets.get(name)
-        shared = memory[held[target].untyped_storage().data_ptr()] if target in held else []
-        if len(shared) > 1 and held[target].numel():
+        if target is None or not held[target].numel():
+            continue
+        shared = memory[held[target].untyped_storage().data_ptr()]
+        if len(shared) > 1:
             others = [other for other in shared if other != target]
             raise problem("state-shares-memory", at=(), names=[target, *others])
 

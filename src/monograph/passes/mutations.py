@@ -1,0 +1,149 @@
+"""Operators that write to their arguments, lowered: the functional form, and then the writes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.diagnostics import problem
+from monograph.host.decompositions import composite_formula, is_composite
+from monograph.passes.arguments import as_called
+from monograph.passes.formulas import CannotDecomposeError
+from monograph.passes.functional_forms import Results, functional_form
+from monograph.passes.functionalize import Alias, write
+from monograph.passes.views import NoInverseError
+
+if TYPE_CHECKING:
+    from monograph.diagnostics import MonographError
+    from monograph.host.operator_types import OpOverload
+    from monograph.passes.lowering import Lowering
+
+aten = torch.ops.aten
+
+
+def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+    """An operator that writes to arguments: its functional form, and then the writes."""
+    overload = op.overload
+    bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+    form = functional_form(overload)
+    if op.inplace_view:
+        return _reshaped_in_place(lowering, op, form and form.overload, args, kwargs)
+    if form is None:
+        return _mutation_without_form(lowering, op, bound, args, kwargs)
+    given = {name: lowering.read(arg) for name, arg in bound.items() if name not in form.drops}
+    results = lowering.call(form.overload, *as_called(form.overload, given))
+    flat = results if isinstance(results, list) else [results]
+    n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
+    targets = [bound.get(name) for name in op.mutated]
+    _write_all(lowering, targets, flat[n_own:] if n_own else flat)
+    return _returned(op, bound, flat[:n_own])
+
+
+def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> None:
+    """Write values to targets, in order; a target may be a list, as `_foreach_` has them."""
+    flat: list[Any] = []
+    for target in targets:
+        flat += target if isinstance(target, list | tuple) else [target]
+    for target, value in zip(flat, values, strict=True):
+        if target.__class__ is Alias:
+            _write(lowering, target, lowering.read(value))
+        elif target is not None:
+            raise problem("bug", reason=f"a write to {target} was not foreseen")
+
+
+def _write(lowering: Lowering, target: Alias, value: Node) -> None:
+    try:
+        write(target, value, lowering.compute)
+    except NoInverseError as error:
+        views = [str(view.overload) for view in target.views]
+        at, reason = lowering.draft.lines(), str(error)
+        raise problem("write-through-view", at=at, views=views, reason=reason) from error
+
+
+def not_functional(lowering: Lowering, op: Operator, reason: object) -> MonographError:
+    """The refusal of an operator, at the user's line that calls it."""
+    at = lowering.draft.lines()
+    return problem("not-functional", at=at, op=str(op.overload), reason=str(reason))
+
+
+def _returned(op: Operator, bound: dict[str, Any], own: list[Any]) -> Any:
+    """What the operator returns: arguments it wrote to, and results of its own."""
+    rest = iter(own)
+    results = [next(rest) if n is None else bound[n] for n in op.returned_arguments]
+    if not results:
+        return None
+    return results[0] if len(results) == 1 else results
+
+
+def _mutation_without_form(
+    lowering: Lowering, op: Operator, bound: dict[str, Any], args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """Write to copies, which then are the new values; a composite is what it is made of."""
+    overload = op.overload
+    if is_composite(overload):
+        with suppress(CannotDecomposeError):
+            return lowering.expanded(overload, composite_formula(overload), args, kwargs)
+    copies = {name: _copied(lowering, bound.get(name)) for name in op.mutated}
+    given = {name: lowering.read(arg) for name, arg in bound.items()} | copies
+    results = lowering.draft.call(overload, *as_called(overload, given))
+    for name in op.mutated:
+        _write_all(lowering, [bound.get(name)], _listed(copies[name]))
+    flat = results if isinstance(results, list) else [results]
+    own = [r for r, n in zip(flat, op.returned_arguments, strict=False) if n is None]
+    return _returned(op, bound, own)
+
+
+def _copied(lowering: Lowering, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_copied(lowering, item) for item in value]
+    if value is None:
+        return None
+    newest = lowering.read(value)
+    is_copy = newest.target is aten.clone.default and not newest.users
+    return newest if is_copy else lowering.compute(aten.clone.default, newest)
+
+
+def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> Any:
+    """Batch normalisation in training, whose schema hides that it updates its statistics."""
+    overload = op.overload
+    names = op.argument_names
+    if overload is aten.native_batch_norm.default:
+        writing = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
+        return lowering.call(writing, tuple(bound[name] for name in names), {})
+    if not is_composite(overload):
+        raise not_functional(lowering, op, "it has no functional form")
+    args = tuple(bound[name] for name in names if name in bound)
+    try:
+        return lowering.expanded(overload, composite_formula(overload), args, {})
+    except CannotDecomposeError as error:
+        raise not_functional(lowering, op, error) from error
+
+
+def _reshaped_in_place(
+    lowering: Lowering, op: Operator, form: OpOverload | None, args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """`t_`, `unsqueeze_` and relatives: the tensor is another view from here on."""
+    alias = args[0]
+    is_input = alias.__class__ is Node and alias.op == "placeholder"
+    if alias.__class__ is Alias:
+        is_input = not alias.views and alias.storage.input is not None
+    if form is None or OPERATORS.of(form).shared is None:
+        raise not_functional(lowering, op, "it replaces its memory")
+    if is_input and form is not aten.detach.default:
+        raise not_functional(lowering, op, "it reshapes an input")
+    return lowering.call(form, args, kwargs)
+
+
+def statistics(op: Operator, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name, where statistics are updated; else nothing."""
+    bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+    active = bound.get(op.silent_flag or "") and bound.get(STATISTICS[0]) is not None
+    return bound if active else {}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
