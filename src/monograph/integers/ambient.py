@@ -7,13 +7,16 @@ Read by: rules (`known`, `require`, `fresh`), capture (`decide`, `use`).
 
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics import MonographError, problem
-from monograph.integers.expr import Expr, Int
+from monograph.integers.expr import SPOKEN, Expr, Int
 from monograph.integers.facts import Contradiction, Facts
 from monograph.integers.printing import relation_text
 from monograph.integers.relation import Truth, eq, ne, negate, relation_symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["active", "decide", "fresh", "in_force", "known", "prove", "require", "simplify", "use"]
 
@@ -51,15 +54,17 @@ class use:  # noqa: N801  # reads as a verb: `with use(facts):`
     ...     n = facts.symbol("n", hint=3)
     """
 
-    __slots__ = ("_facts", "_token")
+    __slots__ = ("_facts", "_spoken", "_token")
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._token: Token[Facts] | None = None
+        self._spoken: Token[Mapping[Expr, str]] | None = None
 
     def __enter__(self) -> Facts:
         """Put them in force."""
         self._token = _ACTIVE.set(self._facts)
+        self._spoken = SPOKEN.set(self._facts.spoken)
         return self._facts
 
     def __exit__(
@@ -71,6 +76,8 @@ class use:  # noqa: N801  # reads as a verb: `with use(facts):`
         """Put back the ones before."""
         if self._token is not None:
             _ACTIVE.reset(self._token)
+        if self._spoken is not None:
+            SPOKEN.reset(self._spoken)
 
 
 def known(r: Truth) -> bool | None:

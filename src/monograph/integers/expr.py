@@ -12,6 +12,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Final, Literal, NoReturn, Protocol, TypeAlias
 
@@ -37,6 +38,11 @@ INTEGER_FUNCTIONS: Final[Mapping[str, Callable[..., int]]] = MappingProxyType(
     }
 )
 """What the name of an opaque atom computes from the values of its arguments."""
+
+SPOKEN: Final[ContextVar[Mapping["Expr", str]]] = ContextVar(
+    "monograph_names", default=MappingProxyType({})
+)
+"""How symbols are called while a capture speaks to users: `x.shape[0]`, not `s0`."""
 
 
 class Argument(Protocol):
@@ -212,7 +218,7 @@ class Expr:
     def __repr__(self) -> str:
         """Write the sum of terms, as `2*n - n//4 + 1`; `text` also recognises remainders."""
         if self.kind == "symbol":
-            return self.name
+            return SPOKEN.get().get(self, self.name)
         if self.kind == "floordiv":
             return "//".join(_factor(arg) for arg in self.int_args)
         if self.kind != "sum":

@@ -83,6 +83,7 @@ class Facts:
         "listener",
         "locate",
         "pool",
+        "spoken",
         "stated",
     )
 
@@ -93,6 +94,8 @@ class Facts:
         self._hints: dict[Expr, int] = {}
         self._known_hints: dict[Expr, int] = {}
         self.float_inputs: set[Expr] = set()
+        # How messages call symbols that users did not name.
+        self.spoken: dict[Expr, str] = {}
         self.knowledge = Knowledge(self.pool, self._precedence)
         self.locate: Callable[[], Origin] = _nowhere
         # Told of every event, for logs; None costs nothing.
@@ -144,6 +147,8 @@ class Facts:
             self._unbacked.add(made)
         else:
             self._hints[made] = hint
+            if source and _ANONYMOUS.fullmatch(name):
+                self.spoken[made] = source
         if self.listener is not None:
             self.listener(SymbolMade(made, hint, source, within, self.locate()))
         if within.is_point:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int
+from monograph.integers.expr import INTEGER_FUNCTIONS, SPOKEN, Argument, Expr, Int
 from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.polynomial import Monomial
 from monograph.integers.real import Number, Real
@@ -207,12 +207,14 @@ def _sum(pieces: list[tuple[int, str]]) -> str:
 def text(e: Number, names: Mapping[Expr, str] | None = None) -> str:
     """An expression for people; a symbol is called by `names`, else by its own name.
 
+    Without `names`, by those of the facts in force, which know where an anonymous one comes from.
+
     >>> from monograph.integers import Facts
     >>> n = Facts().symbol("n", hint=3)
     >>> text((n + 3) // 4 * n - 1), text(n % 8, {n: "x.shape[0]"})
     ('n*((n + 3)//4) - 1', 'x.shape[0] % 8')
     """
-    return _Writer(names or {}).number(e, _OR)
+    return _Writer(SPOKEN.get() if names is None else names).number(e, _OR)
 
 
 def relation_text(r: Truth, names: Mapping[Expr, str] | None = None) -> str:
@@ -223,7 +225,11 @@ def relation_text(r: Truth, names: Mapping[Expr, str] | None = None) -> str:
     >>> relation_text(le(n, 16)), relation_text(eq(n % 8, 0))
     ('n <= 16', 'n % 8 == 0')
     """
-    return _Writer(names or {}).relation(r, _OR) if isinstance(r, Relation) else str(r)
+    return (
+        _Writer(SPOKEN.get() if names is None else names).relation(r, _OR)
+        if isinstance(r, Relation)
+        else str(r)
+    )
 
 
 def python_source(e: Number, names: Mapping[Expr, str]) -> str:
