@@ -84,5 +84,5 @@ docs: $(READY) ## run every example in the documents
 
 .PHONY: accept
 accept: $(READY) ## rewrite the golden files, for review as prose
-	@$(PY) -m pytest tests/messages --accept $(ARGS)
+	@$(PY) -m pytest tests/messages tests/sizes/test_programs.py --accept $(ARGS)
 	@git --no-pager diff --stat -- tests

@@ -3,6 +3,7 @@
 from monograph.dims import (
     AdditionalInputs,
     Dim,
+    IntInput,
     ShapesCollection,
     dims,
     refine_dynamic_shapes_from_suggested_fixes,
@@ -11,7 +12,11 @@ from monograph.dims import (
 __all__ = [
     "AdditionalInputs",
     "Dim",
+    "IntInput",
     "ShapesCollection",
     "dims",
     "refine_dynamic_shapes_from_suggested_fixes",
 ]
+
+_IntWrapper = IntInput
+"""What torch calls it."""

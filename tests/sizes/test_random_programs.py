@@ -2,8 +2,9 @@
 
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
+from hypothesis import strategies as st
 
-from monograph import BugError, MonographError
+from monograph import BugError, Dim, MonographError
 from tests.programs.harness import agree, capture
 from tests.sizes.programs.drawn import OTHERS, programs
 
@@ -12,11 +13,11 @@ few = settings(
 )
 
 
-def holds(program, others):
+def holds(program, others, hint=Dim.AUTO):
     """Capture, and call at other sizes."""
     note(f"at {program.sizes}:\n{program.source}")
     try:
-        exported = capture(program, dynamic=True)
+        exported = capture(program, dynamic=True, hint=hint)
     except BugError:
         raise
     except MonographError as error:
@@ -27,16 +28,20 @@ def holds(program, others):
         event(agree(program, exported, dict(zip(program.sizes, sizes, strict=True))))
 
 
-@given(programs(), OTHERS)
+HINTS = st.sampled_from([Dim.AUTO, Dim.AUTO(min=0)])
+"""With a least size declared, sizes of 0 and 1 that guards leave out are tried."""
+
+
+@given(programs(), OTHERS, HINTS)
 @few
-def test_random_programs(program, others):
+def test_random_programs(program, others, hint):
     """A hundred of them."""
-    holds(program, others)
+    holds(program, others, hint)
 
 
 @pytest.mark.slow
-@given(programs(), OTHERS)
+@given(programs(), OTHERS, HINTS)
 @settings(few, max_examples=2000)
-def test_many_random_programs(program, others):
+def test_many_random_programs(program, others, hint):
     """Two thousand of them."""
-    holds(program, others)
+    holds(program, others, hint)

@@ -105,3 +105,22 @@ def test_the_line_is_the_contract(line, accepted, refused):
     a, b, c, d = refused
     with pytest.raises(ContractError):
         module(torch.ones(a, b), torch.ones(c, d))
+
+
+def test_two_sizes_in_a_proportion():
+    """`2*a == 3*b` says that `a` goes by threes and `b` by twos."""
+
+    class Pairs(torch.nn.Module):
+        def forward(self, x, y):
+            return x.view(-1, 3).sum(1) + y.view(-1, 2).sum(1)
+
+    shapes = "x: a; y: b; 2*a == 3*b"
+    program = export(Pairs(), (torch.randn(6), torch.randn(4)), dynamic_shapes=shapes)
+    assert [guard.relation for guard in program.guards] == ["2*x.shape[0] == 3*y.shape[0]"]
+    module = program.module()
+    for a, b in ((6, 4), (3, 2), (30, 20), (0, 0)):
+        given = torch.randn(a), torch.randn(b)
+        assert torch.equal(module(*given), Pairs()(*given))
+    for a, b in ((6, 6), (3, 4), (1, 1)):
+        with pytest.raises(ContractError):
+            module(torch.randn(a), torch.randn(b))

@@ -27,6 +27,7 @@ from monograph.dims import (
     DimHint,
     bound_arguments,
     read_specification,
+    unwrapped,
 )
 from monograph.host.dispatch import has_own_dispatch
 from monograph.host.trees import pytree
@@ -148,9 +149,10 @@ def read_inputs(
     if not isinstance(args, tuple | list):
         raise problem("args-not-a-tuple", given=args)
     args, kwargs = tuple(args), dict(kwargs or {})
-    arguments = bound_arguments(module, args, kwargs)
     if hasattr(dynamic_shapes, "dynamic_shapes"):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
+        args, kwargs = unwrapped((args, kwargs))
+    arguments = bound_arguments(module, args, kwargs)
     specification = read_specification(dynamic_shapes, arguments)
     declared = {each.leaf: each for each in specification.declared}
     numbers = {each.leaf: each for each in specification.numbers}

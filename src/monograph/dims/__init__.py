@@ -2,7 +2,7 @@
 
 from monograph.dims.additional import AdditionalInputs
 from monograph.dims.arguments import Arguments, bind, bound_arguments
-from monograph.dims.collection import ShapesCollection
+from monograph.dims.collection import IntInput, ShapesCollection, unwrapped
 from monograph.dims.dim import DerivedDim, Dim, DimHint, dims
 from monograph.dims.inference import InferredShapes, infer_dynamic_shapes
 from monograph.dims.refining import (
@@ -33,6 +33,7 @@ __all__ = [
     "Entry",
     "Fixes",
     "InferredShapes",
+    "IntInput",
     "ShapesCollection",
     "Size",
     "Specification",
@@ -46,4 +47,5 @@ __all__ = [
     "refine_dynamic_shapes",
     "refine_dynamic_shapes_from_suggested_fixes",
     "refined",
+    "unwrapped",
 ]

@@ -1,10 +1,13 @@
 """ShapesCollection: declare sizes tensor by tensor, however deep in the inputs the tensors are.
 
 A tensor is known by identity: `shapes[x]` is about the object `x`, wherever it is among the inputs.
+Equal ints are one object, so an int that differs between calls is wrapped in an `IntInput`, in the
+declaration and in the example inputs.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,9 +15,33 @@ import torch
 from monograph.diagnostics import problem
 from monograph.dims.arguments import bound_arguments
 from monograph.dims.nesting import nested
+from monograph.host.trees import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IntInput:
+    """An int among the example inputs that a ShapesCollection can tell from others."""
+
+    val: int
+
+
+def is_int_input(value: object) -> bool:
+    """Whether it stands for an int: an `IntInput`, or what torch.export has for it."""
+    kind = type(value)
+    is_torchs = kind.__module__ == "torch.export.dynamic_shapes" and kind.__name__ == "_IntWrapper"
+    return is_torchs or isinstance(value, IntInput)
+
+
+def unwrapped(inputs: Any) -> Any:
+    """The inputs with an int for each that stands for one.
+
+    >>> unwrapped((IntInput(3), [4]))
+    (3, [4])
+    """
+    return pytree.tree_map_only(is_int_input, lambda given: given.val, inputs)
 
 
 class ShapesCollection:
@@ -31,20 +58,22 @@ class ShapesCollection:
 
     def __init__(self) -> None:
         # The tensors are kept, so that no later one can have the identity of one that is gone.
-        self._shapes: dict[int, tuple[torch.Tensor, Any]] = {}
+        self._shapes: dict[int, tuple[Any, Any]] = {}
 
-    def __setitem__(self, tensor: torch.Tensor, shape: Any) -> None:
+    def __setitem__(self, tensor: torch.Tensor | IntInput, shape: Any) -> None:
         """Declare the sizes of a tensor: one entry per dimension, or a dict from dimension to size.
+
+        Of an `IntInput`, the one entry it has.
 
         Raises: spec-on-non-tensor, spec-assigned-twice.
         """
         before = self._entry(tensor, shape)
         if before is not None and before != shape:
-            shown = tuple(tensor.shape)
+            shown = _shown(tensor)
             raise problem("spec-assigned-twice", shape=shown, first=before, second=shape)
         self._shapes[id(tensor)] = (tensor, shape)
 
-    def __getitem__(self, tensor: torch.Tensor) -> Any:
+    def __getitem__(self, tensor: torch.Tensor | IntInput) -> Any:
         """The declaration of a tensor; an empty dict to be filled, where there was none.
 
         >>> shapes, x = ShapesCollection(), torch.ones(3)
@@ -82,14 +111,18 @@ class ShapesCollection:
         found = {name: nested(arguments.by_name[name], declare) for name in arguments.in_signature}
         missing = [tensor for key, (tensor, _) in self._shapes.items() if key not in seen]
         if missing:
-            shapes = [tuple(tensor.shape) for tensor in missing]
+            shapes = [_shown(tensor) for tensor in missing]
             raise problem("spec-inputs-not-found", shapes=shapes)
         return found
 
     def _entry(self, tensor: Any, shape: Any) -> Any:
-        if not isinstance(tensor, torch.Tensor):
+        if not isinstance(tensor, torch.Tensor) and not is_int_input(tensor):
             raise problem("spec-on-non-tensor", path="shapes[...]", given=shape, value=tensor)
         return self._shapes.get(id(tensor), (None, None))[1]
 
 
-__all__ = ["ShapesCollection"]
+def _shown(given: Any) -> Any:
+    return tuple(given.shape) if isinstance(given, torch.Tensor) else f"int {given.val}"
+
+
+__all__ = ["IntInput", "ShapesCollection", "is_int_input", "unwrapped"]

@@ -13,6 +13,7 @@ import torch
 
 from monograph.dims.dim import DerivedDim, Dim
 from monograph.dims.observed import observe
+from monograph.dims.source import declaration_source, root_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,10 +36,8 @@ class InferredShapes(dict[str, Any]):
     """
 
     def __str__(self) -> str:
-        roots: dict[str, Dim] = {}
-        shown = ", ".join(f'"{name}": {_source(spec, roots)}' for name, spec in self.items())
-        lines = [f"{name} = {_root_source(root)}" for name, root in roots.items()]
-        return "\n".join([*lines, f"dynamic_shapes = {{{shown}}}"])
+        spec = dict(self)
+        return "\n".join([*root_lines(spec), f"dynamic_shapes = {declaration_source(spec)}"])
 
 
 def infer_dynamic_shapes(
@@ -133,28 +132,6 @@ def _derived(sizes: Sizes, root_sizes: Sizes, root: Dim) -> DerivedDim | None:
     if a <= 0 or any(y != a * x + b for x, y in points):
         return None
     return DerivedDim(root, a, b)
-
-
-def _root_source(root: Dim) -> str:
-    return f'Dim("{root.__name__}", min={root.min})' if root.min else f'Dim("{root.__name__}")'
-
-
-def _source(spec: Any, roots: dict[str, Dim]) -> str:
-    match spec:
-        case Dim() | DerivedDim():
-            root = spec if isinstance(spec, Dim) else spec.root
-            roots[root.__name__] = root
-            return repr(spec)
-        case dict():
-            inside = ", ".join(f"{key!r}: {_source(value, roots)}" for key, value in spec.items())
-            return f"{{{inside}}}"
-        case list():
-            return f"[{', '.join([_source(value, roots) for value in spec])}]"
-        case tuple():
-            inside = [_source(value, roots) for value in spec]
-            return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
-        case _:
-            return repr(spec)
 
 
 __all__ = ["InferredShapes", "infer_dynamic_shapes"]

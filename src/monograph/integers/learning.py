@@ -4,6 +4,7 @@ Law: afterwards `known` calls the relation true, and nothing is concluded that d
 from what was stated. A relation that is provably false raises `Contradiction`.
 """
 
+import math
 from collections import deque
 
 from monograph.integers.bounds import linear_in
@@ -11,7 +12,7 @@ from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import EVERYTHING, INFINITY, Bound, Interval, meet
 from monograph.integers.knowledge import Contradiction, Knowledge, constant_part, variable_part
 from monograph.integers.proving import known
-from monograph.integers.relation import Relation, Truth, any_of, ge, le, ne
+from monograph.integers.relation import Relation, Truth, any_of, eq, ge, le, ne
 from monograph.integers.structure import replace_atom, substitute
 
 __all__ = ["learn"]
@@ -121,6 +122,9 @@ def _bind(bindings: dict[Expr, Int], symbol: Expr, value: Int) -> None:
 def _learn_equal(k: Knowledge, r: Relation) -> list[Truth]:
     solved = _solved(k, r.expr) or _parametrised(k, r.expr)
     if solved is None:
+        steps = _on_a_line(k, r.expr)
+        if steps:
+            return steps
         return [*_keep(k, r), *_of_operands(k, r.expr), *_of_operands(k, -r.expr)]
     return _learn_binding(k, *solved)
 
@@ -174,6 +178,28 @@ def _parametrised(k: Knowledge, e: Expr) -> tuple[Expr, Int] | None:
             k.ranges[witness] = within
             return symbol, value
     return None
+
+
+def _on_a_line(k: Knowledge, e: Expr) -> list[Truth]:
+    """a*x + b*y + c == 0 of whole x and y: x == x0 + b*t and y == y0 - a*t, for a new symbol t.
+
+    Every t gives a solution, and every solution has its t.
+    """
+    if len(e.symbols) != 2 or not all(len(m) < 2 for m, _ in e.parts):
+        return []
+    if any(m and m[0].kind != "symbol" for m, _ in e.parts):
+        return []
+    (x, a), (y, b) = [(m[0], coefficient) for m, coefficient in e.parts if m]
+    c = constant_part(e)
+    if not k.witnesses.isdisjoint((x, y)) or math.gcd(a, b) != 1:
+        # With a divisor that c does not have, nothing solves it; that one is for proving to see.
+        return []
+    step = abs(b)
+    x0 = -c * pow(a, -1, step) % step
+    y0 = -(a * x0 + c) // b
+    t = k.pool.symbol(f"<quotient {len(k.pool.declared)}>", EVERYTHING)
+    k.witnesses.add(t)
+    return [eq(x, x0 + step * t), eq(y, y0 - a * (step // b) * t)]
 
 
 # Inequalities

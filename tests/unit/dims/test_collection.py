@@ -7,6 +7,7 @@ import torch
 
 import monograph
 from monograph import Dim, ShapesCollection, SpecError, export
+from monograph.dynamic_shapes import IntInput
 
 
 class Nested(torch.nn.Module):
@@ -54,6 +55,29 @@ def test_it_says_what_torch_says():
     assert ours.dynamic_shapes(forward, args, kwargs) == theirs.dynamic_shapes(
         forward, args, kwargs
     )
+
+
+def test_ints_have_an_identity_where_they_are_wrapped():
+    """Equal ints are one object; a wrapped one is declared, and the others stay as they are."""
+
+    class Counts(torch.nn.Module):
+        def forward(self, x, numbers):
+            return x * numbers[0] + numbers[1]
+
+    for wrapper in (IntInput, torch.export.dynamic_shapes._IntWrapper):
+        shapes, first, x = ShapesCollection(), wrapper(3), torch.ones(4)
+        shapes[first] = Dim.DYNAMIC
+        shapes[x] = {0: Dim.DYNAMIC}
+        args = (x, [first, wrapper(3)])
+        found = shapes.dynamic_shapes(Counts(), args)
+        assert found == {"x": {0: Dim.DYNAMIC}, "numbers": [Dim.DYNAMIC, None]}
+        module = export(Counts(), args, dynamic_shapes=shapes).module()
+        assert torch.equal(module(torch.ones(6), [5, 3]), torch.ones(6) * 5 + 3)
+        with pytest.raises(monograph.ContractError):
+            module(torch.ones(6), [5, 4])
+    shapes[IntInput(7)] = Dim.DYNAMIC
+    with pytest.raises(SpecError, match="not among the inputs"):
+        export(Counts(), args, dynamic_shapes=shapes)
 
 
 def test_one_tensor_in_two_places_has_one_declaration():

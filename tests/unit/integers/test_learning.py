@@ -1,6 +1,8 @@
 """What follows from a stated relation."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monograph.integers import (
     Contradiction,
@@ -10,6 +12,7 @@ from monograph.integers import (
     eq,
     ge,
     gt,
+    holds,
     le,
     lt,
     maximum,
@@ -170,3 +173,38 @@ def test_an_extreme_of_unknown_sign_says_nothing(facts, n, m):
     assert facts.range_of(m) == (0, float("inf"))
     facts.assume(ge(minimum(n, m) * minimum(n, m) + n, 3))
     assert facts.known(ge(minimum(n, m) * minimum(n, m) + n, 3)) is True
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(*[st.integers(-6, 6).filter(bool)] * 2, st.integers(-9, 9), st.integers(2, 6))
+def test_a_line_of_whole_numbers_is_known_by_its_points(a, b, c, divisor):
+    """Of a*x + b*y + c == 0: what is said of remainders, ranges and points is true."""
+    facts = Facts()
+    x, y = facts.symbol("x", hint=0, upper=12), facts.symbol("y", hint=0, upper=12)
+    points = [(i, j) for i in range(13) for j in range(13) if a * i + b * j + c == 0]
+    try:
+        facts.assume(eq(a * x + b * y + c, 0))
+    except Contradiction:
+        assert not points
+        return
+    assert facts.known(eq(a * x + b * y + c, 0)) is True
+    questions = [ge(x, y), ge(x, 3), le(y, 4), ne(x, y), eq(x + y, 5)]
+    for rest in range(divisor):
+        questions += [eq(x % divisor, rest), eq((x + y) % divisor, rest), eq(y // divisor, rest)]
+    for question in questions:
+        answers = {holds(question, {x: i, y: j}) for i, j in points}
+        known = facts.known(question)
+        assert known is None or answers <= {known}
+    for i, j in points:
+        assert facts.known(all_of(eq(x, i), eq(y, j))) is not False
+
+
+def test_a_proportion_says_what_divides(facts, n, m):
+    """Of 2*n == 3*m both are multiples, and their bounds are multiples as well."""
+    facts.assume(eq(2 * n, 3 * m))
+    assert facts.known(eq(n % 3, 0))
+    assert facts.known(eq(m % 2, 0))
+    assert facts.known(ge(n, m))
+    facts.assume(ge(n, 4))
+    assert facts.range_of(n).lower == 6
+    assert facts.range_of(m).lower == 4
