@@ -3,8 +3,9 @@
 import os
 
 from monograph import dynamic_shapes, exported_program, graph_signature, logs
-from monograph.api import export, register_dataclass
+from monograph.api import export, load, register_dataclass, save
 from monograph.diagnostics import (
+    ArchiveError,
     BugError,
     ConstraintViolation,
     ContractError,
@@ -36,6 +37,7 @@ from monograph.program import (
 
 __all__ = [
     "AdditionalInputs",
+    "ArchiveError",
     "BugError",
     "ConstraintViolation",
     "ContractError",
@@ -61,8 +63,10 @@ __all__ = [
     "exported_program",
     "graph_signature",
     "infer_dynamic_shapes",
+    "load",
     "refine_dynamic_shapes",
     "register_dataclass",
+    "save",
     "set_logs",
     "unflatten",
 ]

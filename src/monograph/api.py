@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.archive import load, save
 from monograph.capture import capture, check_declarations
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
@@ -55,3 +56,6 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
     The same registration serves torch.export. Use as a function or a class decorator's body.
     """
     pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
+
+
+__all__ = ["export", "load", "register_dataclass", "save"]

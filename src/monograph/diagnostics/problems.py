@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from monograph.diagnostics import (
+    archive,
     contract,
     data,
     inputs,
@@ -36,6 +37,7 @@ __all__ = ["problem"]
 
 # A family enters its messages when it is imported.
 FAMILIES = (
+    archive,
     contract,
     data,
     inputs,

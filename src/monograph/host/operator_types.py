@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
-from torch._ops import HigherOrderOperator, OpOverload
+from typing import Any
 
-__all__ = ["HigherOrderOperator", "OpOverload"]
+import torch
+from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
+
+
+def find_higher_order(name: str) -> Any:
+    """`torch.ops.higher_order.<name>`, None if there is none (`_HigherOrderNamespace`)."""
+    return getattr(torch.ops.higher_order, name, None)
+
+
+def find_overload(namespace: str, name: str, overload: str) -> OpOverload | None:
+    """`torch.ops.<namespace>.<name>.<overload>`, None if there is none; nothing is loaded."""
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    found = getattr(packet, overload, None) if isinstance(packet, OpOverloadPacket) else None
+    return found if isinstance(found, OpOverload) else None
+
+
+__all__ = ["HigherOrderOperator", "OpOverload", "find_higher_order", "find_overload"]

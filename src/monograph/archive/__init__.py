@@ -1,0 +1,11 @@
+"""Programs on disk: the PT2 archive, written and read without pickle.
+
+`save` writes a file that stock PyTorch opens; `load` reads that, and what torch.export wrote.
+"""
+
+from __future__ import annotations
+
+from monograph.archive.loading import load, load_all
+from monograph.archive.saving import save
+
+__all__ = ["load", "load_all", "save"]

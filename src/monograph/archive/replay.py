@@ -1,0 +1,97 @@
+"""What was saved is read back and run beside the program on its examples, before it is trusted."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.diagnostics import problem
+from monograph.host.trees import pytree
+from monograph.program import InputKind, OutputKind
+
+if TYPE_CHECKING:
+    from monograph.program import ExportedProgram
+
+SEED = 0
+TO_STATE = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+
+
+def check_replay(saved: ExportedProgram, loaded: ExportedProgram) -> None:
+    """Run both on the saved program's examples; what it holds is put back as it was.
+
+    A program whose results differ from one run to the next is not compared.
+
+    Raises: wrong-after-saving.
+    """
+    if saved.example_inputs is None or loaded.example_inputs is None:
+        return
+    if any(_has_no_data(tensor) for tensor in _tensors(saved)):
+        return
+    expected = _run(saved, saved.example_inputs)
+    if isinstance(expected, Exception):
+        return
+    actual = _run(loaded, loaded.example_inputs)
+    difference = _difference(expected, actual)
+    if difference is None or _difference(expected, _run(saved, saved.example_inputs)):
+        return
+    where, what = difference
+    raise problem("wrong-after-saving", output=where, difference=what)
+
+
+def _tensors(program: ExportedProgram) -> list[Any]:
+    return [*program.state_dict.values(), *program.constants.values()]
+
+
+def _has_no_data(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == "meta"
+
+
+def _written_state(program: ExportedProgram) -> dict[str, torch.Tensor]:
+    """The state that a run changes."""
+    signature = program.graph_signature
+    targets = {
+        spec.target
+        for spec in signature.input_specs
+        if spec.kind is not InputKind.USER_INPUT and spec.arg.name in signature.mutated_in_place
+    }
+    targets |= {spec.target for spec in signature.output_specs if spec.kind in TO_STATE}
+    state = {**program.constants, **program.state_dict}
+    return {name: state[name] for name in targets if name is not None and name in state}
+
+
+def _run(program: ExportedProgram, examples: Any) -> Any:
+    kept = {name: value.detach().clone() for name, value in _written_state(program).items()}
+    args, kwargs = copy.deepcopy(examples)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(SEED)
+            result = program.module()(*args, **kwargs)
+        leaves = pytree.tree_leaves((result, args, kwargs))
+        return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
+    except Exception as error:  # noqa: BLE001  (whatever the program raises is compared)
+        return error
+    finally:
+        with torch.no_grad():
+            for name, value in _written_state(program).items():
+                value.copy_(kept[name])
+
+
+def _difference(expected: Any, actual: Any) -> tuple[str, str] | None:
+    """Where two runs differ and how; None where they agree."""
+    if isinstance(expected, Exception) or isinstance(actual, Exception):
+        return None if type(expected) is type(actual) else ("the run", f"it raises {actual!r}")
+    if len(expected) != len(actual):
+        return "the result", f"{len(expected)} values became {len(actual)}"
+    for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        try:
+            torch.testing.assert_close(right, left, equal_nan=True)
+        except (AssertionError, TypeError) as error:
+            if not isinstance(left, torch.Tensor) and left == right:
+                continue
+            return f"value {index}", str(error).splitlines()[0]
+    return None
+
+
+__all__ = ["check_replay"]

@@ -1,0 +1,240 @@
+"""Saving: programs, their weights and their contracts into one file that is replaced at once.
+
+Law: the same programs give the same bytes, in any process. The file under the name is whole at
+every moment: the old one, or the new one. Before it is replaced it was read back, and the program
+read ran on the examples as the one saved does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import TensorType
+from monograph.archive.foreign import leaf_paths
+from monograph.archive.graph_writing import Beside, GraphWriter
+from monograph.archive.guards_code import guards_code
+from monograph.archive.loading import MODEL, load
+from monograph.archive.pickle_writing import pickled
+from monograph.archive.refusals import Refused
+from monograph.archive.replay import check_replay
+from monograph.archive.side_record import side_json
+from monograph.archive.signatures import argument_json, signature_json
+from monograph.archive.structures import structure_text
+from monograph.archive.symbols import SymbolWriter
+from monograph.archive.values import ValueWriter
+from monograph.archive.versions import ARCHIVE_VERSION, SCHEMA
+from monograph.archive.weights import Planner, block_bytes, with_gradients
+from monograph.archive.zip_writing import ZipWriter
+from monograph.diagnostics import problem
+from monograph.integers import Facts
+from monograph.program import ExportedProgram, InputKind, TensorClause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import IO
+
+    from monograph.archive.values import Json
+    from monograph.archive.weights import Plan
+
+ROOT: Final = "archive"
+OURS: Final = "monograph."
+
+
+def save(
+    program: ExportedProgram | Mapping[str, ExportedProgram],
+    file: str | os.PathLike[str] | IO[bytes],
+    *,
+    extra_files: Mapping[str, str] | None = None,
+    verify: bool = True,
+) -> None:
+    """Write a program, or several by name, into one `.pt2` file.
+
+    `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
+    and the program in it is run on the example inputs beside this one, before the file is replaced.
+
+    Raises: archive-cannot-hold, archive-unknown-type, wrong-after-saving.
+    """
+    programs = {MODEL: program} if isinstance(program, ExportedProgram) else dict(program)
+    try:
+        parts = _Parts(programs, extra_files or {})
+    except Refused as refused:
+        if refused.name == "archive-invalid":
+            raise problem("archive-cannot-hold", reason=refused.reason) from None
+        name, reason = refused.name, refused.reason
+        raise problem(name, member="the program", reason=reason) from None
+    if isinstance(file, str | os.PathLike):
+        _replace(Path(file), parts, programs, verify=verify)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        beside = Path(folder) / "program.pt2"
+        _replace(beside, parts, programs, verify=verify)
+        with beside.open("rb") as written:
+            shutil.copyfileobj(written, file, 1 << 20)
+
+
+def _replace(
+    path: Path, parts: _Parts, programs: Mapping[str, ExportedProgram], *, verify: bool
+) -> None:
+    """Write beside the file, check, and put it in the file's place; leave nothing behind."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            parts.write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.chmod(_mode(path))
+        if verify:
+            for model, program in programs.items():
+                check_replay(program, load(beside, model=model))
+        beside.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is replaced; for a new one, what the process gives."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+class _Parts:
+    """Everything that is written, but for the bytes of weights, which stay where they are."""
+
+    def __init__(
+        self, programs: Mapping[str, ExportedProgram], extra_files: Mapping[str, str]
+    ) -> None:
+        self.models: list[tuple[str, Plan, bytes, bytes, bytes]] = []
+        self.extra_files = extra_files
+        planner = Planner()
+        for name, program in programs.items():
+            if not name.isidentifier():
+                raise Refused(f"{name!r} is no name for a program; it must be an identifier")
+            self.models.append((name, *_model(program, planner)))
+        for name in extra_files:
+            if name.startswith(OURS) or not all(part.strip(". ") for part in name.split("/")):
+                raise Refused(f"{name!r} is no name for an extra file")
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write every member, weights first, each from where it lies."""
+        members = ZipWriter(file, ROOT)
+        for folder in ("weights", "constants"):
+            for name, plan, _, _, _ in self.models:
+                for block in plan.blocks:
+                    if block.folder == folder:
+                        members.write(f"data/{folder}/{block.path}", block_bytes(block))
+                config = json_bytes({"config": plan.configs.get(folder, {})})
+                members.write(f"data/{folder}/{name}_{folder}_config.json", config)
+        for name, _, program, examples, _ in self.models:
+            members.write(f"models/{name}.json", program)
+            members.write(f"data/sample_inputs/{name}.pt", examples)
+        for name, _, _, _, side in self.models:
+            members.write(f"extra/{OURS}{name}.json", side)
+        for name, content in self.extra_files.items():
+            members.write(f"extra/{name}", content.encode())
+        members.write("archive_format", b"pt2")
+        members.write("archive_version", ARCHIVE_VERSION.encode())
+        members.write(".data/version", b"6\n")
+        members.write("byteorder", b"little")
+        members.close()
+
+
+def json_bytes(value: Any) -> bytes:
+    """A member's JSON."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _model(program: ExportedProgram, planner: Planner) -> tuple[Plan, bytes, bytes, bytes]:
+    state = {"weights": program.state_dict, "constants": program.constants}
+    plan = planner.plan(state)
+    with_gradients(plan, state)
+    symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
+    beside = Beside()
+    written = json_bytes(_program_json(program, symbols, beside))
+    side = side_json(program, symbols, zlib.crc32(written), plan.aliases, beside)
+    return plan, written, _examples(program), json_bytes(side)
+
+
+def _examples(program: ExportedProgram) -> bytes:
+    """The example inputs, or nothing where they are of a kind that only pickle can hold."""
+    if program.example_inputs is None:
+        return b""
+    try:
+        return pickled(program.example_inputs)
+    except Refused:
+        return b""
+
+
+def _program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Beside) -> Json:
+    values = ValueWriter(symbols.facts, symbols.expressions)
+    fields: dict[str, list[str]] = {}
+    inputs = dict(_reshaped_inputs(program))
+    graph = GraphWriter(program.graph_module, values, beside, inputs).graph()
+    paths = leaf_paths(program.in_spec, program.call_names, len(program.contract.clauses))
+    return {
+        "graph_module": {
+            "graph": graph,
+            "signature": signature_json(program.graph_signature),
+            "module_call_graph": list(_module_calls(program, fields)),
+            "metadata": {},
+            "treespec_namedtuple_fields": {
+                name: {"field_names": names} for name, names in fields.items()
+            },
+        },
+        "opset_version": {"aten": 10},
+        "range_constraints": symbols.ranges(program.range_constraints),
+        "schema_version": {"major": SCHEMA[0], "minor": SCHEMA[1]},
+        "verifiers": [program.dialect],
+        "torch_version": str(torch.__version__),
+        "guards_code": guards_code(program.contract, paths),
+    }
+
+
+def _reshaped_inputs(program: ExportedProgram) -> Iterator[tuple[str, TensorType]]:
+    """The types of inputs that the program gives other sizes, as callers give them."""
+    inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
+    user = [
+        node
+        for node, spec in zip(inputs, program.graph_signature.input_specs, strict=True)
+        if spec.kind is InputKind.USER_INPUT
+    ]
+    for node, clause in zip(user, program.contract.clauses, strict=True):
+        value = node.meta.get("val")
+        if isinstance(clause, TensorClause) and isinstance(value, AbstractTensor):
+            simplify = value.recorder.facts.simplify
+            now = tuple([simplify(size) for size in value.tensor_type.shape])
+            if now != tuple([simplify(size) for size in clause.shape]):
+                yield node.name, TensorType(clause.shape, clause.dtype, value.tensor_type.device)
+
+
+def _module_calls(program: ExportedProgram, fields: dict[str, list[str]]) -> Iterator[Json]:
+    for entry in program.module_call_graph:
+        call = entry.signature
+        written = None
+        if call is not None:
+            is_root = not entry.fqn
+            written = {
+                "inputs": [] if is_root else [argument_json(each) for each in call.inputs],
+                "outputs": [] if is_root else [argument_json(each) for each in call.outputs],
+                "in_spec": structure_text(call.in_spec, fields),
+                "out_spec": structure_text(call.out_spec, fields),
+                "forward_arg_names": call.forward_arg_names or None,
+            }
+        yield {"fqn": entry.fqn, "signature": written}
+
+
+__all__ = ["json_bytes", "save"]

@@ -1,0 +1,76 @@
+"""What version a file has, and how an older one becomes one of today.
+
+`extra/monograph.<model>.json` carries `format`; each upgrader turns the version it is named for
+into the next. A file newer than this reader is refused: it may hold what this reader would ignore.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from monograph.archive.refusals import Refused
+from monograph.archive.shapes import integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.archive.values import Json
+
+FORMAT: Final = 1
+"""The version of our own record in a file."""
+
+SCHEMA: Final = (8, 20)
+"""The version of the published schema: readers ask for the major number, we write both."""
+
+ARCHIVE_VERSION: Final = "0"
+ZIP_VERSIONS: Final = range(1, 11)
+
+UPGRADES: dict[int, Callable[[Json], Json]] = {}
+
+
+def upgrade(version: int) -> Callable[[Callable[[Json], Json]], Callable[[Json], Json]]:
+    """Register the function that turns a record of this version into one of the next."""
+
+    def register(function: Callable[[Json], Json]) -> Callable[[Json], Json]:
+        if version in UPGRADES:
+            raise ValueError(f"there are two upgraders from version {version}")
+        UPGRADES[version] = function
+        return function
+
+    return register
+
+
+def upgraded(record: Json, newest: int = FORMAT) -> Json:
+    """The record as it would be written today.
+
+    Raises: Refused (archive-newer).
+    """
+    version = integer(record.get("format"), 1)
+    if version > newest:
+        raise Refused(f"its record is of format {version}, and {newest} is known", "archive-newer")
+    while version < newest:
+        record = UPGRADES[version](record)
+        version += 1
+    return {**record, "format": version}
+
+
+def check_schema(version: Any) -> None:
+    """Hold that a program's schema is one that can be read.
+
+    Raises: Refused (archive-newer).
+    """
+    major = integer(version["major"], 0)
+    if major != SCHEMA[0]:
+        reason = f"its schema is of version {major}, and {SCHEMA[0]} is known"
+        raise Refused(reason, "archive-newer")
+
+
+__all__ = [
+    "ARCHIVE_VERSION",
+    "FORMAT",
+    "SCHEMA",
+    "ZIP_VERSIONS",
+    "check_schema",
+    "upgrade",
+    "upgraded",
+]

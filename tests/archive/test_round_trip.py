@@ -1,0 +1,79 @@
+"""A program that was saved and loaded is the program: its text, contract, answers and refusals."""
+
+import pytest
+import torch
+
+from tests.archive.peers import loaded, saved
+from tests.models import hugging_face, own  # noqa: F401  importing registers the models
+from tests.models.harness import Exporter, build, call, exporter_named, inputs_at
+from tests.models.harness import capture as capture_model
+from tests.models.registry import MODELS
+from tests.programs.harness import agree, capture
+from tests.programs.registry import PROGRAMS
+from tests.programs.test_programs import CAPTURED
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Using a non-tuple sequence",
+    "ignore:indexing with dtype",
+    "ignore:.*degrees of freedom",
+)
+
+# Sizes that are constants now, and print so; inputs whose type is that before they change in place.
+TEXT_DIFFERS = {"set_by_size", "input_transposed_in_place", "input_unsqueezed_in_place"}
+EVERY = 4
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.slow] if index % EVERY else [])
+        for index, each in enumerate(CAPTURED)
+    ],
+)
+def test_a_program_comes_back(program):
+    """Text, contract and file are the same again; calls agree with eager or are refused alike."""
+    exported = capture(program, dynamic=program.refused_dynamic is None)
+    content = saved(exported)
+    again = loaded(content)
+    assert str(again.contract) == str(exported.contract)
+    assert str(again.guards) == str(exported.guards)
+    assert str(again.report) == str(exported.report)
+    if program.name not in TEXT_DIFFERS:
+        assert str(again) == str(exported)
+    assert saved(again) == content
+    assert agree(program, again, program.sizes) in {"agrees", "raises"}
+    for sizes in program.sweep()[:2]:
+        assert agree(program, again, sizes) == agree(program, exported, sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_fixed_sizes_comes_back(name):
+    """The same, captured at fixed sizes, over all sizes that are tried."""
+    program = PROGRAMS[name]
+    if program.refused or program.raises:
+        pytest.skip("not captured")
+    exported = capture(program, dynamic=False)
+    again = loaded(saved(exported))
+    assert str(again.contract) == str(exported.contract)
+    for sizes in program.sweep():
+        assert agree(program, again, sizes) == agree(program, exported, sizes)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_model_comes_back(model):
+    """A model's program answers after loading as before, at every size, bit for bit."""
+    exporter: Exporter = exporter_named("monograph:export")
+    program = capture_model(model, exporter, "automatic" if model.axes else "static")
+    again = loaded(saved(program))
+    assert str(again.contract) == str(program.contract)
+    for sizes in model.sizes[:2]:
+        _, inputs = build(model)
+        given = inputs_at(inputs, sizes, 5)
+        torch.manual_seed(0)
+        expected = call(program.module(), given)
+        torch.manual_seed(0)
+        actual = call(again.module(), given)
+        leaves = zip(*map(torch.utils._pytree.tree_leaves, (expected, actual)), strict=True)
+        for left, right in leaves:
+            torch.testing.assert_close(right, left, equal_nan=True)
