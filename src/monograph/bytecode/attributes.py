@@ -27,7 +27,12 @@ _PLAIN_KINDS = SIMPLE | {FunctionType, MethodType}
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     """Return `owner.name`, as the watcher lets it be seen."""
-    value = _read(interpreter, owner, name)
+    try:
+        value = _read(interpreter, owner, name)
+    except AttributeError as error:
+        if error.name is None and error.obj is None:
+            error.name, error.obj = name, owner
+        raise
     hook = interpreter.read_attribute
     if hook is not None:
         return hook(interpreter.current, owner, name, value)

@@ -68,7 +68,7 @@ def call(interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[st
             return call_native(interpreter, other, args, kwargs)
     if kind in _C_FUNCTIONS:
         return _call_c_function(interpreter, callee, args, kwargs)
-    if isinstance(callee, type):
+    if issubclass(kind, type):
         return _call_class(interpreter, callee, args, kwargs)
     if kind is functools.partial:
         return call(interpreter, callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
@@ -188,7 +188,7 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
         return call_native(interpreter, cls, args, kwargs)
     else:
         made = call_native(interpreter, cls.__new__, [cls, *args], kwargs)
-    if not isinstance(made, cls):
+    if cls not in type(made).__mro__:  # whatever its `__class__` or a metaclass says
         return made
     init = lookup(type(made), "__init__")
     if type(init) is FunctionType:

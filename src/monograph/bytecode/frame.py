@@ -162,8 +162,8 @@ class Frame:
 
     @property
     def f_back(self) -> Frame | FrameType | None:
-        """The frame that called this one."""
-        return self.back
+        """The frame that called this one; of the outermost, the native one that called us."""
+        return self.back if self.back is not None else self.interpreter.caller
 
     @property
     def f_lineno(self) -> int:

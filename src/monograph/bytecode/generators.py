@@ -115,8 +115,15 @@ class InterpretedGenerator:
 
     def __del__(self) -> None:
         frame = getattr(self, "frame", None)
-        if frame is not None and frame.ip > 0 and not self.running:
+        if frame is None or frame.ip == 0 or self.running:
+            return
+        # This may happen between any two steps of the interpreter, also while it raises something.
+        interpreter = frame.interpreter
+        passing, clean = interpreter.passing, interpreter.clean
+        try:
             self.close()
+        finally:
+            interpreter.passing, interpreter.clean = passing, clean
 
     def _code(self) -> CodeType:
         frame = self.frame
@@ -186,6 +193,11 @@ class InterpretedGenerator:
             if signal is not YIELD:
                 self._finish()
         raise error
+
+
+# What `type(generator).__name__` shows; a slot of the class has this name for its objects.
+type.__setattr__(InterpretedGenerator, "__name__", "generator")
+type.__setattr__(InterpretedGenerator, "__qualname__", "generator")
 
 
 def raise_into(interpreter: Interpreter, iterator: Any, error: BaseException) -> Any:

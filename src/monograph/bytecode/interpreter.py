@@ -18,13 +18,11 @@ from monograph.diagnostics import BugError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType, FunctionType, TracebackType
+    from types import CodeType, FrameType, FunctionType, TracebackType
 
     from monograph.bytecode.frame import Body, Frame
 
 __all__ = ["Interpreter", "interpret"]
-
-_NATIVE_FRAMES_PER_FRAME = 8
 
 
 class Interpreter:
@@ -32,9 +30,9 @@ class Interpreter:
 
     __slots__ = (
         "__weakref__",
+        "caller",
         "clean",
         "current",
-        "deepest",
         "enters",
         "handling",
         "memos",
@@ -75,37 +73,31 @@ class Interpreter:
         self.polyfilled_methods = METHOD_NAMES
         self.memos: dict[int, Any] = {}
         self.current = None
+        # The native frame that the outermost call came from.
+        self.caller: FrameType | None = None
         self.handling = Handling()
         # Of the exception that is leaving frames: itself, and the entries that are clean already.
         self.passing = None
         self.clean = None
         # The exception that native code was told is being handled.
         self.told = None
-        self.deepest = sys.getrecursionlimit()
 
     def call(self, callee: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call, interpreting whatever is Python and the watcher enters."""
         if self.current is not None:
             return call(self, callee, list(args), kwargs)
-        self.limit_depth(sys.getrecursionlimit())
+        self.caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  (documented)
         try:
             return call(self, callee, list(args), kwargs)
         except BaseException as error:
             show_users_frames(error)
             raise
         finally:
-            # What the program itself asked for stays, as it would have.
-            sys.setrecursionlimit(self.deepest)
-            self.passing = self.clean = None
+            self.passing = self.clean = self.caller = None
 
     def body(self, code: CodeType) -> Body:
         """Return the linked body of a code object."""
         return link(code)
-
-    def limit_depth(self, deepest: int) -> None:
-        """Let interpreted calls go this deep, and native ones as deep as that takes."""
-        self.deepest = deepest
-        sys.setrecursionlimit(deepest * _NATIVE_FRAMES_PER_FRAME)
 
 
 def interpret(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -26,7 +26,7 @@ def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
     special = find_special(interpreter, kind, "__getitem__")
     if special is not None:
         return call_function(interpreter, special, [owner, key], {})
-    if isinstance(owner, dict):
+    if issubclass(kind, dict):
         special = find_special(interpreter, kind, "__missing__")
         if special is not None and not dict.__contains__(owner, key):
             return call_function(interpreter, special, [owner, key], {})
@@ -49,7 +49,7 @@ def delete_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
     if special is not None:
         call_function(interpreter, special, [owner, key], {})
         return
-    if isinstance(owner, dict):
+    if issubclass(type(owner), dict):
         tell_item(interpreter, owner, key)
     else:
         tell_contents(interpreter, owner)
@@ -61,9 +61,10 @@ def tell_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
     hook = interpreter.written
     if hook is None:
         return
-    if isinstance(owner, dict):
+    kind = type(owner)
+    if issubclass(kind, dict):
         hook("item", owner, key, dict.get(owner, key, MISSING), interpreter.current)
-    elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+    elif issubclass(kind, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
         hook("item", owner, key, list.__getitem__(owner, key), interpreter.current)
-    elif isinstance(owner, list | bytearray | deque):
+    elif issubclass(kind, list | bytearray | deque):
         hook("contents", owner, None, MISSING, interpreter.current)

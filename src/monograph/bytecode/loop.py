@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
+from monograph.bytecode import depth, natives
 from monograph.bytecode.frame import PASS_ON, Mark
 from monograph.bytecode.tracebacks import chain, handled, note
 
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
+    from monograph.bytecode.interpreter import Interpreter
 
 __all__ = ["run"]
 
@@ -26,10 +27,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
     """
     interpreter = frame.interpreter
     back = interpreter.current
-    frame.back = back
-    frame.depth = 1 if back is None else back.depth + 1
-    _check_depth(frame)
-    interpreter.current = frame
+    _enter(frame, back)
     steps = frame.body.steps
     try:
         while True:
@@ -58,14 +56,28 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
                     natives.raise_as_is(error)
             _enter_handler(frame, error)
             del error
-            interpreter.passing = None
+            interpreter.passing = interpreter.clean = None
     finally:
-        interpreter.current = back
+        _leave(interpreter, back)
 
 
-def _check_depth(frame: Frame) -> None:
-    if frame.depth > frame.interpreter.deepest:
-        natives.fail(RecursionError("maximum recursion depth exceeded"))
+def _enter(frame: Frame, back: Frame | None) -> None:
+    """Put a frame on top of the others. Raises: RecursionError where they are too many."""
+    if back is None:
+        depth.enter()
+        frame.depth = 1
+    else:
+        frame.depth = back.depth + 1
+        if frame.depth > depth.limit():
+            natives.fail(RecursionError("maximum recursion depth exceeded"))
+    frame.back = back
+    frame.interpreter.current = frame
+
+
+def _leave(interpreter: Interpreter, back: Frame | None) -> None:
+    interpreter.current = back
+    if back is None:
+        depth.leave()
 
 
 def _throw(frame: Frame, error: BaseException) -> None:

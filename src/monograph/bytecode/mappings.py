@@ -19,7 +19,7 @@ def lend_mapping(interpreter: Interpreter, mapping: Any) -> Any:
     kind = type(mapping)
     if kind is dict:
         return mapping
-    if isinstance(mapping, dict) and lookup(kind, "__iter__") is lookup(dict, "__iter__"):
+    if issubclass(kind, dict) and lookup(kind, "__iter__") is lookup(dict, "__iter__"):
         return mapping
     made: dict[Any, Any] = {}
     keys = get_iterator(interpreter, interpreter.call(mapping.keys))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 __all__ = [
-    "Answer",
+    "answering",
     "do",
     "fail",
     "invoke",
@@ -116,14 +116,13 @@ def truth(value: Any) -> bool:
 
 
 class Answer:
-    """An object whose special methods return a given value.
+    """An object with a special method that returns a given value.
 
     Why: CPython checks what special methods return, and words its complaints; asking a builtin
     about an Answer makes it check a value that interpreted code returned.
     """
 
     __slots__ = ("value",)
-    __hash__: Any
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -133,13 +132,15 @@ class Answer:
         return self.value
 
 
-for _name in (
-    *("__abs__", "__bool__", "__bytes__", "__ceil__", "__complex__", "__dir__", "__divmod__"),
-    *("__float__", "__floor__", "__format__", "__hash__", "__index__", "__int__", "__iter__"),
-    *("__len__", "__length_hint__", "__repr__", "__reversed__", "__round__", "__str__"),
-    "__trunc__",
-):
-    _setattr(Answer, _name, Answer.answer)
+_ANSWERS: dict[str, type[Answer]] = {}
+
+
+def answering(name: str, value: Any) -> Answer:
+    """Return an object whose special method of this name returns the value."""
+    kind = _ANSWERS.get(name)
+    if kind is None:
+        kind = _ANSWERS[name] = type("Answer", (Answer,), {name: Answer.answer, "__slots__": ()})
+    return kind(value)
 
 
 def refuse_arguments(
@@ -181,7 +182,7 @@ def _empty_source(function: FunctionType) -> str:
 
 def length(answer: Any) -> int:
     """Check what a `__len__` in Python returned, as `len` does."""
-    checked: Any = Answer(answer)
+    checked: Any = answering("__len__", answer)
     return _len(checked)
 
 

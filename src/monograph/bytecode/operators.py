@@ -115,7 +115,7 @@ def _binary_answer(interpreter: Interpreter, row: Binary, left: Any, right: Any)
     asks_right = other is not kind
     is_first = issubclass(other, kind) and lookup(other, reflected) is not lookup(kind, reflected)
     # C sequences know `+` and `*` as sequences, which CPython asks after all numbers.
-    is_sequence = isinstance(left, _SEQUENCES) and name in ("__add__", "__mul__")
+    is_sequence = issubclass(kind, _SEQUENCES) and name in ("__add__", "__mul__")
     if asks_right and (is_first or is_sequence):
         answer = _ask(interpreter, other, reflected, right, left)
         if answer is not NotImplemented:
@@ -229,5 +229,5 @@ def truth(interpreter: Interpreter, value: Any) -> bool:
 
 def tell_contents(interpreter: Interpreter, owner: Any) -> None:
     """Tell the watcher that a builtin container is about to change as a whole."""
-    if interpreter.written is not None and isinstance(owner, MUTABLE):
+    if interpreter.written is not None and issubclass(type(owner), MUTABLE):
         interpreter.written("contents", owner, None, MISSING, interpreter.current)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode import natives
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.lookups import SIMPLE, find_special, lookup
-from monograph.bytecode.natives import Answer
+from monograph.bytecode.natives import answering
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter
@@ -22,7 +22,9 @@ def as_repr(interpreter: Interpreter, value: Any) -> str:
     """Return `repr(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
-        return natives.do(_repr, Answer(call_function(interpreter, special, [value], {})))
+        return natives.do(
+            _repr, answering("__repr__", call_function(interpreter, special, [value], {}))
+        )
     return call_native(interpreter, _repr, [value], {})
 
 
@@ -31,7 +33,9 @@ def as_text(interpreter: Interpreter, value: Any) -> str:
     kind = type(value)
     special = find_special(interpreter, kind, "__str__")
     if special is not None:
-        return natives.do(_str, Answer(call_function(interpreter, special, [value], {})))
+        return natives.do(
+            _str, answering("__str__", call_function(interpreter, special, [value], {}))
+        )
     if kind not in SIMPLE and lookup(kind, "__str__") is _OBJECT_STR:
         return as_repr(interpreter, value)
     return call_native(interpreter, _str, [value], {})
@@ -41,7 +45,9 @@ def as_ascii(interpreter: Interpreter, value: Any) -> str:
     """Return `ascii(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
-        return natives.do(_ascii, Answer(call_function(interpreter, special, [value], {})))
+        return natives.do(
+            _ascii, answering("__repr__", call_function(interpreter, special, [value], {}))
+        )
     return call_native(interpreter, _ascii, [value], {})
 
 
@@ -50,7 +56,7 @@ def formatted(interpreter: Interpreter, value: Any, spec: str) -> str:
     kind = type(value)
     special = find_special(interpreter, kind, "__format__")
     if special is not None:
-        answer = Answer(call_function(interpreter, special, [value, spec], {}))
+        answer = answering("__format__", call_function(interpreter, special, [value, spec], {}))
         return natives.do(_format, answer, spec)
     if not spec and kind not in SIMPLE and lookup(kind, "__format__") is _OBJECT_FORMAT:
         return as_text(interpreter, value)

@@ -65,8 +65,8 @@ def note(frame: Frame, error: BaseException) -> None:
             chain(error, handled(interpreter))
     interpreter.passing = error
     rest = _without_ours(error.__traceback__, interpreter.clean)
-    lasti = frame.lasti
-    clean = TracebackType(rest, _shadow(frame), lasti, line_of(frame.code, lasti))
+    # -1: the line is found when somebody asks, from the table of lines.
+    clean = TracebackType(rest, _shadow(frame), frame.lasti, -1)
     error.__traceback__ = clean
     interpreter.clean = clean
 

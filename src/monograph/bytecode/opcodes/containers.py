@@ -118,19 +118,30 @@ def DICT_MERGE(frame: Frame, n: int) -> None:
     """Put a mapping into the keywords of a call, each of which may come once."""
     mapping = frame.stack.pop()
     keywords = frame.stack[-n]
+    if not issubclass(type(mapping), dict):
+        if not hasattr(mapping, "keys"):
+            kind = type(mapping).__name__
+            words = f"argument after ** must be a mapping, not {kind}"
+            raise TypeError(f"{_callee(frame, n)} {words}")
+        mapping = lend_mapping(frame.interpreter, mapping)
+    elif not keywords:
+        keywords.update(lend_mapping(frame.interpreter, mapping))
+        return
+    for key, value in lend_mapping(frame.interpreter, mapping).items():
+        if key in keywords:
+            words = f"got multiple values for keyword argument '{key}'"
+            raise TypeError(f"{_callee(frame, n)} {words}")
+        keywords[key] = value
+
+
+def _callee(frame: Frame, n: int) -> str:
+    """Return how CPython names what a call is about to call, which stands below its arguments."""
     callee = frame.stack[-n - 2]
     name = getattr(callee, "__qualname__", None)
     module = getattr(callee, "__module__", None)
-    words = f"{callee!s}()" if name is None else f"{name}()"
-    if name is not None and module not in (None, "builtins"):
-        words = f"{module}.{words}"
-    if not isinstance(mapping, dict) and not hasattr(mapping, "keys"):
-        kind = type(mapping).__name__
-        raise TypeError(f"{words} argument after ** must be a mapping, not {kind}")
-    for key, value in lend_mapping(frame.interpreter, mapping).items():
-        if key in keywords:
-            raise TypeError(f"{words} got multiple values for keyword argument '{key}'")
-        keywords[key] = value
+    if name is None:
+        return f"{callee!s}()"
+    return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
 
 
 @opcode

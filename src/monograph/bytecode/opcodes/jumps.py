@@ -1,4 +1,8 @@
-"""Instructions that jump, and the iteration of `for`."""
+"""Instructions that jump, and the iteration of `for`.
+
+While a condition is asked, its value is on top of the stack: a copy of the frame in which the
+answer stands there instead, begun with the same instruction, goes the way of that answer.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +33,22 @@ def JUMP(frame: Frame, target: int) -> None:
 @opcode
 def POP_JUMP_IF_FALSE(frame: Frame, target: int) -> None:
     """Go elsewhere if a condition does not hold."""
-    value = frame.stack.pop()
-    if value is not True and (value is False or not truth(frame.interpreter, value)):
+    stack = frame.stack
+    value = stack[-1]
+    jumps = value is not True and (value is False or not truth(frame.interpreter, value))
+    stack.pop()
+    if jumps:
         frame.ip = target
 
 
 @opcode
 def POP_JUMP_IF_TRUE(frame: Frame, target: int) -> None:
     """Go elsewhere if a condition holds."""
-    value = frame.stack.pop()
-    if value is not False and (value is True or truth(frame.interpreter, value)):
+    stack = frame.stack
+    value = stack[-1]
+    jumps = value is not False and (value is True or truth(frame.interpreter, value))
+    stack.pop()
+    if jumps:
         frame.ip = target
 
 

@@ -71,7 +71,7 @@ def removed(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 @polyfill(object.__setattr__)
 def put_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Write an attribute as plain objects do."""
-    if not _fits(args, kwargs, 3) or isinstance(args[0], type):
+    if not _fits(args, kwargs, 3) or issubclass(type(args[0]), type):
         return call_native(interpreter, object.__setattr__, args, kwargs)
     return set_plainly(interpreter, *args)
 
@@ -79,7 +79,7 @@ def put_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any
 @polyfill(object.__delattr__)
 def removed_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Delete an attribute as plain objects do."""
-    if not _fits(args, kwargs, 2) or isinstance(args[0], type):
+    if not _fits(args, kwargs, 2) or issubclass(type(args[0]), type):
         return call_native(interpreter, object.__delattr__, args, kwargs)
     return delete_plainly(interpreter, *args)
 
@@ -87,7 +87,7 @@ def removed_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str,
 @polyfill(object.__getattribute__)
 def got_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Read an attribute as plain objects do."""
-    if not _fits(args, kwargs, 2) or isinstance(args[0], type):
+    if not _fits(args, kwargs, 2) or issubclass(type(args[0]), type):
         return call_native(interpreter, object.__getattribute__, args, kwargs)
     return get_plainly(interpreter, *args)
 

@@ -82,6 +82,26 @@ def _check_cell(cell: CellType, made: type, name: str) -> None:
         raise TypeError(f"__class__ set to {held!r} defining {name!r} as {made!r}")
 
 
+@polyfill(type.__new__)
+def new_type(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Make a type; it belongs to the module of the interpreted frame."""
+    frame = interpreter.current
+    if len(args) == 4 and frame is not None and isinstance(args[3], dict):
+        names = args[3]
+        module = frame.globals.get("__name__")
+        if "__module__" not in names and module is not None:
+            args = [*args[:3], {**names, "__module__": module}]
+    return call_native(interpreter, type.__new__, args, kwargs)
+
+
+@polyfill(type)
+def type_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Return the type of an object, or make one."""
+    if len(args) == 3:
+        return new_type(interpreter, [_most_derived(type, args[1]), *args], kwargs)
+    return call_native(interpreter, type, args, kwargs)
+
+
 @polyfill(type.__call__)
 def make(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object of a class, past its metaclass."""

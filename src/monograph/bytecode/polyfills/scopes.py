@@ -3,6 +3,7 @@
 from __future__ import annotations
 import __future__
 
+import builtins
 import functools
 import operator
 import sys
@@ -10,7 +11,8 @@ import warnings
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call_native
+from monograph.bytecode import depth
+from monograph.bytecode.calling import call, call_native
 from monograph.bytecode.frame import MISSING, Frame, cell_contents
 from monograph.bytecode.loop import run
 from monograph.bytecode.polyfills.registry import polyfill
@@ -74,7 +76,8 @@ def dir_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) ->
     frame = interpreter.current
     if args or kwargs or frame is None:
         return call_native(interpreter, dir, args, kwargs)
-    return sorted(frame.f_locals)
+    names = frame.f_locals
+    return sorted(names if isinstance(names, dict) else call(interpreter, names.keys, [], {}))
 
 
 @polyfill(eval)
@@ -109,7 +112,9 @@ def _executed(
         source = _compiled(frame, text, "<string>", mode)
     if not isinstance(source, CodeType) or source.co_freevars:
         return call_native(interpreter, function, args, kwargs)
-    namespace.setdefault("__builtins__", frame.builtins)
+    scope = namespace.setdefault("__builtins__", frame.builtins)
+    if type(scope) is not dict and scope is not builtins:
+        return call_native(interpreter, function, args, kwargs)
     return run_code(interpreter, source, namespace, names)
 
 
@@ -159,11 +164,11 @@ def compile_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]
 @polyfill(sys._getframe)
 def frame_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the frame some levels out: interpreted ones first, then those that called us."""
-    depth = args[0] if args else 0
+    level = args[0] if args else 0
     frame: Any = interpreter.current
-    if frame is None or kwargs or not isinstance(depth, int):
+    if frame is None or kwargs or not isinstance(level, int):
         return call_native(interpreter, sys._getframe, args, kwargs)
-    for _ in range(max(depth, 0)):
+    for _ in range(max(level, 0)):
         frame = frame.f_back
         if frame is None:
             raise ValueError("call stack is not deep enough")
@@ -193,7 +198,7 @@ def recursion_limit(interpreter: Interpreter, args: list[Any], kwargs: dict[str,
     """Return how deep interpreted calls may go."""
     if args or kwargs:
         return call_native(interpreter, sys.getrecursionlimit, args, kwargs)
-    return interpreter.deepest
+    return depth.limit()
 
 
 @polyfill(sys.setrecursionlimit)
@@ -201,7 +206,7 @@ def limit_recursion(interpreter: Interpreter, args: list[Any], kwargs: dict[str,
     """Say how deep interpreted calls may go."""
     if len(args) != 1 or kwargs or type(args[0]) is not int or args[0] < 1:
         return call_native(interpreter, sys.setrecursionlimit, args, kwargs)
-    interpreter.limit_depth(args[0])
+    depth.set_limit(args[0])
     return None
 
 

@@ -7,10 +7,11 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call_function, call_native
+from monograph.bytecode.frame import MISSING
 from monograph.bytecode.items import delete_item, get_item, set_item
-from monograph.bytecode.lookups import SIMPLE, find_special
+from monograph.bytecode.lookups import SIMPLE, find_special, lookup
 from monograph.bytecode.membership import contains
-from monograph.bytecode.natives import Answer
+from monograph.bytecode.natives import answering
 from monograph.bytecode.operators import BINARY, COMPARISONS, binary, compare, truth, unary
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.texts import as_ascii, as_repr, as_text, formatted
@@ -27,12 +28,14 @@ def _asking(function: Any, *names: str) -> None:
 
     @polyfill(function)
     def asked(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if args and not kwargs and type(args[0]) not in SIMPLE:
+        if len(args) == 1 and not kwargs and type(args[0]) not in SIMPLE:
             for name in names:
-                special = find_special(interpreter, type(args[0]), name)
-                if special is not None:
-                    answer = call_function(interpreter, special, args, {})
-                    return function(Answer(answer)) if len(args) == 1 else answer
+                if lookup(type(args[0]), name) is not MISSING:
+                    special = find_special(interpreter, type(args[0]), name)
+                    if special is None:
+                        break
+                    answer = answering(name, call_function(interpreter, special, args, {}))
+                    return call_native(interpreter, function, [answer], {})
         return call_native(interpreter, function, args, kwargs)
 
     del asked

@@ -1,0 +1,132 @@
+"""Copies of frames that stand still, to be run on from there: each copy on its own.
+
+A copy has its own stack and slots. Iterators in them are cloned, so that advancing one leaves the
+other where it was; everything else is shared, cells and containers included: what a run writes to
+those, the watcher is told (`Watcher.written`), so that whoever runs copies can undo it.
+"""
+
+from __future__ import annotations
+
+import copy
+from types import BuiltinFunctionType
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode.generators import InterpretedGenerator
+from monograph.bytecode.iteration import IteratorAdapter, SequenceIterator
+from monograph.bytecode.loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from monograph.bytecode.frame import Frame, Mark
+
+__all__ = ["clone", "resume", "snapshot"]
+
+_EMPTY: tuple[Any, ...] = ({}, {}.keys(), {}.values(), {}.items(), set[Any](), [], (), "", b"")
+_ITERATORS = frozenset(
+    {
+        *(type(iter(made)) for made in _EMPTY),
+        *(type(iter(range(0))), type(iter(range(1 << 70))), type(reversed([]))),
+        *(zip, enumerate, map, filter, reversed),
+    }
+)
+"""C iterators whose `__reduce__` says what they are made of."""
+
+
+def snapshot(frame: Frame, memo: dict[int, Any] | None = None) -> Frame:
+    """Return a copy of a frame that stands between two instructions, or at a yield.
+
+    `memo` maps the identity of what was cloned to its clone, as of `copy.deepcopy`: frames copied
+    with one memo share the clones of the iterators that they share.
+    Raises: TypeError for an iterator that cannot be cloned.
+    """
+    memo = {} if memo is None else memo
+    made = copy.copy(frame)
+    memo[id(frame)] = made
+    made.stack = _cloned(frame.stack, memo)
+    made.slots = _cloned(frame.slots, memo)
+    return made
+
+
+def resume(frame: Frame, interrupted: bool = False) -> tuple[Mark, Any]:  # noqa: FBT001, FBT002
+    """Run a frame on; return RETURN or YIELD, and the value.
+
+    An `interrupted` frame was copied inside an instruction, and begins with that instruction again.
+    """
+    if interrupted:
+        frame.ip -= 1
+    signal = run(frame)
+    value, frame.value = frame.value, None
+    return signal, value
+
+
+def clone(value: Any, memo: dict[int, Any]) -> Any:
+    """Return an iterator at the same place as this one; anything else is returned as it is."""
+    kind = type(value)
+    if kind not in _ITERATORS and kind not in _OF_OURS:
+        _refuse_unknown(value)
+        return value
+    known = memo.get(id(value))
+    if known is None:
+        known = memo[id(value)] = _OF_OURS.get(kind, _clone_of_c)(value, memo)
+        memo[id(known)] = known
+        memo.setdefault(-1, []).append(value)  # identities must not be given to others meanwhile
+    return known
+
+
+def _refuse_unknown(value: Any) -> None:
+    """Raise TypeError for an iterator of C that nobody knows how to clone."""
+    kind = type(value)
+    if kind.__flags__ & _HEAP_TYPE or not hasattr(kind, "__next__"):
+        return
+    raise TypeError(f"an iterator of type {kind.__name__} cannot be copied")
+
+
+_HEAP_TYPE = 1 << 9
+
+
+def _cloned(values: Iterable[Any], memo: dict[int, Any]) -> list[Any]:
+    return [clone(value, memo) for value in values]
+
+
+def _clone_of_c(iterator: Any, memo: dict[int, Any]) -> Any:
+    """Make an iterator anew of what it says it is made of, with the iterators in it cloned."""
+    make, parts, *state = iterator.__reduce__()
+    if type(make) is BuiltinFunctionType and parts and type(iterator) in _OF_DICTS:
+        # The parts are the values that are left: an iterator of a dict does not say where it is.
+        return iter(parts[0])
+    made = make(*(clone(part, memo) for part in parts))
+    if state and state[0] is not None:
+        made.__setstate__(state[0])
+    return made
+
+
+_OF_DICTS = frozenset(type(iter(made)) for made in ({}, {}.keys(), {}.values(), {}.items()))
+
+
+def _clone_generator(generator: InterpretedGenerator, memo: dict[int, Any]) -> Any:
+    """Copy a generator that stands at a yield or has not started."""
+    if generator.running:
+        raise TypeError("a generator that is running cannot be copied")
+    made = copy.copy(generator)
+    memo[id(generator)] = made
+    made.handling = copy.copy(generator.handling)
+    if generator.frame is not None:
+        made.frame = snapshot(generator.frame, memo)
+    return made
+
+
+def _clone_adapter(adapter: IteratorAdapter, memo: dict[int, Any]) -> Any:
+    return IteratorAdapter(adapter.interpreter, clone(adapter.iterator, memo))
+
+
+def _clone_sequence(iterator: SequenceIterator, memo: dict[int, Any]) -> Any:
+    del memo
+    return copy.copy(iterator)
+
+
+_OF_OURS: dict[type, Any] = {
+    InterpretedGenerator: _clone_generator,
+    IteratorAdapter: _clone_adapter,
+    SequenceIterator: _clone_sequence,
+}
