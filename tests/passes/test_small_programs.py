@@ -31,8 +31,15 @@ LOWERED = [each for each in PROGRAMS.values() if not each.refused and not each.r
 TABLES = {"functional": dict, "core": monograph.default_decompositions}
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize(
+    ("dynamic", "table"),
+    [
+        pytest.param(False, "functional", id="static-functional"),
+        pytest.param(True, "core", id="dynamic-core"),
+        pytest.param(False, "core", id="static-core", marks=pytest.mark.slow),
+        pytest.param(True, "functional", id="dynamic-functional", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("program", LOWERED, ids=[each.name for each in LOWERED])
 def test_lowered(program, dynamic, table):
     """The lowered program agrees or refuses wherever the captured one agrees; lowering is final."""

@@ -24,10 +24,10 @@ from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
+    from monograph.capture.scopes import Region
     from monograph.diagnostics import Frame
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts
-    from monograph.passes.formulas import Region
 
 NUMBERS = (Expr, Real, Relation)
 
@@ -59,7 +59,6 @@ class Draft:
         """The regions around the nodes written now, outermost first."""
         self.states: dict[Node, Any] = {}
         self._fallback = Memo()
-        self._filter = FrameFilter()
 
     # --- nodes -------------------------------------------------------------------------------
 
@@ -79,7 +78,9 @@ class Draft:
         node = append_node(
             writer.graph, writer.new_name(base), "call_function", target, args, kwargs
         )
-        node.meta = {**self.provenance, "val": val}
+        meta = node.meta
+        meta.update(self.provenance)
+        meta["val"] = val
         if self.state:
             self.states[node] = self.state
         return node
@@ -151,7 +152,7 @@ class Draft:
 
     def lines(self) -> tuple[Frame, ...]:
         """The user's lines that the nodes written now come from, innermost first."""
-        return self._filter.innermost_user(self.provenance.get("frames", ()))
+        return FrameFilter().innermost_user(self.provenance.get("frames", ()))
 
     def drop_unused(self) -> None:
         """Remove nodes without users that have no effect, and the mark where the body begins."""

@@ -6,7 +6,7 @@ composite operator, or a user's. It sees symbolic sizes, and asks about them as 
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -23,8 +23,7 @@ from monograph.host.fx_nodes import append_node
 from monograph.integers import Expr, Facts, Real, Relation, ge, ne, relation_text, simplify, use
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Generator
 
     from torch.fx.graph import Graph
     from torch.fx.node import Node
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor import Recording
     from monograph.integers import Truth
 
-Region = tuple[Any, ...]
-"""`("autocast", device, dtype, enabled, cache)` or `("grad", enabled)`, as capture has them."""
+Settings = tuple[Any, ...]
+"""Of autocast: device, dtype, enabled, cache."""
 
 
 class CannotDecomposeError(Exception):
@@ -167,7 +166,7 @@ def trace(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     facts: Facts,
-    regions: tuple[Region, ...],
+    autocast: tuple[Settings, ...],
     *,
     exact: int = 0,
 ) -> Formula:
@@ -196,7 +195,7 @@ def trace(
     called = [given(arg) for arg in args]
     named = {name: given(arg) for name, arg in kwargs.items()}
     try:
-        with use(trial), python_division(), _inside(regions), below_autograd(), recorder:
+        with use(trial), python_division(), _inside(autocast), below_autograd(), recorder:
             written = _results(formula(*called, **named), recorder)
         with use(trial):
             _need_divisors(writer.graph, trial)
@@ -263,10 +262,10 @@ def _results(results: Any, recorder: Recorder) -> Any:
     return recorder.writer.number(to_python(results))
 
 
-def _inside(regions: tuple[Region, ...]) -> AbstractContextManager[Any]:
-    """The mode that the operator runs in."""
-    for kind, *settings in reversed(regions):
-        if kind == "autocast":
-            device, dtype, enabled, _ = settings
-            return torch.autocast(device, dtype, enabled, cache_enabled=False)
-    return nullcontext()
+@contextmanager
+def _inside(autocast: tuple[Settings, ...]) -> Generator[None]:
+    """The modes that the operator runs in."""
+    with ExitStack() as stack:
+        for device, dtype, enabled, _ in autocast:
+            stack.enter_context(torch.autocast(device, dtype, enabled, cache_enabled=False))
+        yield

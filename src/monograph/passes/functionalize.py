@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.passes.draft import same_layout, tensor_type
+from monograph.passes.draft import is_tensor, same_layout, tensor_type
 from monograph.passes.views import View, scatter
 
 if TYPE_CHECKING:
@@ -55,6 +55,13 @@ def whole(value: Node, *, is_input: bool = False) -> Alias:
     """The alias that owns a new storage with this value."""
     storage = Storage(value, value if is_input else None)
     return Alias(storage, tensor_type(value), (), value, 0)
+
+
+def owned(value: Any) -> Any:
+    """What may be a view of written memory, and proved to be a copy, is memory of its own."""
+    if isinstance(value, list):
+        return [owned(each) for each in value]
+    return whole(value) if is_tensor(value) else value
 
 
 def read(alias: Alias, call: Callable[..., Any]) -> Node:

@@ -20,6 +20,7 @@ from torch.fx.traceback import NodeSource, NodeSourceAction
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS, Operator
+from monograph.capture.scopes import Region
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.integers import Expr, Real, Relation, ge, known, require
@@ -31,8 +32,14 @@ from monograph.passes.draft import (
     same_layout,
     tensor_type,
 )
-from monograph.passes.formulas import CannotDecomposeError, Formula, FormulaWriter, Region, trace
-from monograph.passes.functionalize import Alias, read, view_of, whole
+from monograph.passes.formulas import (
+    CannotDecomposeError,
+    Formula,
+    FormulaWriter,
+    Settings,
+    trace,
+)
+from monograph.passes.functionalize import Alias, owned, read, view_of, whole
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
 from monograph.passes.templates import Template, instantiate, template_of
 from monograph.passes.views import View, can_be_written_through
@@ -81,7 +88,7 @@ class Lowering:
         draft: Draft,
         memory: Memory,
         *,
-        autocast: tuple[Region, ...] = (),
+        autocast: tuple[Settings, ...] = (),
         keeps_autocast: bool = False,
     ) -> None:
         self.table = table
@@ -177,11 +184,12 @@ class Lowering:
                 strict=True,
             )
         )
-        region = (kind, *node.args[:place])
+        stack = list(node.meta.get("nn_module_stack", ("",)))
+        region = Region(kind, tuple(node.args[:place]), stack[-1] if stack else "")
         outer = self.draft.state, self.autocast, self.regions
         self.regions = (*self.regions, region)
         if kind == "autocast":
-            self.autocast = (*self.autocast, region)
+            self.autocast = (*self.autocast, region.settings)
         else:
             self.draft.state = (*self.draft.state, region)
         self.walk(child.graph, inner, is_program=True)
@@ -202,7 +210,7 @@ class Lowering:
             return silent_mutation(self, op, args_with)
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
             if self._may_be_view(op):
-                return self._view(op, args, kwargs)
+                return owned(self._view(op, args, kwargs))
             args = self.read(args)
             kwargs = {name: self.read(arg) for name, arg in kwargs.items()}
         return self.plain(overload, args, kwargs, source)

@@ -116,7 +116,9 @@ def instantiate(template: Template, arguments: list[Node], draft: Draft) -> Any:
             kwargs = {name: filled(arg) for name, arg in kwargs.items()}
         args = tuple([filled(arg) for arg in step.args])
         node = append_node(graph, new_name(step.base), "call_function", step.target, args, kwargs)
-        node.meta = {**provenance, "val": step.val}
+        meta = node.meta
+        meta.update(provenance)
+        meta["val"] = step.val
         if state:
             draft.states[node] = state
         values.append(node)
