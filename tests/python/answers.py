@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import tests.python.standing  # noqa: F401  (first: what follows is then found without torch)
 from monograph.bytecode.decoding import decode
 from monograph.bytecode.instructions import CANONICAL, JUMPS
+from tests.python.comparing import differences
 from tests.python.depths import complaints
+from tests.python.registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +58,15 @@ def instructions(source: str) -> dict[str, Any]:
     }
 
 
+def programs() -> dict[str, Any]:
+    """Run every program both ways and give what differs."""
+    different = {name: differences(one) for name, one in load().items()}
+    return {
+        "count": len(different),
+        "different": {name: found for name, found in different.items() if found},
+    }
+
+
 def codes(stride: int) -> Iterator[types.CodeType]:
     """Compile files of the standard library and its tests, and give all their code objects."""
     files = sorted([*LIBRARY.glob("*.py"), *LIBRARY.glob("test/test_*.py")])
@@ -76,7 +87,7 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
-QUESTIONS = {"decoding": decoding, "instructions": instructions}
+QUESTIONS = {"decoding": decoding, "instructions": instructions, "programs": programs}
 
 
 if __name__ == "__main__":

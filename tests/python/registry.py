@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,8 @@ def text(since: tuple[int, int], name: str, source: str) -> None:
 
 def load() -> dict[str, Program]:
     """Import every file of programs and give all of them by name."""
-    for path in sorted((Path(__file__).parent / "programs").glob("*.py")):
-        importlib.import_module(f"tests.python.programs.{path.stem}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # what the compiler advises against
+        for path in sorted((Path(__file__).parent / "programs").glob("*.py")):
+            importlib.import_module(f"tests.python.programs.{path.stem}")
     return PROGRAMS

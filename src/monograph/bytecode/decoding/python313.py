@@ -3,7 +3,8 @@
 Since 3.12: the callable of a call stands below its NULL; the names of keywords are on the stack
 (`CALL_KW`); conditional jumps take bools only, so `TO_BOOL`, or a bit of `COMPARE_OP`, stands
 before them; pairs of loads and stores are fused; cells are loaded as fast locals; f-strings are
-three instructions; what a function carries is given by `SET_FUNCTION_ATTRIBUTE`. An exhausted
+three instructions; what a function carries is given to it by `SET_FUNCTION_ATTRIBUTE`, after
+`MAKE_FUNCTION`. An exhausted
 `FOR_ITER` goes past an `END_FOR` and a `POP_TOP`. Source: the documentation of `dis` for 3.13, and
 observed.
 
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from monograph.bytecode.decoding.python312 import COMPARISONS, SHARED
 from monograph.bytecode.decoding.registry import decoder
-from monograph.bytecode.decoding.tables import fixed, number, plain, translate
+from monograph.bytecode.decoding.tables import dropped, fixed, number, plain, translate
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -84,8 +85,16 @@ def _convert(at: At) -> Pieces:
 
 
 def _make_function(at: At) -> Pieces:
-    del at
-    return (("MAKE_FUNCTION", 0),)
+    """Take what the function carries from the instructions that follow.
+
+    They stand in the order in which older versions have the values on the stack.
+    """
+    flags = 0
+    for unit in at.all[at.here + 1 :]:
+        if unit.name != "SET_FUNCTION_ATTRIBUTE":
+            break
+        flags |= unit.argument
+    return (("MAKE_FUNCTION", flags),)
 
 
 _TABLE: dict[str, Reading] = {
@@ -104,7 +113,7 @@ _TABLE: dict[str, Reading] = {
     "POP_TOP": _pop_top,
     # The NULL below the callable, as older versions have it and messages about calls expect it.
     "PUSH_NULL": fixed(("PUSH_NULL", None), ("SWAP", 2)),
-    "SET_FUNCTION_ATTRIBUTE": number,
+    "SET_FUNCTION_ATTRIBUTE": dropped,
     "STORE_FAST_LOAD_FAST": _store_load,
     "STORE_FAST_STORE_FAST": _store_store,
     "TO_BOOL": _to_bool,
