@@ -3,7 +3,7 @@
 python -m tests.python.answers decoding STRIDE
 python -m tests.python.answers instructions SOURCE
 python -m tests.python.answers programs
-python -m tests.python.answers cpython MODULE
+python -m tests.python.answers cpython MODULE [EXCLUDED ...]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tests.python.standing  # noqa: F401  (first: what follows is then found w
 from monograph.bytecode.decoding import decode
 from monograph.bytecode.instructions import CANONICAL, JUMPS
 from tests.python.comparing import differences
+from tests.python.cpython import run
 from tests.python.depths import complaints
 from tests.python.registry import load
 
@@ -87,7 +88,17 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
-QUESTIONS = {"decoding": decoding, "instructions": instructions, "programs": programs}
+def cpython(module: str, *excluded: str) -> dict[str, Any]:
+    """Run one of CPython's own test modules interpreted."""
+    return run(module, *excluded)
+
+
+QUESTIONS = {
+    "cpython": cpython,
+    "decoding": decoding,
+    "instructions": instructions,
+    "programs": programs,
+}
 
 
 if __name__ == "__main__":
