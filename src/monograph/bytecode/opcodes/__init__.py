@@ -14,6 +14,7 @@ from monograph.bytecode.opcodes import (
     operators,
     stack,
     text,
+    type_parameters,
     variables,
 )
 from monograph.bytecode.opcodes.registry import HANDLERS, opcode
@@ -32,5 +33,6 @@ __all__ = [
     "operators",
     "stack",
     "text",
+    "type_parameters",
     "variables",
 ]

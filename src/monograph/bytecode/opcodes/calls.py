@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import opcode as opcode_numbers
 import sys
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -141,25 +140,3 @@ def PRINT_EXPR(frame: Frame, _: None) -> None:
     if hook is None:
         raise RuntimeError("lost sys.displayhook")
     call(frame.interpreter, hook, [frame.stack.pop()], {})
-
-
-@opcode
-def TYPE_INTRINSIC(frame: Frame, argument: tuple[int, int]) -> None:
-    """Let CPython make what type parameters are made of; the argument says of how many values."""
-    n, number = argument
-    stack = frame.stack
-    values = stack[len(stack) - n :]
-    del stack[len(stack) - n :]
-    stack.append(_intrinsic(n, number)(*values))
-
-
-def _intrinsic(n: int, number: int) -> FunctionType:
-    """Make a function of one instruction, which runs natively."""
-    load, resume, leave = (
-        opcode_numbers.opmap[name] for name in ("LOAD_FAST", "RESUME", "RETURN_VALUE")
-    )
-    call_intrinsic = opcode_numbers.opmap[f"CALL_INTRINSIC_{n}"]
-    loads = [part for slot in range(n) for part in (load, slot)]
-    text = bytes([resume, 0, *loads, call_intrinsic, number, leave, 0])
-    template: Any = (lambda one: one) if n == 1 else (lambda one, two: (one, two))
-    return FunctionType(template.__code__.replace(co_code=text), {})

@@ -49,7 +49,7 @@ def test_cells_are_loaded_as_closures():
     read = body("def f(a):\n    b = 1\n    def g():\n        return a, b\n    return g")
     loads = [one for one in read if one[0] in {"LOAD_CLOSURE", "LOAD_FAST"}]
     assert ("LOAD_CLOSURE", "2") in loads
-    assert ("SET_FUNCTION_ATTRIBUTE", "8") in read
+    assert ("MAKE_FUNCTION", "8") in read
 
 
 def test_keywords_are_on_the_stack():
