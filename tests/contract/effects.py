@@ -8,6 +8,7 @@ from tests.contract.structures import v
 from tests.contract.tensor_types import m
 
 KEPT = ("attribute-changed",)
+ARGUMENT = ("write-outlives-call",)
 SEEN: list = []
 
 
@@ -109,6 +110,7 @@ class Remembered(nn.Module):
     "write",
     lambda: ([v()],),
     calls={"two": lambda: ([v(), v()],), "one": lambda: ([v()],)},
+    refused=ARGUMENT,
 )
 def an_argument_appended_to(xs):
     """The caller's list grows."""
@@ -116,27 +118,32 @@ def an_argument_appended_to(xs):
     return xs[0] + 1
 
 
-@probe("write", lambda: ({"a": v()},), calls={"same": lambda: ({"a": v()},)})
+@probe("write", lambda: ({"a": v()},), calls={"same": lambda: ({"a": v()},)}, refused=ARGUMENT)
 def an_argument_filled(d):
     """The caller's dict gets a key."""
     d["b"] = d["a"] * 2
     return d["a"] + 1
 
 
-@probe("write", lambda: ({"a": v(), "b": v()},), calls={"same": lambda: ({"a": v(), "b": v()},)})
+@probe(
+    "write",
+    lambda: ({"a": v(), "b": v()},),
+    calls={"same": lambda: ({"a": v(), "b": v()},)},
+    refused=ARGUMENT,
+)
 def an_argument_emptied(d):
     """The caller's dict loses a key."""
     return d.pop("a") + d["b"]
 
 
-@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)})
+@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)}, refused=ARGUMENT)
 def an_argument_replaced(xs):
     """An element of the caller's list is replaced."""
     xs[0] = xs[1] * 2
     return xs[0] + 1
 
 
-@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)})
+@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)}, refused=ARGUMENT)
 def an_argument_reversed(xs):
     """The caller's list is reordered."""
     xs.reverse()

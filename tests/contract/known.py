@@ -11,7 +11,6 @@ FLAGS = "requires_grad, is_leaf, conj and neg bits that user code asked for are 
 MODES = "grad, inference, autocast, default dtype, default device, determinism are not guarded"
 TRAINING = "train() on a program whose parts differ in mode changes nothing and is not refused"
 
-ARGUMENT = "a container among the inputs is changed, and the caller does not see it"
 GENERATOR = "a torch.Generator as an argument cannot be written down, and is not refused"
 SEED = "the state of torch's generator is read behind the graph"
 BUFFER = "a buffer's new value requires gradients, and the program writes it in place"
@@ -59,16 +58,6 @@ KNOWN: dict[tuple[str, str], str] = {
     ("address_and_storage", "offset"): SET,
     ("address_and_storage", "repeated"): SET,
     ("address_and_storage", "column"): SET,
-    ("an_argument_appended_to", "example"): ARGUMENT,
-    ("an_argument_appended_to", "one"): ARGUMENT,
-    ("an_argument_filled", "example"): ARGUMENT,
-    ("an_argument_filled", "same"): ARGUMENT,
-    ("an_argument_emptied", "example"): ARGUMENT,
-    ("an_argument_emptied", "same"): ARGUMENT,
-    ("an_argument_replaced", "example"): ARGUMENT,
-    ("an_argument_replaced", "same"): ARGUMENT,
-    ("an_argument_reversed", "example"): ARGUMENT,
-    ("an_argument_reversed", "same"): ARGUMENT,
     ("drawn_from_a_generator", "example"): GENERATOR,
     ("drawn_from_a_generator", "twice"): GENERATOR,
     ("drawn_from_a_global_generator", "example"): GENERATOR,

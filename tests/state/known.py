@@ -1,6 +1,5 @@
 """Programs that plain capture gets wrong today though it could see them; the list shrinks."""
 
-ARGUMENT = "a container among the inputs is changed, and the caller does not see it"
 CONTENT = "what an object on the module holds is not looked at"
 
 KNOWN: dict[str, str] = {
@@ -12,10 +11,6 @@ KNOWN: dict[str, str] = {
     "OwnTorchGenerator": CONTENT,
     "NumpyArrayCounts": CONTENT,
     "SlotsCount": CONTENT,
-    "argument_list_grows": ARGUMENT,
-    "argument_dict_filled": ARGUMENT,
-    "argument_list_sorted": ARGUMENT,
-    "inner_argument_replaced": ARGUMENT,
 }
 
 ADVANCED = frozenset({"IteratorAdvances", "GeneratorAdvances"})

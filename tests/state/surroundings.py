@@ -298,13 +298,6 @@ def argument_list_sorted(xs):
     return xs[0] - xs[1]
 
 
-@program("write-outlives-call", inputs=lambda: ({"k": [torch.randn(3)]},))
-def inner_argument_replaced(d):
-    """A list within the caller's dict is replaced by an equal one."""
-    d["k"] = list(d["k"])
-    return d["k"][0] * 2
-
-
 @program(inputs=lambda: ([torch.randn(3), torch.randn(3)],))
 def argument_restored(xs):
     """The caller's list is as it was."""

@@ -19,6 +19,7 @@ from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, 
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
 from monograph.capture.float_division import python_division
+from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.literals import literals
@@ -124,7 +125,7 @@ class _Run:
 def _settled(request: _Request) -> Capture:
     """Run once, or as often as it takes to know that what a call leaves behind does no harm.
 
-    Raises: buffer-reshaped, attribute-changed.
+    Raises: buffer-reshaped, attribute-changed, write-outlives-call.
     """
     read, again = partial(_read, request), partial(_run, request)
     first, paths = in_general(read, again, partial(_probed, read, again))
@@ -237,10 +238,15 @@ def _run_under(
         ):
             stack.enter_context(context)
         args, kwargs = pytree.tree_unflatten(leaves, inputs.spec)
-        result = module(*args, **kwargs)
+        given = Given(inputs, args, kwargs)
+        with given.traced(wanted=watched is not None):
+            result = module(*args, **kwargs)
+        argument = given.changed()
         changed = find_changes(state)
-        if changed and watched is None:
+        if watched is None and (changed or argument is not None):
             return _Run(None, changed)
+        if argument is not None:
+            raise given.refusal(argument)
         if watched is not None:
             harm = find_harm(state, watched)
             left = Left(state)
