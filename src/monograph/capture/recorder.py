@@ -110,7 +110,8 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """Record one operator call and return what user code sees.
 
-        Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor.
+        Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor;
+            own-generator.
         """
         special = self.special.get(id(overload))
         if special is not None:
@@ -232,6 +233,8 @@ class Recorder(TorchDispatchMode):
             return value, self.writer.number(value)
         if isinstance(arg, torch.Tensor):
             return self.convert(self.writer.lift(arg, self))
+        if isinstance(arg, torch.Generator):
+            raise problem("own-generator")
         return arg, arg
 
     def _leaked(self, tensor: AbstractTensor) -> MonographError:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.opaque import Kept, reading_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -103,6 +105,9 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
         elif kind is tuple:
             waiting.extend(owner)
             continue
+        elif (reading := None if isinstance(owner, _LEAVES) else reading_of(owner)) is not None:
+            content = Kept(reading, reading.read(owner))
+            inner = content.leads_to()
         elif _is_users(owner, kind):
             content, inner = dict(owner.__dict__), owner.__dict__.values()
         else:
@@ -122,6 +127,8 @@ def leads_to(value: Any, kind: Any) -> bool:
 
 
 def _values(content: Any) -> Any:
+    if type(content) is Kept:
+        return content.leads_to()
     return content.values() if isinstance(content, dict) else content
 
 
@@ -138,10 +145,14 @@ def _attributes(owner: Any) -> Any:
 
 def _holds(owner: Any, content: Any) -> bool:
     """Whether a container holds what it held: the same objects, or equal numbers and texts."""
+    if type(content) is Kept:
+        return content.is_still_in(owner)
     if type(owner) is set:
         return owner == content
     current = _attributes(owner)
     if len(current) != len(content):
+        return False
+    if type(owner) in _MAPPINGS and list(current) != list(content):
         return False
     if isinstance(content, dict):
         return all(
@@ -152,7 +163,9 @@ def _holds(owner: Any, content: Any) -> bool:
 
 
 def _restore(owner: Any, content: Any) -> None:
-    if type(owner) is set:
+    if type(content) is Kept:
+        content.put_back(owner)
+    elif type(owner) is set:
         if owner != content:
             refill(owner, content)
     elif type(owner) in _SEQUENCES:

@@ -3,6 +3,7 @@
 unsupported-operator    op, reason="", custom=False, signature=""
 operator-refused-types  op, reason, types=""
 unsupported-subclass    type, path="", reason=""
+own-generator           (no facts)
 """
 
 from __future__ import annotations
@@ -56,4 +57,14 @@ def unsupported_subclass(*, type: object, path: str = "", reason: object = "") -
     return Text(
         headline=f"{what} a `{type}`, a tensor subclass that is not captured{why}",
         helps=("pass a plain tensor: x.as_subclass(torch.Tensor)",),
+    )
+
+
+@message("own-generator", UnsupportedError)
+def own_generator() -> Text:
+    """Say that an operator draws from a `torch.Generator` that user code gives it."""
+    return Text(
+        headline="this draws from a generator of its own, which the program does not have",
+        notes=("PyTorch's own generator goes on from call to call, and a program draws from it",),
+        helps=("leave `generator=` out, and call torch.manual_seed before you call the program",),
     )
