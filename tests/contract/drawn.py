@@ -12,7 +12,7 @@ import torch
 from hypothesis import strategies as st
 
 from tests.contract.modes import cast, double
-from tests.contract.registry import Call, Probe, module_of
+from tests.contract.registry import Call, Probe
 from tests.sizes.programs.registry import compiled
 
 TENSORS = (
@@ -20,23 +20,23 @@ TENSORS = (
     "{a}.t()", "{a}.T", "{a}.mT", "{a}[0]", "{a}[1:]", "{a}[..., ::2]", "{a}[:, 1]", "{a}[None]",
     "{a}.view(-1)", "{a}.reshape(-1)", "{a}.flatten()", "{a}.view({a}.shape)", "{a}.expand(2, -1)",
     "{a}.contiguous()", "{a}.clone()", "{a}.detach()", "{a}.to(torch.float64)", "{a}.float()",
-    "{a}.unsqueeze(-1)", "{a}.squeeze()", "{a}.squeeze(0)", "{a}.transpose(0, -1)",
-    "{a}.sum(0)", "{a}.sum()", "{a}.mean(-1, keepdim=True)", "{a}.softmax(-1)", "{a}.cumsum(0)",
-    "{a}.amax(0)", "{a}.flip(0)", "{a}.roll(1, 0)", "{a}.diagonal()", "{a}.unfold(0, 2, 1)",
+    "{a}.unsqueeze(-1)", "{a}.squeeze()", "{a}.squeeze(0)", "{a}.transpose(0, -1)", "{a}.sum(0)",
+    "{a}.sum()", "{a}.mean(-1, keepdim=True)", "{a}.softmax(-1)", "{a}.cumsum(0)", "{a}.amax(0)",
+    "{a}.flip(0)", "{a}.roll(1, 0)", "{a}.diagonal()", "{a}.unfold(0, 2, 1)",
     "torch.cat([{a}, {b}])", "torch.stack([{a}, {b}])", "torch.where({a} > 0, {a}, {b})",
     "torch.empty_like({a}).fill_(2)", "torch.zeros_like({a})", "{a}.new_ones({a}.shape)",
     "{a}.as_strided((2,), (1,))", "{a}.chunk(2)[-1]", "{a}.split(1)[0]", "{a}.unbind(0)[-1]",
     "{a}.masked_fill({a} > 0, 5.0)", "{a}.index_select(0, torch.tensor([0]))", "{a} * k",
-    "{a}.shape[0] * {b}", "{a}.numel() + {b}", "{a} if {cond} else {b}", "{a} * (2 if {cond} else 3)",
-    "F.dropout({a}, 0.5, {cond})", "torch.rand_like({a}) + {a}", "{a}.type_as({b})",
-    "torch.complex({a}, {a}).conj().imag",
+    "{a}.shape[0] * {b}", "{a}.numel() + {b}", "{a} if {cond} else {b}",
+    "{a} * (2 if {cond} else 3)", "F.dropout({a}, 0.5, {cond})", "torch.rand_like({a}) + {a}",
+    "{a}.type_as({b})", "torch.complex({a}, {a}).conj().imag",
 )  # fmt: skip
 WRITES = (
-    "{a}.add_(1)", "{a}.mul_({b})", "{a}.copy_({b})", "{a}.zero_()", "{a}[0] = 7", "{a}[..., 0] += 1",
-    "{a}.view(-1)[0].fill_(2)", "{a}.t()[0].neg_()", "{a}[1:].mul_(3)", "{a}.reshape(-1).sub_(1)",
-    "{a}.contiguous().add_(2)", "{a}.masked_fill_({a} > 0, 0)", "torch.add({a}, {b}, out={a})",
-    "{a}.unsqueeze(0).exp_()", "{a}.detach().add_(1)", "{a}.clamp_(-1, 1)", "{a}.diagonal().zero_()",
-    "{a} += {b}",
+    "{a}.add_(1)", "{a}.mul_({b})", "{a}.copy_({b})", "{a}.zero_()", "{a}[0] = 7",
+    "{a}[..., 0] += 1", "{a}.view(-1)[0].fill_(2)", "{a}.t()[0].neg_()", "{a}[1:].mul_(3)",
+    "{a}.reshape(-1).sub_(1)", "{a}.contiguous().add_(2)", "{a}.masked_fill_({a} > 0, 0)",
+    "torch.add({a}, {b}, out={a})", "{a}.unsqueeze(0).exp_()", "{a}.detach().add_(1)",
+    "{a}.clamp_(-1, 1)", "{a}.diagonal().zero_()", "{a} += {b}",
 )  # fmt: skip
 CONTAINERS = (
     "{v} = list(d.values())[0]", "{v} = sum(d.values())", "{v} = d['b']", "{v} = [*d][0]",
@@ -44,14 +44,16 @@ CONTAINERS = (
     "{v} = [{a}, {b}]", "{v} = ({a}, {{'in': {b}}})", "{v} = d.copy()", "{v} = dict(d, c={a})",
     "{v} = [{a}]; {v}.append({b}); {v}.reverse()", "{v} = {{'z': {a}}}; {v}.update(d)",
     "{v} = len(d)", "{v} = {a}.shape", "{v} = {a}.size(0)", "{v} = str(k)", "{v} = {a}.dtype",
-    "d['a'] = {a}", "d.pop('b')", "d['c'] = {b}", "{v} = sorted(d)", "{v} = next(iter(d.items()))[1]",
+    "d['a'] = {a}", "d.pop('b')", "d['c'] = {b}", "{v} = sorted(d)",
+    "{v} = next(iter(d.items()))[1]",
 )  # fmt: skip
 CONDITIONS = (
     "{a}.is_contiguous()", "{a}.stride(0) > 2", "{a}.stride() == {b}.stride()", "{a}.dim() == 2",
     "{a}.dtype == torch.float32", "{a}.shape == {b}.shape", "{a}.shape[0] > 2", "len({a}) == 3",
-    "{a}.storage_offset() == 0", "isinstance(k, float)", "k in (1, 'sum', None)", "list(d)[0] == 'a'",
-    "'b' in d", "{a}.is_floating_point()", "{a}.numel() % 2 == 0", "{a}.device.type == 'cpu'",
-    "{a}.is_contiguous(memory_format=torch.channels_last)", "hasattr(k, 'real')",
+    "{a}.storage_offset() == 0", "isinstance(k, float)", "k in (1, 'sum', None)",
+    "list(d)[0] == 'a'", "'b' in d", "{a}.is_floating_point()", "{a}.numel() % 2 == 0",
+    "{a}.device.type == 'cpu'", "{a}.is_contiguous(memory_format=torch.channels_last)",
+    "hasattr(k, 'real')",
 )  # fmt: skip
 VALUES = (1, 2, True, 1.0, 0.5, 0.0, -0.0, float("nan"), "sum", None)
 LAYOUTS = ("plain", "plain", "transposed", "offset", "gapped", "expanded")
@@ -146,7 +148,7 @@ def probes(draw) -> tuple[Probe, str]:
     probe = Probe(
         "drawn",
         "structure",
-        module_of("drawn", compiled("drawn", source, names_of_the_module())),
+        lambda: compiled("drawn", source, names_of_the_module()),
         example.call(),
         {"example": example.call(), **{name: each.call() for name, each in found.items()}},
         shapes=shapes if dynamic else None,
@@ -173,14 +175,14 @@ def sources(draw, example: Inputs) -> str:
         line = filled(draw, draw(st.sampled_from(kind)), names)
         target = next(fresh)
         line = f"{target} = {line}" if kind is TENSORS else line.replace("{v}", target)
-        trial = dict(names)
+        trial = {**scope, **names}
         try:
-            exec(line, scope, trial)
+            exec(line, trial)
         except (RuntimeError, ValueError, IndexError, TypeError, KeyError, AttributeError):
             continue
         if isinstance(trial.get(target), torch.Tensor) and trial[target].numel() > 5000:
             continue
-        names = trial
+        names = {name: trial[name] for name in trial if name not in {"__builtins__", *scope}}
         lines.append(line)
     results = ", ".join(name for name in names if name not in {"d", "k"})
     return "\n    ".join(["def drawn(x, y, d, k):", *lines, f"return {results}\n"])

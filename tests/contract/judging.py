@@ -103,6 +103,7 @@ def described(error: Exception) -> str:
 def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
     """Call the module as it was at the export, and the program, and compare."""
     reference = made(probe)
+    forget_history(program)
     start_anew(program, reference)
     expected = observed(reference, call, program)
     actual = observed(program, call, reference)
@@ -119,6 +120,13 @@ def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
         if difference:
             return Verdict(WRONG, f"call {at + 1}: {difference}" if call.times > 1 else difference)
     return Verdict(AGREES)
+
+
+def forget_history(program: nn.Module) -> None:
+    """Cut what an earlier call's gradients left on buffers that it wrote to."""
+    for buffer in program.buffers():
+        if buffer.grad_fn is not None:
+            buffer.detach_()
 
 
 def observed(module: nn.Module, call: Call, other: nn.Module) -> list[Seen] | Exception:

@@ -216,7 +216,12 @@ class InputKeptInABuffer(nn.Module):
         return y
 
 
-@probe("overlap", lambda: (v(),), calls={"twice": Call(lambda: (v(),), times=2)})
+@probe(
+    "overlap",
+    lambda: (v(),),
+    calls={"twice": Call(lambda: (v(),), times=2)},
+    refused=("buffer-is-input",),
+)
 class InputItselfKept(nn.Module):
     """As above without a copy, and the input is returned too: result and buffer are one."""
 

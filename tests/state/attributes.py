@@ -681,7 +681,7 @@ class RegistersOnce(nn.Module):
         return x + self.table
 
 
-@state("outside-read")
+@state("outside-read", KEPT)
 class OwnPythonGenerator(nn.Module):
     """A generator of Python's on the module."""
 
@@ -693,7 +693,7 @@ class OwnPythonGenerator(nn.Module):
         return x * self.rng.random()
 
 
-@state("outside-read")
+@state("outside-read", KEPT)
 class OwnNumpyGenerator(nn.Module):
     """A generator of NumPy's on the module."""
 
@@ -705,7 +705,7 @@ class OwnNumpyGenerator(nn.Module):
         return x * float(self.rng.random())
 
 
-@state("outside-read", "unsupported-input", "unsupported-operator")
+@state("own-generator", KEPT)
 class OwnTorchGenerator(nn.Module):
     """A generator of PyTorch's on the module."""
 

@@ -47,6 +47,10 @@ class Recording(Protocol):
         """User code depends on the strides or the offset of this tensor."""
         ...
 
+    def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
+        """This capture's tensor for any tensor."""
+        ...
+
     def truth(self, tensor: AbstractTensor) -> bool:
         """Whether the only element is not zero, where that is known."""
         ...
@@ -247,6 +251,10 @@ class AbstractTensor(torch.Tensor):
         """Refused: there is no data."""
         self.recorder.refuse_data(self, "data_ptr()")
 
+    def untyped_storage(self) -> NoReturn:
+        """Refused: there is no storage."""
+        self.recorder.refuse_data(self, "untyped_storage()")
+
     @property
     def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The same values outside of autograd."""
@@ -254,6 +262,16 @@ class AbstractTensor(torch.Tensor):
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
+        """Written in place: right where nothing else lies in the memory that it takes over.
+
+        Raises: write-outlives-call (the memory is that of an input or of the module's state, or has
+            another shape or dtype).
+        """
+        new = self.recorder.abstract(value)
+        root, ours, theirs = new.storage_root, self.tensor_type, new.tensor_type
+        is_own = root.node is not None and root.node.op == "call_function"
+        if not is_own or ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+            raise problem("write-outlives-call", kind="object", name=".data")
         self.recorder.call(torch.ops.aten.copy_.default, (self.data, value), {})
 
     @property
@@ -266,7 +284,12 @@ class AbstractTensor(torch.Tensor):
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return repr(self)
+        if not spec:
+            return repr(self)
+        value = None if self.tensor_type.shape else self.recorder.item(self)
+        if not isinstance(value, int | float | complex):
+            self.recorder.refuse_data(self, "format()")
+        return format(value, spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """`copy.deepcopy` in user code is a clone; outside of a capture, another description."""

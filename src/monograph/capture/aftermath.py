@@ -73,8 +73,18 @@ def _is_kept(kind: str, abstract: dict[int, Any], before: Any, now: Any) -> bool
         return True
     if kind != "_buffers" or not isinstance(now, AbstractTensor):
         return False
+    if _lies_in_an_input(now):
+        return False
     same_shape = now.tensor_type.shape == stood.tensor_type.shape
     return same_shape and now.tensor_type.dtype == stood.tensor_type.dtype
+
+
+def _lies_in_an_input(tensor: Any) -> bool:
+    """Whether a tensor shares its memory with an input, which the caller may write to later."""
+    if not isinstance(tensor, AbstractTensor):
+        return False
+    recorder: Any = tensor.recorder
+    return any(tensor.storage_root is node.meta.get("val") for node in recorder.input_nodes)
 
 
 def _newly_shared(state: ModuleState) -> set[Attribute]:
@@ -129,6 +139,8 @@ def _harm(
             before=_type_text(type_of(before)),
             now=_type_text(now.tensor_type) if isinstance(now, AbstractTensor) else repr(now),
         )
+    if before is not None and _lies_in_an_input(now):
+        return problem("buffer-is-input", at=written or (), name=path)
     in_table = any(name in {**saved.tables[k], **saved.module.__dict__[k]} for k in saved.tables)
     if read is None and written is not None and not in_table:
         return None

@@ -5,6 +5,7 @@ outside-read            what, because, instead=""               UnsupportedError
 mutated-constant        name=""                           SideEffectError
 attribute-changed       name                              SideEffectError
 buffer-reshaped         name, before, now                 SideEffectError
+buffer-is-input         name                              SideEffectError
 leaked-tensor           tensor="", origin="", op=""               SideEffectError
 capture-inside-capture  (no facts)                         UnsupportedError
 """
@@ -138,6 +139,18 @@ def buffer_reshaped(*, name: str, before: object, now: object) -> Text:
             f"keep its size and write into a part: {name}[...] = ..., or {name}.copy_(...)",
             "or pass the value as an argument and return the new one",
         ),
+    )
+
+
+@message("buffer-is-input", SideEffectError)
+def buffer_is_input(*, name: str) -> Text:
+    """Say that a buffer is replaced by an input itself, or by a view of one."""
+    return Text(
+        headline=f"the buffer `{name}` becomes the memory of an input",
+        notes=(
+            "what the caller writes there after the call would reach the model, and not a program",
+        ),
+        helps=("assign a copy of it: .clone()",),
     )
 
 
