@@ -1,8 +1,9 @@
 """Calls that go wrong today, with the mechanism that is missing; the list shrinks.
 
-`KNOWN` holds a call of a probe, in every form: a call listed here that agrees, or is refused, fails
-the tests until it is taken off. `BEYOND_PLAIN` holds probes that plain Python cannot see through:
-there is no hook on a global, a clock or `id`. The interpreter sees them, and must refuse them all.
+`KNOWN` holds a call of a probe, in every form, and `OF_FORMS` in one: a call listed here that
+agrees, or is refused, fails the tests until it is taken off. `BEYOND_PLAIN` holds probes that plain
+Python cannot see through: there is no hook on a global, a clock or `id`. The interpreter sees them,
+and must refuse them all.
 """
 
 TYPE = "the class of a tensor input is not guarded (parameter, subclass)"
@@ -63,3 +64,50 @@ BEYOND_PLAIN: dict[str, str] = {
     "identity_of_an_object": CHANCE,
     "identity_of_an_input": CHANCE,
 }
+
+LIES = "a functional graph lies in memory as the example did, and the layout is not guarded"
+DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
+NORMALISED = "the functional normalisation in training has no gradient"
+WRITTEN = "a parameter written in place receives no gradient"
+REGION = "lowering a region without gradients fails"
+SETTING = "a formula is traced once, under the modes of that moment"
+SHARED = "two names of one memory are refused when a program is made functional"
+RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
+
+OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
+    "decomposed": {
+        ("written_through_contiguous", "transposed"): LIES,
+        ("written_through_contiguous", "gapped"): LIES,
+        ("written_through_contiguous", "repeated"): LIES,
+        ("written_through_contiguous", "column"): LIES,
+        ("like_the_input", "transposed"): LIES,
+        ("columns_written", "column"): LIES,
+        ("conj_returned", "conjugate"): LIES,
+        ("gradients_follow", "with gradient"): DETACHED,
+        ("gradients_follow", "computed"): DETACHED,
+        ("grad_not_asked", "example"): DETACHED,
+        ("one_tensor_written", "example"): SHARED,
+        ("ViewsOfOneParameter", "export"): SHARED,
+        ("grad_off_inside", "export"): REGION,
+        ("decorated", "export"): REGION,
+        ("grad_restored", "export"): REGION,
+        ("inference_inside", "export"): REGION,
+        ("Spectral", "export"): REGION,
+        ("ParameterWritten", "export"): REGION,
+        ("autocast_inside", "autocast"): SETTING,
+        ("made_in_the_default_dtype", "double"): SETTING,
+        ("exported_under_double", "example"): SETTING,
+        ("InTraining", "example"): NORMALISED,
+        ("InTraining", "twice"): NORMALISED,
+        ("InTraining", "train"): NORMALISED,
+        ("FrozenAlways", "example"): NORMALISED,
+        ("RunningStatistics", "example"): NORMALISED,
+        ("RunningStatistics", "thrice"): NORMALISED,
+        ("ParameterData", "example"): WRITTEN,
+        ("ParameterData", "thrice"): WRITTEN,
+        ("metadata_of_an_input_changed", "export"): RESHAPED,
+        ("an_input_resized", "export"): RESHAPED,
+        ("set_to_another", "export"): RESHAPED,
+    },
+}
+"""What is missing in one form alone; `export` stands for making the program and the form."""
