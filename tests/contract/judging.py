@@ -124,9 +124,10 @@ def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
 
 def forget_history(program: nn.Module) -> None:
     """Cut what an earlier call's gradients left on buffers that it wrote to."""
-    for buffer in program.buffers():
-        if buffer.grad_fn is not None:
-            buffer.detach_()
+    for module in program.modules():
+        for name, buffer in module._buffers.items():
+            if buffer is not None and buffer.grad_fn is not None:
+                module._buffers[name] = buffer.detach()
 
 
 def observed(module: nn.Module, call: Call, other: nn.Module) -> list[Seen] | Exception:

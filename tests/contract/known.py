@@ -65,6 +65,8 @@ BEYOND_PLAIN: dict[str, str] = {
     "identity_of_an_input": CHANCE,
 }
 
+TIED = "a parameter under two names is two parameters after it was loaded"
+LONG = "an int beyond 64 bits does not fit the file's format"
 LIES = "a functional graph lies in memory as the example did, and the layout is not guarded"
 DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
 NORMALISED = "the functional normalisation in training has no gradient"
@@ -75,6 +77,15 @@ SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
 
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
+    "strict": {
+        ("identity_asked", "export"): IDENTITY,
+        ("identity_denied", "export"): IDENTITY,
+    },
+    "loaded": {
+        ("Tied", "example"): TIED,
+        ("Tied", "thrice"): TIED,
+        ("an_int_without_end", "export"): LONG,
+    },
     "decomposed": {
         ("written_through_contiguous", "transposed"): LIES,
         ("written_through_contiguous", "gapped"): LIES,
@@ -111,3 +122,6 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     },
 }
 """What is missing in one form alone; `export` stands for making the program and the form."""
+
+UNSEEN = frozenset({"global_list_appended"})
+"""Refused by the interpreter for a write that no result shows; plain Python does not see it."""
