@@ -23,11 +23,11 @@ from monograph.abstract.symbols import to_python
 from monograph.capture.graph_writer import identifier
 from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
-from monograph.host.flags import region_operators
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import Expr, is_symbol
-from monograph.program.calling import MUTATIONS, STATE
+from monograph.program.calling import STATE, stateful_graph
 from monograph.program.contract import tables
+from monograph.program.graph_module import GraphModule
 from monograph.program.printing import type_text
 from monograph.program.python_checks import check_lines
 from monograph.program.python_layout import (
@@ -52,7 +52,7 @@ from monograph.program.python_values import (
     named,
     sequence,
 )
-from monograph.program.signature import OutputKind
+from monograph.program.region_calls import RUNS, runnable_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,9 +99,14 @@ class _Text:
 
     def __init__(self, program: ExportedProgram) -> None:
         self.program = program
+        children = {
+            name: runnable_child(child) for name, child in program.graph_module.named_children()
+        }
+        self.module = GraphModule(children, stateful_graph(program, check=False))
         self.names = _Names({*USED, *program.call_names.positional, *program.call_names.keywords})
         self.classes: dict[type, str] = {}
         self.functions: list[str] = []
+        self.functions_of: dict[Node, str] = {}
         self.state = self.names.fresh("state")
         self.check = self.names.fresh("check_inputs")
         self.symbols: dict[Expr, str] = {}
@@ -115,7 +120,7 @@ class _Text:
         taken_apart, leaves = self._inputs()
         checks = self._checks(leaves)
         body = _Body(self, INDENT)
-        body.write(self.program.graph_module)
+        body.write(self.module)
         parameters = self._parameters()
         head = f"def forward({', '.join([self.state, *filter(None, [parameters])])}):"
         if len(head) > WIDTH:
@@ -199,9 +204,7 @@ class _Text:
     def _inputs(self) -> tuple[list[str], list[str]]:
         """The lines that take the arguments apart, and the variables that hold the leaves."""
         program, lines = self.program, list[str]()
-        kinds = [spec.kind for spec in program.graph_signature.input_specs]
-        nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
-        leaves = [n for n, kind in zip(nodes, kinds, strict=True) if kind not in STATE]
+        leaves = [node for node in self.module.graph.nodes if node.op == "placeholder"]
         args_spec, kwargs_spec = program.in_spec.children()
         specs = [*args_spec.children(), *kwargs_spec.children()]
         roots = self._roots()
@@ -270,17 +273,8 @@ class _Body:
         """Write the graph of the program, up to and including its return."""
         self._read_state(module.graph)
         results = self.write_nodes(module, module.graph.nodes)
-        program = self.text.program
-        kept: list[Any] = []
-        for spec, value in zip(program.graph_signature.output_specs, results, strict=True):
-            if spec.kind in MUTATIONS:
-                target = self._written(
-                    spec.target or "", is_input=spec.kind is OutputKind.USER_INPUT_MUTATION
-                )
-                self.lines.append(f"{self.indent}{target}.copy_({one_line(self.spelt(value)[0])})")
-            elif spec.kind is not OutputKind.TOKEN:
-                kept.append(self.spelt(value)[0])
-        result = built(program.out_spec, iter(kept), self.text.class_name)
+        kept = [self.spelt(value)[0] for value in results]
+        result = built(self.text.program.out_spec, iter(kept), self.text.class_name)
         if isinstance(result, Bracketed) and result.is_tuple and len(result.inside) > 1:
             flat = ", ".join([one_line(each) for each in result.inside])
             if len(flat) + 11 <= WIDTH:
@@ -290,16 +284,10 @@ class _Body:
 
     def _read_state(self, graph: torch.fx.Graph) -> None:
         specs = self.text.program.graph_signature.input_specs
-        nodes = [node for node in graph.nodes if node.op == "placeholder"]
-        for node, spec in zip(nodes, specs, strict=True):
-            if spec.kind in STATE:
-                self.text.values[node] = f'{self.text.state}["{spec.target}"]', ATOM
-
-    def _written(self, target: str, *, is_input: bool) -> str:
-        if not is_input:
-            return f'{self.text.state}["{target}"]'
-        nodes = {node.name: node for node in self.text.program.graph.nodes}
-        return one_line(self.spelt(nodes[target])[0])
+        targets = [spec.target for spec in specs if spec.kind in STATE]
+        attributes = (node for node in graph.nodes if node.op == "get_attr")
+        for target, node in zip(targets, attributes, strict=False):
+            self.text.values[node] = f'{self.text.state}["{target}"]', ATOM
 
     def write_nodes(self, module: torch.fx.GraphModule, nodes: Iterable[Node]) -> Any:
         """Write the nodes of a graph; gives what its output node returns."""
@@ -312,7 +300,7 @@ class _Body:
 
     def _write_node(self, module: torch.fx.GraphModule, node: Node) -> None:
         target: Any = node.target
-        if target in region_operators():
+        if target in RUNS.values():
             self._write_region(module, node)
         elif isinstance(target, HigherOrderOperator):
             self._write_subgraph_call(module, node)
@@ -382,7 +370,7 @@ class _Body:
     # --- subgraphs ---------------------------------------------------------------------------
 
     def _write_region(self, module: torch.fx.GraphModule, node: Node) -> None:
-        position = next(i for i, arg in enumerate(node.args) if _is_subgraph(arg))
+        position = next(i for i, arg in enumerate(node.args) if self._is_subgraph(arg))
         attribute: Any = node.args[position]
         body: Any = module.get_submodule(str(attribute.target))
         settings = node.args[:position]
@@ -412,12 +400,12 @@ class _Body:
         self._assign(node, Bracketed(name, tuple(arguments)), node.name)
 
     def _argument(self, module: torch.fx.GraphModule, arg: Any) -> Text:
-        if not _is_subgraph(arg):
+        if not self._is_subgraph(arg):
             return self.spelt(arg)[0]
-        if arg not in self.text.values:
+        if arg not in self.text.functions_of:
             body: Any = module.get_submodule(str(arg.target))
             name = self.text.names.fresh(str(arg.target))
-            self.text.values[arg] = name, ATOM
+            self.text.functions_of[arg] = name
             inner = _Body(self.text, INDENT)
             inputs = [each for each in body.graph.nodes if each.op == "placeholder"]
             variables = [self.text.variable(each) for each in inputs]
@@ -426,7 +414,7 @@ class _Body:
             lines = [f"def {name}({', '.join(variables)}):", *inner.lines]
             lines += statement("return ", returned, INDENT)
             self.text.functions.append("\n".join(lines))
-        return self.text.values[arg][0]
+        return self.text.functions_of[arg]
 
     # --- expressions and comments ------------------------------------------------------------
 
@@ -437,6 +425,9 @@ class _Body:
         if isinstance(arg, list | tuple):
             return sequence(arg, [self.spelt(each)[0] for each in arg]), ATOM  # pyright: ignore[reportUnknownArgumentType]
         return constant(arg)
+
+    def _is_subgraph(self, arg: Any) -> bool:
+        return isinstance(arg, Node) and arg.op == "get_attr" and arg not in self.text.values
 
     def _is_fresh(self) -> bool:
         return not self.lines or self.lines[-1] == ""
@@ -510,10 +501,6 @@ def _mode(settings: Any) -> str:
         return f"torch.set_grad_enabled({settings[0]})"
     device, dtype, enabled, cache = settings
     return f'torch.autocast("{device}", {dtype}, {enabled}, {cache})'
-
-
-def _is_subgraph(arg: Any) -> bool:
-    return isinstance(arg, Node) and arg.op == "get_attr"
 
 
 def _parts(node: Node) -> list[list[Node]] | None:
