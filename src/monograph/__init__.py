@@ -2,7 +2,7 @@
 
 import os
 
-from monograph import dynamic_shapes, exported_program, graph_signature, logs
+from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes
 from monograph.api import export, load, register_dataclass, save
 from monograph.diagnostics import (
     ArchiveError,
@@ -64,6 +64,7 @@ __all__ = [
     "graph_signature",
     "infer_dynamic_shapes",
     "load",
+    "passes",
     "refine_dynamic_shapes",
     "register_dataclass",
     "save",

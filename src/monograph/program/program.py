@@ -17,6 +17,7 @@ from monograph.program.html import program_html
 from monograph.program.lowering import lowered
 from monograph.program.provenance import Conditions, Explanation, conditions_of, explain_size
 from monograph.program.python_text import to_python_text
+from monograph.program.transform import transformed
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from monograph.passes.registry import Rewrite
     from monograph.program.calling import ProgramModule
     from monograph.program.contract import Contract
     from monograph.program.graph_module import GraphModule
@@ -251,6 +253,16 @@ class ExportedProgram:
             memo[id(getattr(self, name))] = getattr(self, name)
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return ExportedProgram(**copy.deepcopy(fields, memo))
+
+    def transform(self, *passes: Rewrite | Callable[[Any], Any]) -> ExportedProgram:
+        """Return another program: this one after each pass in turn, verified after each.
+
+        A pass is one of `monograph.passes`, such as `passes.dead_code()`, or any function over a
+        `torch.fx.GraphModule`. The contract is kept; this program does not change.
+
+        Raises: invalid-program.
+        """
+        return transformed(self, passes)
 
     def to_python(self) -> str:
         """Return the program as one Python file: `forward(state, ...)` over ATen operators.

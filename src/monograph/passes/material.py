@@ -1,0 +1,133 @@
+"""What a rewrite works on: a copy of a program's graph, and what its inputs stand for.
+
+A rewrite edits it in place. `held` names the placeholders that stand for state; a rewrite may add
+some, or erase those that nothing uses. What it says in `device` and `dtypes` becomes the contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch.fx.node import Node, map_arg
+
+from monograph.host.fx_nodes import append_node, close_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from monograph.integers import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a placeholder stands for, other than a user's input."""
+
+    kind: Literal["parameter", "buffer", "constant"]
+    target: str
+    persistent: bool | None = None
+
+
+@dataclass(slots=True)
+class Material:
+    """A program being rewritten."""
+
+    module: torch.fx.GraphModule
+    held: dict[str, Held]
+    """By name of placeholder."""
+    tensors: dict[str, torch.Tensor]
+    """By qualified name, all names of tied ones."""
+    written: frozenset[str]
+    """The placeholders that the graph writes to in place."""
+    facts: Facts
+    devices: dict[torch.device | None, torch.device] = field(
+        default_factory=dict["torch.device | None", torch.device]
+    )
+    """Where inputs are from now on; None stands for any device."""
+    dtypes: dict[torch.dtype, torch.dtype] = field(default_factory=dict[torch.dtype, torch.dtype])
+    """What inputs are from now on."""
+
+    @property
+    def graph(self) -> torch.fx.Graph:
+        """The graph."""
+        return self.module.graph
+
+    def placeholders(self) -> list[Node]:
+        """The inputs of the graph, state first."""
+        return [node for node in self.graph.nodes if node.op == "placeholder"]
+
+    def tensor_of(self, node: Node) -> torch.Tensor | None:
+        """The tensor that a placeholder of state stands for."""
+        held = self.held.get(node.name)
+        return None if held is None else self.tensors[held.target]
+
+    def add_state(self, held: Held, tensor: torch.Tensor, val: Any) -> Node:
+        """A new placeholder of state, before the user's inputs."""
+        self.tensors[held.target] = tensor
+        inputs = (node for node in self.graph.nodes if node.name not in self.held)
+        with self.graph.inserting_before(next(inputs)):
+            node = self.graph.placeholder(f"{held.kind[0]}_{held.target}".replace(".", "_"))
+        node.meta["val"] = val
+        self.held[node.name] = held
+        return node
+
+    def new_target(self, base: str) -> str:
+        """A qualified name that no tensor has."""
+        number = 0
+        while f"{base}_{number}" in self.tensors:
+            number += 1
+        return f"{base}_{number}"
+
+    def drop_state(self, node: Node) -> None:
+        """Erase a placeholder of state that nothing uses, and its tensor."""
+        held = self.held.pop(node.name, None)
+        if held is None:
+            return
+        self.graph.erase_node(node)
+        tensor = self.tensors[held.target]
+        if all(self.tensors[each.target] is not tensor for each in self.held.values()):
+            for name in [name for name, each in self.tensors.items() if each is tensor]:
+                del self.tensors[name]
+
+    def drop_unused_constants(self) -> None:
+        """Erase the constants that nothing uses; parameters and buffers stay."""
+        for node in self.placeholders():
+            held = self.held.get(node.name)
+            if held is not None and held.kind == "constant" and not node.users:
+                self.drop_state(node)
+
+    def graphs(self) -> Iterator[torch.fx.GraphModule]:
+        """The graph modules: the program's, then those of regions and other subgraphs."""
+        return graphs_of(self.module)
+
+
+def graphs_of(module: torch.fx.GraphModule) -> Iterator[torch.fx.GraphModule]:
+    """Give a graph module and all below it."""
+    yield module
+    for child in module.children():
+        if isinstance(child, torch.fx.GraphModule):
+            yield from graphs_of(child)
+
+
+def copied(
+    module: torch.fx.GraphModule,
+    make: Callable[[Mapping[str, Any], torch.fx.Graph], torch.fx.GraphModule],
+) -> torch.fx.GraphModule:
+    """Copy a graph module and its subgraphs, under the same names; values are shared."""
+    graph = torch.fx.Graph()
+    copies: dict[Node, Node] = {}
+    for node in module.graph.nodes:
+        args = map_arg(node.args, copies.__getitem__)
+        kwargs = map_arg(node.kwargs, copies.__getitem__)
+        copies[node] = append_node(graph, node.name, node.op, node.target, args, kwargs)  # pyright: ignore[reportArgumentType]
+        copies[node].meta = dict(node.meta)
+    close_graph(graph, [node.name for node in graph.nodes])
+    children = {
+        name: copied(child, make) if isinstance(child, torch.fx.GraphModule) else child
+        for name, child in module.named_children()
+    }
+    return make(children, graph)
+
+
+__all__ = ["Held", "Material", "copied", "graphs_of"]

@@ -1,0 +1,122 @@
+"""Which values of a graph may share memory, which memory is written to, and which is returned.
+
+A conservative partition: two nodes are apart only where no operator can have made one a view of the
+other. A composite operator may return its argument (`dropout` in evaluation does), so its results
+are taken to share memory with all its arguments, whatever its schema says.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node, map_arg
+
+from monograph.capture.operators import OPERATORS, STATISTICS, is_droppable
+from monograph.host.dispatch import has_kernel
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class Sharing:
+    """The memory of one graph. `together` are placeholders that may share memory."""
+
+    def __init__(self, module: torch.fx.GraphModule, together: Iterable[Node] = ()) -> None:
+        self._parent: dict[Node, Node] = {}
+        self._written: set[Node] = set()
+        self._returned: set[Node] = set()
+        self._join([*together])
+        for node in module.graph.nodes:
+            if node.op == "output":
+                self._returned.update(node.all_input_nodes)
+            elif node.op == "call_function":
+                self._read(module, node)
+        self._written = {self.root(node) for node in self._written}
+        self._returned = {self.root(node) for node in self._returned}
+
+    def root(self, node: Node) -> Node:
+        """The same node for all that may share memory."""
+        while node in self._parent:
+            node = self._parent[node]
+        return node
+
+    def is_written(self, node: Node) -> bool:
+        """Whether anything in the graph writes to the memory of this value."""
+        return self.root(node) in self._written
+
+    def is_returned(self, node: Node) -> bool:
+        """Whether the caller may get hold of the memory of this value."""
+        return self.root(node) in self._returned
+
+    def is_settled(self, node: Node) -> bool:
+        """Whether neither what the node reads nor what it makes is ever written to."""
+        return not any(self.is_written(each) for each in (node, *node.all_input_nodes))
+
+    def _join(self, nodes: list[Node]) -> None:
+        for node in nodes[1:]:
+            one, other = self.root(nodes[0]), self.root(node)
+            if one is not other:
+                self._parent[other] = one
+
+    def _read(self, module: torch.fx.GraphModule, node: Node) -> None:
+        target: Any = node.target
+        tensors = [each for each in node.all_input_nodes if _is_memory(each)]
+        if isinstance(target, OpOverload):
+            if may_alias(target):
+                self._join([node, *tensors])
+            self._written.update(_written_arguments(node, target))
+        elif isinstance(target, HigherOrderOperator):
+            self._join([node, *tensors])
+            bodies = (each for each in node.all_input_nodes if each.op == "get_attr")
+            if any(writes(getattr(module, str(each.target), None)) for each in bodies):
+                self._written.update(tensors)
+        elif target is operator.getitem:
+            self._join([node, *tensors])
+
+
+def may_alias(target: OpOverload) -> bool:
+    """Whether a result of the operator may share memory with an argument."""
+    known = OPERATORS.of(target)
+    if known.shared is not None or known.mutated:
+        return True
+    return torch.Tag.maybe_aliasing_or_mutating in target.tags or has_kernel(
+        target, "CompositeImplicitAutograd"
+    )
+
+
+def is_pure(node: Node) -> bool:
+    """Whether running the node has no effect and no randomness: only its result matters."""
+    return node.op == "call_function" and is_droppable(node.target)
+
+
+def writes(module: object) -> bool:
+    """Whether a subgraph writes to anything."""
+    if not isinstance(module, torch.fx.GraphModule):
+        return False
+    for node in module.graph.nodes:
+        target = node.target
+        if isinstance(target, OpOverload) and list(_written_arguments(node, target)):
+            return True
+    return any(writes(child) for child in module.children())
+
+
+def _is_memory(node: Node) -> bool:
+    val = node.meta.get("val")
+    return val is None or isinstance(val, torch.Tensor | tuple | list)
+
+
+def _written_arguments(node: Node, target: OpOverload) -> Iterator[Node]:
+    known = OPERATORS.of(target)
+    bound = dict(zip(known.argument_names, node.args, strict=False)) | node.kwargs
+    names = list(known.mutated)
+    if known.silent_flag is not None and bound.get(known.silent_flag) is not False:
+        names += STATISTICS
+    found: list[Node] = []
+    map_arg([bound.get(name) for name in names], found.append)
+    yield from found
+
+
+__all__ = ["Sharing", "is_pure", "may_alias", "writes"]
