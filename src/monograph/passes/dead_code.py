@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.capture.operators import is_droppable
+from monograph.host.flags import region_operators
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.passes.registry import rewrite
 
@@ -67,7 +68,7 @@ def _narrow(module: torch.fx.GraphModule, node: Node) -> None:
     """Let a subgraph return what is used only, then sweep it."""
     bodies = _bodies(module, node)
     takes = all(user.target is operator.getitem for user in node.users)
-    if len(bodies) == 1 and takes and isinstance(node.meta.get("val"), tuple):
+    if node.target in region_operators() and takes and len(bodies) == 1:
         output: Any = bodies[0].graph.output_node()
         used = sorted({int(user.args[1]) for user in node.users})  # pyright: ignore[reportArgumentType]
         if len(used) < len(output.args[0]):
@@ -75,7 +76,7 @@ def _narrow(module: torch.fx.GraphModule, node: Node) -> None:
             for each in (output, node):
                 if isinstance(each.meta.get("val"), tuple):
                     each.meta["val"] = tuple(each.meta["val"][index] for index in used)
-            for user in node.users:
+            for user in list(node.users):
                 user.args = (node, used.index(int(user.args[1])))  # pyright: ignore[reportArgumentType]
     for body in bodies:
         _sweep(body)

@@ -250,11 +250,11 @@ def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if not one.numel() or not other.numel():
         return False
-    (start, end), (begin, stop) = _span(one), _span(other)
+    (start, end), (begin, stop) = span(one), span(other)
     return start < stop and begin < end
 
 
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
+def span(tensor: torch.Tensor) -> tuple[int, int]:
     """First and last byte of what a tensor covers."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     last = sum((size - 1) * stride for size, stride in steps)

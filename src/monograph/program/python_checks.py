@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 from enum import Enum
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.integers import python_source, relation_source
-from monograph.program.checks import solution_plan
+from monograph.program.checks import overlap, solution_plan, span
 from monograph.program.contract import (
     Contract,
     FloatClause,
@@ -71,6 +72,7 @@ def check_lines(
         expected = _number(equation.expected, names)
         lines.append(f"assert {where_shown[equation.code]} == {expected}")
     lines += _layout_lines(contract, leaves, names)
+    lines += _apart_lines(contract, leaves)
     lines += _range_lines(contract, names)
     for guard in contract.guards:
         place = where(guard.origin)
@@ -150,7 +152,23 @@ def _layout_lines(
             steps = ", ".join([_number(step, names) for step in clause.strides])
             comma = "," if len(clause.strides) == 1 else ""
             yield f"assert {leaf}.stride() == ({steps}{comma})"
-            yield f"assert {leaf}.storage_offset() == {_number(clause.offset or 0, names)}"
+            if clause.offset is not None:
+                yield f"assert {leaf}.storage_offset() == {_number(clause.offset, names)}"
+
+
+def _apart_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:
+    tensors = [i for i, each in enumerate(contract.clauses) if isinstance(each, TensorClause)]
+    for index in contract.apart:
+        for other in tensors:
+            if other != index and (other not in contract.apart or other > index):
+                yield f"assert not overlap({leaves[index]}, {leaves[other]})"
+
+
+def functions_of_checks(contract: Contract) -> list[str]:
+    """The functions that the assertions call, as they are written here."""
+    if not list(_apart_lines(contract, [""] * len(contract.clauses))):
+        return []
+    return [inspect.getsource(each).rstrip() for each in (overlap, span)]
 
 
 def _range_lines(contract: Contract, names: Mapping[Expr, str]) -> Iterator[str]:
@@ -180,4 +198,4 @@ def _spelt(text: str) -> str:
     return ast.unparse(tree).replace(" ** ", "**")
 
 
-__all__ = ["check_lines"]
+__all__ = ["check_lines", "functions_of_checks"]

@@ -29,7 +29,7 @@ from monograph.program.calling import STATE, stateful_graph
 from monograph.program.contract import tables
 from monograph.program.graph_module import GraphModule
 from monograph.program.printing import type_text
-from monograph.program.python_checks import check_lines
+from monograph.program.python_checks import check_lines, functions_of_checks
 from monograph.program.python_layout import (
     INDENT,
     WIDTH,
@@ -60,7 +60,19 @@ if TYPE_CHECKING:
     from monograph.program.program import ExportedProgram
     from monograph.program.python_layout import Text
 
-USED = ("torch", "aten", "math", "operator", "pytree", "range", "float", "int", "sum")
+USED = (
+    "overlap",
+    "span",
+    "torch",
+    "aten",
+    "math",
+    "operator",
+    "pytree",
+    "range",
+    "float",
+    "int",
+    "sum",
+)
 """What the text means something by, so that nothing else may be called so."""
 
 FRAME = re.compile(r'^File "(.+)", line (\d+), in (.+)$')
@@ -131,7 +143,8 @@ class _Text:
         lines = [head, *first, *body.lines]
         main = "\n".join(lines)
         top = f"{self._docstring()}\n\n{self._imports(main, checks)}"
-        return "\n\n\n".join([top, *checks, *self.functions, main]) + "\n"
+        asked = functions_of_checks(self.program.contract) if leaves else []
+        return "\n\n\n".join([top, *asked, *checks, *self.functions, main]) + "\n"
 
     def _docstring(self) -> str:
         root = next(
