@@ -17,7 +17,6 @@ from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
 from monograph.passes.material import Held, Material
 from monograph.passes.registry import rewrite
-from monograph.passes.sharing import Sharing
 from monograph.passes.value_types import described
 
 if TYPE_CHECKING:
@@ -39,11 +38,10 @@ def fold_batch_norm(material: Material) -> None:
 
     The layer's result must go nowhere else, and nothing may write to the weights of either.
     """
-    sharing = Sharing(material.module)
     norms = [node for node in material.graph.nodes if node.target is aten.batch_norm.default]
     statistics = [each for node in norms for each in node.all_input_nodes]
     for node in norms:
-        _fold(material, node, sharing)
+        _fold(material, node)
     for node in dict.fromkeys(statistics):
         if node.op == "placeholder" and not node.users:
             material.drop_state(node)
@@ -56,7 +54,7 @@ def _bound(node: Node) -> dict[str, Any]:
     return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
 
 
-def _fold(material: Material, norm: Node, sharing: Sharing) -> None:
+def _fold(material: Material, norm: Node) -> None:
     given = _bound(norm)
     layer = given["input"]
     if given["training"] is not False or layer.target not in _CHANNELS or len(layer.users) != 1:
@@ -67,7 +65,7 @@ def _fold(material: Material, norm: Node, sharing: Sharing) -> None:
     statistics = _tensors(material, given, ("weight", "bias", "running_mean", "running_var"))
     own = _tensors(material, outer, ("weight", "bias"))
     read = [each for each in (*norm.all_input_nodes, *layer.all_input_nodes) if each is not layer]
-    if statistics is None or own is None or any(sharing.is_written(n) for n in read):
+    if statistics is None or own is None or any(n.name in material.written for n in read):
         return
     if statistics["running_mean"] is None or own["weight"] is None:
         return
