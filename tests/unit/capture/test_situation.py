@@ -47,7 +47,7 @@ def situation():
 CHANGES = {
     "python": (random.random, UnsupportedError, "outside-read"),
     "numpy": (np.random.rand, UnsupportedError, "outside-read"),
-    "seed": (lambda: torch.manual_seed(7), SideEffectError, "write-outlives-call"),
+    "seed": (lambda: torch.manual_seed(74_207_281), SideEffectError, "write-outlives-call"),
     "grad": (lambda: torch.set_grad_enabled(False), SideEffectError, "write-outlives-call"),
     "dtype": (
         lambda: torch.set_default_dtype(torch.float64),
