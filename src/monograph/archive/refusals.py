@@ -37,9 +37,7 @@ def reading(member: str) -> Generator[None]:
     except MonographError:
         raise
     except RecursionError:
-        raise problem(
-            "archive-invalid", member=member, reason="it is nested too deeply"
-        ) from None
+        raise problem("archive-invalid", member=member, reason="it is nested too deeply") from None
     except UNEXPECTED as error:
         reason = f"{type(error).__name__}: {_short(error)}"
         raise problem("archive-invalid", member=member, reason=reason) from error

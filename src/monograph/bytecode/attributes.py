@@ -298,6 +298,8 @@ def bound_special(interpreter: Interpreter, owner: Any, name: str) -> Any:
     special = find_special(interpreter, type(found), "__get__")
     if special is not None:
         return call_function(interpreter, special, [found, owner, kind], {})
+    if owner is None:  # to a C descriptor, binding to None is not binding
+        return natives.read(owner, name)
     getter = getattr(type(found), "__get__", None)
     return found if getter is None else getter(found, owner, kind)
 

@@ -114,7 +114,7 @@ CANONICAL: Mapping[str, str] = {
     # attributes and items
     "LOAD_ATTR": "name: owner -> value",
     "LOAD_METHOD": "name: owner -> function, owner; or NULL, value",
-    "LOAD_SUPER_ATTR": "(name, is_method): super, class, self -> value; or as LOAD_METHOD",
+    "LOAD_SUPER_ATTR": "(name, is_method, gives): super, class, self -> value; or as LOAD_METHOD",
     "STORE_ATTR": "name: value, owner ->",
     "DELETE_ATTR": "name: owner ->",
     "BINARY_SUBSCR": "-: owner, key -> value",

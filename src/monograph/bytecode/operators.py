@@ -113,7 +113,7 @@ def _binary_answer(interpreter: Interpreter, row: Binary, left: Any, right: Any)
     kind, other = type(left), type(right)
     name, reflected = row.name, row.reflected
     asks_right = other is not kind
-    is_first = issubclass(other, kind) and lookup(other, reflected) is not lookup(kind, reflected)
+    is_first = is_subtype(other, kind) and lookup(other, reflected) is not lookup(kind, reflected)
     # C sequences know `+` and `*` as sequences, which CPython asks after all numbers.
     is_sequence = issubclass(kind, _SEQUENCES) and name in ("__add__", "__mul__")
     if asks_right and (is_first or is_sequence):
@@ -127,6 +127,11 @@ def _binary_answer(interpreter: Interpreter, row: Binary, left: Any, right: Any)
     return answer
 
 
+def is_subtype(kind: type, other: type) -> bool:
+    """Whether a type is, or derives from, another; what its metaclass says does not matter here."""
+    return any(base is other for base in kind.__mro__)
+
+
 def _ask(interpreter: Interpreter, kind: type, name: str, *operands: Any) -> Any:
     """Call a special method of a type, in Python or C; NotImplemented where there is none."""
     special = find_special(interpreter, kind, name)
@@ -137,6 +142,8 @@ def _ask(interpreter: Interpreter, kind: type, name: str, *operands: Any) -> Any
         return NotImplemented
     if name.startswith("__i"):
         tell_contents(interpreter, operands[0])
+    if operands[0] is None:  # to a C descriptor, binding to None is not binding
+        return call_native(interpreter, found, list(operands), {})
     bind = getattr(type(found), "__get__", None)
     if bind is None:
         return call_native(interpreter, found, list(operands[1:]), {})
@@ -154,7 +161,7 @@ def compare(interpreter: Interpreter, symbol: str, left: Any, right: Any) -> Any
         return call_native(interpreter, function, [left, right], {})
     asks_right_first = (
         other is not kind
-        and issubclass(other, kind)
+        and is_subtype(other, kind)
         and lookup(other, reflected) is not lookup(object, reflected)
     )
     if asks_right_first:

@@ -362,3 +362,55 @@ def comparison_of_bools_and_floats():
         1 == 1 + 0j,
         max(nan, 1) != 1,
     )
+
+
+@program
+def none_as_operand():
+    """None answers comparisons like any object, also when it is asked second."""
+
+    class Same:
+        def __init__(self, value):
+            self.value = value
+
+        def __eq__(self, other):
+            return self.value == other
+
+        __hash__ = None
+
+    values = [None, 2.0, Same(2.0), Same(None), [1]]
+    return [(a == b, a != b) for a in values for b in values]
+
+
+@program
+def virtual_subclass_is_not_first():
+    """Only a real subclass on the right is asked first; one its class only claims is not."""
+    log = []
+
+    class Meta(type):
+        def __subclasscheck__(cls, other):
+            log.append("subclasscheck")
+            return True
+
+    class A(metaclass=Meta):
+        def __eq__(self, other):
+            log.append("A.eq")
+            return NotImplemented
+
+        def __add__(self, other):
+            log.append("A.add")
+            return NotImplemented
+
+        __hash__ = None
+
+    class B:
+        def __eq__(self, other):
+            log.append("B.eq")
+            return NotImplemented
+
+        def __radd__(self, other):
+            log.append("B.radd")
+            return "sum"
+
+        __hash__ = None
+
+    return A() == B(), A() + B(), log

@@ -391,3 +391,25 @@ def class_cell_empty():
 
     except NameError as error:
         return log, type(error).__name__
+
+
+@program
+def super_of_the_module_is_replaced():
+    """A `super` that appears among the globals gets the arguments that were written."""
+    scope = {}
+    source = """
+class A:
+    def f(self):
+        return super().x
+
+    def g(self):
+        return super(A, self).x
+"""
+    exec(source, scope)
+
+    class Mine:
+        def __init__(self, *operands):
+            self.x = len(operands)
+
+    scope["super"] = Mine
+    return scope["A"]().f(), scope["A"]().g()

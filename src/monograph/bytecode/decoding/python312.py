@@ -46,8 +46,9 @@ def _load_attr(at: At) -> Pieces:
 
 
 def _load_super_attr(at: At) -> Pieces:
-    # Bit 1 tells the spelling, `super()` or `super(a, b)`, which the operands already carry.
-    return (("LOAD_SUPER_ATTR", (at.code.co_names[at.argument >> 2], bool(at.argument & 1))),)
+    """Tell `super(a, b)`, which gives its operands, from `super()`, for which they are found."""
+    name = at.code.co_names[at.argument >> 2]
+    return (("LOAD_SUPER_ATTR", (name, bool(at.argument & 1), bool(at.argument & 2))),)
 
 
 def _load_global(at: At) -> Pieces:

@@ -41,14 +41,16 @@ def LOAD_METHOD(frame: Frame, name: str) -> None:
 
 
 @opcode
-def LOAD_SUPER_ATTR(frame: Frame, argument: tuple[str, bool]) -> None:
+def LOAD_SUPER_ATTR(frame: Frame, argument: tuple[str, bool, bool]) -> None:
     """Look an attribute up behind a class: what `super().name` is."""
-    name, is_method = argument
+    name, is_method, gives_operands = argument
     stack = frame.stack
     proxy_type, cls, owner = stack[-3:]
     del stack[-3:]
     interpreter = frame.interpreter
-    value = get_attribute(interpreter, interpreter.call(proxy_type, cls, owner), name)
+    # What is called `super` may be another by now, and then gets what the program wrote.
+    operands = (cls, owner) if gives_operands or proxy_type is super else ()
+    value = get_attribute(interpreter, interpreter.call(proxy_type, *operands), name)
     if is_method:
         stack.append(NULL)
     stack.append(value)
