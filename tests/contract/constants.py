@@ -265,7 +265,17 @@ class ConstantWritten(nn.Module):
         return x + self.table
 
 
-@probe("constant", vec, calls=THREE_TIMES, refused=("mutated-constant",))
+def table_reset(_):
+    """Give the table of the file the values it had at first."""
+    TABLE.copy_(torch.arange(3.0))
+
+
+@probe(
+    "constant",
+    Call(vec, before=table_reset),
+    calls={"thrice": Call(vec, before=table_reset, times=3)},
+    refused=("mutated-constant",),
+)
 def global_tensor_written(x):
     """A tensor of the file is written to."""
     TABLE.add_(1)

@@ -46,6 +46,7 @@ KNOWN: dict[tuple[str, str], str] = {
     ("a_size_as_a_text", "example"): TEXT,
     ("a_size_as_a_text", "longer"): TEXT,
     ("a_size_as_a_text", "one"): TEXT,
+    ("a_size_as_a_text", "ten"): TEXT,
     ("shown_to_people", "example"): TEXT,
     ("shown_to_people", "negative"): TEXT,
     ("ParametersChanged", "no parameter gradients"): FLAGS,

@@ -49,7 +49,17 @@ def drawn_from_a_generator(x):
 GENERATOR = torch.Generator().manual_seed(1)
 
 
-@probe("outside", vec, calls=TWICE, refused=("own-generator", "attribute-changed"))
+def generator_reset(_):
+    """Seed the generator of the file as it was at first."""
+    GENERATOR.manual_seed(1)
+
+
+@probe(
+    "outside",
+    Call(vec, before=generator_reset),
+    calls={"twice": Call(vec, before=generator_reset, times=2)},
+    refused=("own-generator", "attribute-changed"),
+)
 def drawn_from_a_global_generator(x):
     """A generator of the file goes on with each call."""
     return x + torch.rand(3, generator=GENERATOR)
