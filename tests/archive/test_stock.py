@@ -34,8 +34,6 @@ STOCK_CANNOT_READ = {
     "sort": "a result of a class without a name",
     "topk": "a result of a class without a name",
 }
-# A parameter that a decomposed program writes to, where gradients are on.
-WRITES_PARAMETERS = {"WritesParameter", "SpectralNormed"}
 EVERY = 6
 SOME = [each for index, each in enumerate(CAPTURED) if index % EVERY == 0]
 
@@ -76,9 +74,7 @@ def read_here(program, *, dynamic):
         with quietly():
             shapes = every_dim_there(module, args, kwargs) if dynamic else None
             theirs = torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
-            files = [saved_there(theirs)]
-            if program.name not in WRITES_PARAMETERS:
-                files.append(saved_there(theirs.run_decompositions()))
+            files = [saved_there(theirs), saved_there(theirs.run_decompositions())]
     except Exception:  # noqa: BLE001  whatever keeps the peer from exporting
         pytest.skip("torch.export does not export it, or cannot save it")
     for content in files:

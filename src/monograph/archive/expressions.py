@@ -245,6 +245,27 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return fold
 
 
+def _numbers(values: list[Any]) -> list[Any]:
+    for value in values:
+        if isinstance(value, bool | Relation):
+            raise Refused("it has an expression that counts with truth values")
+    return values
+
+
+def _is_minus_one(product: ast.Call) -> bool:
+    match product.args:
+        case [
+            ast.Call(
+                func=ast.Name(id="Integer"),
+                args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))],
+            ),
+            _,
+        ]:
+            return True
+        case _:
+            return False
+
+
 def _itself(x: Any) -> Any:
     return x
 
@@ -409,7 +430,7 @@ class Reading:
             case ast.Name(id=name):
                 return CONSTANTS[name] if name in CONSTANTS else self.symbol(name)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-                return OPERATORS[type(op)](self._read(left), self._read(right))
+                return OPERATORS[type(op)](*_numbers([self._read(left), self._read(right)]))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self._read(operand)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -443,14 +464,28 @@ class Reading:
         args = [self._read(arg) for arg in node.args]
         function = NUMBER_HEADS.get(head) or TRUTH_HEADS.get(head)
         if function is not None:
-            if head not in {"And", "Or", "Not"} and any(
-                isinstance(arg, bool | Relation) for arg in args
-            ):
-                raise _cannot(ast.unparse(node))
-            return function(*args)
+            if head in {"And", "Or", "Not"}:
+                return function(*args)
+            if head in {"Add", "Mul"} and isinstance(args[-1], Real):
+                found = self._signed(head, node, _numbers(args))
+                if found is not None:
+                    return found
+            return function(*_numbers(args))
         if head.startswith(OPAQUE_PREFIX):
             return call(head.removeprefix(OPAQUE_PREFIX), *args)
         raise _cannot(ast.unparse(node))
+
+    def _signed(self, head: str, node: ast.Call, args: list[Any]) -> Any:
+        """A difference or a negation of floats, which are written as sums and products."""
+        if head == "Mul":
+            return -args[1] if _is_minus_one(node) and len(args) == 2 else None
+        match node.args:
+            case [_, ast.Call(func=ast.Name(id="Mul"), args=[_, last]) as product] if _is_minus_one(
+                product
+            ):
+                return args[0] - self._read(last)
+            case _:
+                return None
 
     def _atom(self, head: str, node: ast.Call) -> Any:
         match head, node.args:

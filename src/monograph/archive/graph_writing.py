@@ -236,24 +236,21 @@ class GraphWriter:
             return [NOTHING]
         users = _items(node)
         for items in users.values():
-            for item in items[:1]:
-                self._note_item(item, node)
+            self._note_item(items[0], node)
         if isinstance(target, OpOverload) and len(schema_of(target).returns) == 1:
             return [self._several(node, list(value), users)]  # pyright: ignore[reportUnknownArgumentType]
-        outputs: list[Json] = []
-        for index, each in enumerate(value):
-            items = users.get(index, [])
-            if isinstance(each, list | tuple):
-                inner = items[0] if items else None
-                outputs.append(self._nested(node, index, list(each), inner))  # pyright: ignore[reportUnknownArgumentType]
-                for item in items:
-                    self.references[item] = NOTHING
-            else:
-                outputs.append(self._item(f"{node.name}_unused_{index}", each, items))
-        return outputs
+        return [self._one_of(node, i, each, users.get(i, [])) for i, each in enumerate(value)]
 
-    def _nested(self, node: Node, index: int, values: list[Any], inner: Node | None) -> Json:
-        users = {} if inner is None else _items(inner)
+    def _one_of(self, node: Node, index: int, value: Any, items: list[Node]) -> Json:
+        """One of the results of an operator with several, which may be a list itself."""
+        if not isinstance(value, list | tuple):
+            return self._item(f"{node.name}_unused_{index}", value, items)
+        for item in items:
+            self.references[item] = NOTHING
+        return self._nested(node, index, list(value), items)  # pyright: ignore[reportUnknownArgumentType]
+
+    def _nested(self, node: Node, index: int, values: list[Any], items: list[Node]) -> Json:
+        users = _items(items[0]) if items else {}
         written = [
             self._item(f"{node.name}_unused_{index}_{i}", value, users.get(i, []))
             for i, value in enumerate(values)

@@ -38,6 +38,7 @@ from monograph.archive.zip_writing import ZipWriter
 from monograph.diagnostics import problem
 from monograph.integers import Facts
 from monograph.program import ExportedProgram, InputKind, TensorClause
+from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -198,10 +199,19 @@ def _program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Besid
         "opset_version": {"aten": 10},
         "range_constraints": symbols.ranges(program.range_constraints),
         "schema_version": {"major": SCHEMA[0], "minor": SCHEMA[1]},
-        "verifiers": [program.dialect],
+        "verifiers": [_verifier(program)],
         "torch_version": str(torch.__version__),
         "guards_code": guards_code(program.contract, paths),
     }
+
+
+def _verifier(program: ExportedProgram) -> str:
+    """The dialect as others call it; they know no functional graph that writes to its copies."""
+    if program.dialect == TRAINING or any(
+        any(writes_to(node)) for node in calls(program.graph_module)
+    ):
+        return TRAINING
+    return ATEN
 
 
 def _reshaped_inputs(program: ExportedProgram) -> Iterator[tuple[str, TensorType]]:

@@ -28,6 +28,7 @@ from monograph.archive.symbols import SymbolReader, SymbolWriter
 from monograph.archive.versions import FORMAT, upgraded
 from monograph.diagnostics import Place
 from monograph.program import CallNames, Contract, Report
+from monograph.program.dialect import ATEN, CORE_ATEN, REASONS, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from monograph.archive.values import Json
     from monograph.program import ExportedProgram
 
-DIALECTS = ("TRAINING", "ATEN")
+DIALECTS = (TRAINING, ATEN, CORE_ATEN)
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -64,6 +65,7 @@ def side_json(
         "dialect": program.dialect,
         "aliases": aliases,
         "frames": frames,
+        "reasons": program.graph_module.meta.get(REASONS, {}),
         "values": beside.values,
         "items": beside.items,
         "places": [
@@ -113,6 +115,7 @@ class SideRecord:
     dialect: str
     aliases: Json
     frames: Json
+    reasons: dict[str, str]
     values: Json
     items: Json
     places: tuple[Place, ...]
@@ -148,6 +151,7 @@ def read_side(written: Any, crc: int) -> SideRecord:
         dialect=dialect,
         aliases=_aliases(mapping(record["aliases"])),
         frames=mapping(record["frames"]),
+        reasons={text(k): text(v) for k, v in mapping(record["reasons"]).items()},
         values=mapping(record["values"]),
         items=mapping(record["items"]),
         places=places,
@@ -182,6 +186,9 @@ def restore_values(module: torch.nn.Module, record: SideRecord) -> None:
 
     Raises: Refused.
     """
+    if record.reasons:
+        meta: Any = module.meta
+        meta[REASONS] = record.reasons
     for path, graph in _graphs(module, ""):
         values, items = mapping(record.values.get(path, {})), mapping(record.items.get(path, {}))
         if not values and not items:

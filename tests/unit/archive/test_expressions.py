@@ -1,0 +1,112 @@
+"""Expressions survive their text, and hostile text is refused before it costs anything."""
+
+import pytest
+
+from monograph.archive.expressions import Reading, Writer
+from monograph.archive.refusals import Refused
+from monograph.integers import (
+    Facts,
+    all_of,
+    any_of,
+    call,
+    ceil,
+    eq,
+    floor,
+    ge,
+    gt,
+    maximum,
+    minimum,
+    ne,
+    negate,
+    opaque,
+    round_,
+    to_float,
+    trunc,
+)
+
+
+def many():
+    """Give a pool's symbols, and expressions, floats and relations of all kinds over them."""
+    facts = Facts()
+    a, b = facts.symbol("a", hint=6), facts.symbol("b", hint=3, lower=1)
+    x = facts.float_input("x", hint=0.5)
+    values = [
+        a,
+        3 * a * a - 2 * b + 7,
+        -a,
+        (a + 3) // 4,
+        a % 8 + b // (a + 1),
+        maximum(
+            a,
+            b,
+        )
+        + minimum(a - 1, 5),
+        opaque(facts.pool, "lshift", (a, 3)),
+        opaque(facts.pool, "bit_and", (a, b)),
+        to_float(a),
+        to_float(a) / 3,
+        to_float(a) / to_float(b) - 0.25,
+        x * 2.0 + to_float(b),
+        -x,
+        call("sqrt", a),
+        call("pow", x, 0.5),
+        call("max", x, 1.0),
+        floor(x * 3.0),
+        ceil(to_float(a) / 4 * 0.3),
+        round_(x),
+        trunc(x),
+        eq(a, 2 * b),
+        ne(a, 4),
+        ge(a - b, 3),
+        gt(x, 0.5),
+        negate(gt(x, 0.5)),
+        all_of(ge(a, 2), any_of(eq(b, 1), ge(b, 5))),
+    ]
+    return facts, {"a": a, "b": b, "x": x}, values
+
+
+def test_what_is_written_is_read():
+    """Reading in the same pool gives the same object."""
+    _, names, values = many()
+    shown = {each: name for name, value in names.items() for each in value.symbols}
+    writer = Writer(lambda symbol, _: f"Symbol('{shown[symbol]}')")
+    reading = Reading(names.__getitem__)
+    for value in values:
+        text = writer.write(value)
+        assert reading.value(text) is value, text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "9**9**9",
+        "Pow(Integer(9), Integer(65))",
+        "LShift(Symbol('a'), Integer(65))",
+        "LShift(Symbol('a'), Symbol('b'))",
+        "Pow(Add(Symbol('a'), Symbol('b'), Integer(1)), Integer(64))",
+        "__import__('os')",
+        "Symbol(name='a')",
+        "a.b",
+        "lambda: 1",
+        "1 if a else 2",
+        "'text'",
+        "Equality(1, 1) + 1",
+        "unknown(a)",
+        "(" * 300 + "a" + ")" * 300,
+    ],
+)
+def test_hostile_text_is_refused(source):
+    """No error but our own, whatever the text."""
+    _, names, _ = many()
+    with pytest.raises(Refused):
+        Reading(names.__getitem__).number(source)
+
+
+def test_old_forms_are_read():
+    """Operators and bare names, as conditions and old files have them."""
+    _, names, _ = many()
+    a, b = names["a"], names["b"]
+    reading = Reading(names.__getitem__)
+    assert reading.number("2*a + b//3 - 1") is 2 * a + b // 3 - 1
+    assert reading.truth("a % 2 == 0 and not b > 4") is all_of(eq(a % 2, 0), ge(4, b))
+    assert reading.number("Max(2, Mod(a, 4))") is maximum(a % 4, 2)
