@@ -466,7 +466,7 @@ class Reading:
         if function is not None:
             if head in {"And", "Or", "Not"}:
                 return function(*args)
-            if head in {"Add", "Mul"} and isinstance(args[-1], Real):
+            if head in {"Add", "Mul"} and any(isinstance(arg, Real) for arg in args):
                 found = self._signed(head, node, _numbers(args))
                 if found is not None:
                     return found
