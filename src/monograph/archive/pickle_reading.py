@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.archive.container import Container, members_of
-from monograph.archive.pickle_writing import LEGACY
+from monograph.archive.pickle_writing import LEGACY, find_registered
 from monograph.archive.refusals import Refused
 from monograph.archive.structures import find_loaded
 from monograph.archive.values import device_of
@@ -131,14 +131,6 @@ STORAGES: Final[Mapping[str, torch.dtype | None]] = {
 }
 
 
-def _registered(name: str) -> type | None:
-    """A class of this name that is registered as a structure, or is one of named tuples."""
-    for kind in pytree.SUPPORTED_NODES:
-        if f"{kind.__module__}.{kind.__qualname__}" == name:
-            return kind
-    return None
-
-
 def _is_named_tuple(kind: type) -> bool:
     return pytree.is_namedtuple_class(kind)
 
@@ -234,7 +226,7 @@ class _Machine:
         elif full in STORAGES:
             self.push(_Global(full, None))
         else:
-            kind = _registered(full) or find_loaded(f"{module}:{name}")
+            kind = find_registered(full) or find_loaded(f"{module}:{name}")
             if kind is None or not (kind in pytree.SUPPORTED_NODES or _is_named_tuple(kind)):
                 raise Refused(f"its examples name {full[:120]}", UNSAFE)
             self.push(_Global(full, None, kind))

@@ -65,6 +65,18 @@ def _bytes_of(tensor: torch.Tensor) -> memoryview:
     return array_view(flat)
 
 
+def find_registered(name: str) -> type | None:
+    """The only class of this name that is registered as a structure."""
+    found = [
+        kind for kind in pytree.SUPPORTED_NODES if f"{kind.__module__}.{kind.__qualname__}" == name
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _full_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
 class _Writer:
     def __init__(self) -> None:
         self.code: list[bytes] = []
@@ -82,7 +94,7 @@ class _Writer:
             self.name(type(value))
             self.sequence(value)
             self.code.append(b"\x81")
-        elif is_dataclass(value) and type(value) in pytree.SUPPORTED_NODES:
+        elif is_dataclass(value) and find_registered(_full_name(value)) is type(value):
             self.name(type(value))
             self.code.append(b")\x81")
             self.put(dict(vars(value)))
@@ -232,4 +244,4 @@ PUTS: Final[tuple[tuple[Any, Callable[[_Writer, Any], None]], ...]] = (
     ((torch.dtype, torch.layout, torch.memory_format), _put_constant),
 )
 
-__all__ = ["LEGACY", "pickled"]
+__all__ = ["LEGACY", "find_registered", "pickled"]

@@ -54,7 +54,10 @@ def _type_name(kind: Any) -> str:
     """The name a class is registered under for files, else where it is defined."""
     registered = pytree.SUPPORTED_SERIALIZED_TYPES.get(kind)
     if registered is not None and registered.serialized_type_name != NAMELESS:
-        return registered.serialized_type_name
+        name = registered.serialized_type_name
+        # Another class may have taken the name since.
+        if pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name) is kind:
+            return name
     name = f"{kind.__module__}:{kind.__qualname__}"
     if find_loaded(name) is not kind:
         raise Refused(f"{kind.__module__}.{kind.__qualname__}", "archive-unknown-type")
