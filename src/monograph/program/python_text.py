@@ -339,7 +339,7 @@ class _Body:
 
     def _assign(self, node: Node, value: Text, name: str) -> None:
         """Give a call's result its name, or names where it is several and taken apart."""
-        if not node.users or node.meta.get("val") is None:
+        if not node.users or node.meta.get("val", node) is None:
             self.lines += statement("", value, self.indent)
             return
         parts = _parts(node)

@@ -159,6 +159,29 @@ def test_names_of_users_and_of_the_text_do_not_meet():
     torch.testing.assert_close(found, torch.ones(2))
 
 
+def test_lowered_programs_write_what_they_return():
+    """The text writes state and inputs back, and returns what was written to."""
+
+    class Running(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(3))
+
+        def forward(self, x, y):
+            self.mean.mul_(0.5).add_(x.mean(0))
+            y.add_(1)
+            return self.mean, y
+
+    program = export(Running(), (torch.ones(2, 3), torch.ones(3))).run_decompositions({})
+    held, y = {**program.constants, "mean": torch.zeros(3)}, torch.ones(3)
+    mean, returned = run(program)["forward"](held, torch.ones(2, 3), y)
+    assert mean is held["mean"]
+    assert returned is y
+    torch.testing.assert_close((mean, y), (torch.ones(3), torch.full((3,), 2.0)))
+    with pytest.raises(AssertionError):
+        run(program)["forward"](held, torch.ones(3).expand(2, 3)[:0], y.view(3)[:2])
+
+
 def test_a_class_that_cannot_be_imported_is_refused():
     """The text could not name it."""
     local = collections.namedtuple("Local", "one")  # noqa: PYI024

@@ -359,3 +359,14 @@ def test_literals_live_where_they_are_written():
 
     module = unflattened(Model(), (x(),))
     assert_close(module.shift(torch.zeros(3)), torch.tensor([1.0, 2.0, 3.0]))
+
+
+def test_lowered_programs_come_back_as_modules_too():
+    """After decompositions the modules are there, and buffers are written to as before."""
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Sequential(nn.GELU())).train()
+    program = export(copy.deepcopy(model), (x(),)).run_decompositions()
+    module = unflatten(program)
+    assert {"0", "1", "2.0"} <= dict(module.named_modules()).keys()
+    given = x()
+    assert_close(module(given), model(given))
+    assert_close(dict(module.named_buffers()), dict(model.named_buffers()))
