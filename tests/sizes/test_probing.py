@@ -207,6 +207,20 @@ def test_broadcasting_two_sizes():
     assert {n for (n, _), is_taken in found.items() if is_taken} == {0, 1, 2, 3}
 
 
+def test_quotients_of_other_sizes_and_guards_about_them():
+    """What the other size is asked for stays asked for, at every size of this one."""
+
+    def halves(x, y):
+        if x.shape[0] != 1:
+            x = x.expand(x.shape[0], -1)
+        assert (y.shape[0] + 3) // 2 >= 2
+        return x + 1, y[: y.shape[0] // 2], x.new_zeros((x.shape[0] * y.shape[0]) // 2)
+
+    found, program = taken(halves, (N, 2), (M,), dims=named((N, 2), (M,)))
+    assert {m for (_, m), is_taken in found.items() if not is_taken} == {0}
+    assert not program.report.left_out[1:]
+
+
 def test_a_size_that_follows_is_tried_with_the_one_it_follows():
     """`2*n` is 2 where n is 1."""
 

@@ -198,6 +198,8 @@ def _evaluate_argument(arg: Int | Argument | float, env: Mapping[Expr, int]) -> 
 def substitute(e: Int, env: Mapping[Expr, Int]) -> Int:
     """Put the expression in `env` for each symbol it has one for, all at once.
 
+    The expressions may be of other facts, if `env` has one for every symbol.
+
     >>> from monograph.integers import Facts
     >>> facts = Facts()
     >>> n, m = facts.symbol("n", hint=3), facts.symbol("m", hint=6)
@@ -246,7 +248,7 @@ def _rebuild(e: Expr, env: Mapping[Expr, Int], done: dict[Expr, Int]) -> Int:
         return _rebuild_opaque(e, env, done)
     args = [_replace(arg, env, done) if isinstance(arg, Expr) else arg for arg in e.int_args]
     if e.kind == "floordiv":
-        return e.pool.floordiv(args[0], args[1])
+        return args[0] // args[1]
     result = args[0]
     for arg in args[1:]:
         result = maximum(result, arg) if e.kind == "max" else minimum(result, arg)
@@ -267,4 +269,5 @@ def _rebuild_opaque(e: Expr, env: Mapping[Expr, Int], done: dict[Expr, Int]) -> 
         return first.rounded(e.name)
     if isinstance(first, float) and not math.isfinite(first):
         raise ValueError(f"{e.name} of {first} is not an integer")
-    return opaque(e.pool, e.name, tuple(args), e.pool.declared.get(e) or EVERYTHING)
+    pool = next((arg.pool for arg in args if isinstance(arg, Expr)), e.pool)
+    return opaque(pool, e.name, tuple(args), e.pool.declared.get(e) or EVERYTHING)

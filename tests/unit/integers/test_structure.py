@@ -92,3 +92,17 @@ def test_divisors_are_found_at_any_depth(facts):
     assert divisors(n * (7 // n) + maximum(m // (n + 1), n // 4)) == [n, n + 1]
     assert divisors(n // 4 + n) == []
     assert divisors(4) == []
+
+
+def test_substituting_for_every_symbol_may_lead_to_other_facts():
+    """Whatever an expression is made of; nothing of its own facts is left in it."""
+    here, there = Facts(), Facts()
+    n, m = here.symbol("n", hint=3), here.symbol("m", hint=4)
+    a = there.symbol("a", hint=3)
+    for e in (
+        n // 2 + m, (n * m) // (n + 1), maximum(n, 2 * m) - minimum(n, 7), n % (m + 1), 7 // (m + 1)
+    ):  # fmt: skip
+        moved = substitute(e, {n: a, m: a + 1})
+        assert moved.pool is there.pool
+        for value in range(1, 6):
+            assert evaluate(moved, {a: value}) == evaluate(e, {n: value, m: value + 1})
