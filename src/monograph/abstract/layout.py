@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from monograph.integers import active, eq, known, le, lt, require, terms
+from monograph.integers import active, all_of, any_of, eq, known, le, lt, require, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.integers import Expr, Int
+    from monograph.integers import Expr, Int, Truth
 
 _CHANNELS_LAST_ORDER = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
 
@@ -86,6 +86,23 @@ def is_contiguous(
         return t.strides is None or _has_no_elements(t) or _lies_in_order(t, range(t.rank)[::-1])
     rank = 4 if memory_format == torch.channels_last else 5
     return t.rank == rank and _lies_in_order(t, _CHANNELS_LAST_ORDER[rank])
+
+
+def contiguity(
+    t: TensorType, memory_format: torch.memory_format = torch.contiguous_format
+) -> Truth:
+    """At which sizes `t` is contiguous: also where sizes of 1, or a size of 0, make it so."""
+    is_plain = memory_format == torch.contiguous_format
+    rank = t.rank if is_plain else 4 if memory_format == torch.channels_last else 5
+    if t.rank != rank:
+        return False
+    step: Int = 1
+    strides = t.stride()
+    conditions: list[Truth] = []
+    for i in range(rank)[::-1] if is_plain else _CHANNELS_LAST_ORDER[rank]:
+        conditions.append(any_of(eq(t.shape[i], 1), eq(strides[i], step)))
+        step = step * t.shape[i]
+    return any_of(*[eq(size, 0) for size in t.shape if is_plain], all_of(*conditions))
 
 
 def _has_no_elements(t: TensorType) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import torch
 
-from monograph.abstract.layout import is_contiguous, is_dense
+from monograph.abstract.layout import contiguity, is_contiguous, is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
@@ -147,15 +147,32 @@ class AbstractTensor(torch.Tensor):
         """All strides in elements, or one.
 
         Those of a contiguous tensor are products of its sizes only where none of these is 0.
+
+        Raises: size-must-be-positive (the tensor is not contiguous, and has a size of 0).
         """
         self.recorder.layout_asked(self)
         strides = self.tensor_type.stride()
-        if self.tensor_type.strides is None and self.__class__ is SymbolicTensor:
-            for size in self.tensor_type.shape[1:]:
-                bool(to_sym(ge(size, 1), self.recorder.facts))
+        if self.__class__ is SymbolicTensor:
+            strides = self._strides_of_elements()
         if dim is None:
             return tuple(self.number(stride) for stride in strides)
         return self.number(strides[_checked_dim(dim, len(strides))])
+
+    def _strides_of_elements(self) -> tuple[Int, ...]:
+        """The strides, once it is decided whether the sizes they are made of are 0."""
+        t, facts = self.tensor_type, self.recorder.facts
+        if t.strides is not None:
+            for stride in t.strides:
+                if type(stride) is not int and not bool(to_sym(ge(stride, 1), facts)):
+                    raise problem("size-must-be-positive", size=stride, what="stride()")
+            return t.strides
+        steps: list[Int] = []
+        step: Int = 1
+        for size in reversed(t.shape):
+            steps.append(step)
+            if len(steps) < t.rank and bool(to_sym(ge(size, 1), facts)):
+                step = step * size
+        return tuple(reversed(steps))
 
     def storage_offset(self) -> Any:
         """In elements."""
@@ -180,9 +197,12 @@ class AbstractTensor(torch.Tensor):
         return len(self.tensor_type.shape)
 
     def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
-        """Whether it is contiguous for all sizes in question."""
+        """Whether it is contiguous for all sizes in question, or for the example, with a guard."""
         self.recorder.layout_asked(self)
-        return is_contiguous(self.tensor_type, memory_format)
+        if is_contiguous(self.tensor_type, memory_format) or self.__class__ is StaticTensor:
+            return is_contiguous(self.tensor_type, memory_format)
+        where, facts = contiguity(self.tensor_type, memory_format), self.recorder.facts
+        return facts.hint_of_relation(where) is not None and bool(to_sym(where, facts))
 
     def contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> Any:
         """Recorded always: C++ would drop it where the example is contiguous already."""

@@ -148,7 +148,16 @@ class Follower(Recorder):
             return False
         if node.target is ASSERT_SCALAR:
             return self._agree(node.args[0], other.args[0])
-        return self._agree(node.args, other.args) and self._agree(node.kwargs, other.kwargs)
+        mine, theirs = node.args, other.args
+        if len(mine) != len(theirs):
+            return False
+        for one, another in zip(mine, theirs, strict=True):
+            # Almost every argument is a constant, or an earlier result.
+            if one is another or (isinstance(one, Node) and self._same.get(one) is another):
+                continue
+            if not self._agree(one, another):
+                return False
+        return not (node.kwargs or other.kwargs) or self._agree(node.kwargs, other.kwargs)
 
     def _does_nothing(self, other: Node) -> bool:
         """Whether leaving out this operator of the other capture makes no difference here."""
@@ -248,8 +257,9 @@ class Follower(Recorder):
         if mine.rank != theirs.rank:
             return False
         shape = [self._at(size) for size in mine.shape] if are_both_theirs else mine.shape
-        if not all(map(self._equal, shape, theirs.shape)):
-            return False
+        for one, other in zip(shape, theirs.shape, strict=True):
+            if one is not other and not self._equal(one, other):
+                return False
         if mine.strides is None and theirs.strides is None and mine.offset is theirs.offset:
             return True
         if 0 in shape:
