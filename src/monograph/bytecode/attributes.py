@@ -148,7 +148,22 @@ def _read_class(interpreter: Interpreter, cls: type, name: str) -> Any:
         if special is not None:
             return _or_getattr(interpreter, cls, name, special)
         return natives.read(cls, name)
+    special = None if meta is type else find_special(interpreter, meta, "__getattr__")
+    if special is None:
+        return _read_class_plainly(interpreter, cls, meta, name, natives.read)
+    try:
+        return _read_class_plainly(interpreter, cls, meta, name, natives.read_of_class)
+    except AttributeError:
+        pass
+    return call_function(interpreter, special, [cls, name], {})
+
+
+def _read_class_plainly(
+    interpreter: Interpreter, cls: type, meta: type, name: str, read: Callable[[Any, str], Any]
+) -> Any:
+    """Do what `type.__getattribute__` does: the metaclass's data, the class's own, its others."""
     above = MISSING if meta is type else lookup(meta, name)
+    getter = None
     if above is not MISSING:
         getter = _python_getter(interpreter, above, cls, name)
         if getter is not None and lookup(type(above), "__set__") is not MISSING:
@@ -158,16 +173,9 @@ def _read_class(interpreter: Interpreter, cls: type, name: str) -> Any:
         special = find_special(interpreter, type(found), "__get__")
         if special is not None:
             return call_function(interpreter, special, [found, None, cls], {})
-        return natives.read(cls, name)
-    if above is not MISSING:
-        getter = _python_getter(interpreter, above, cls, name)
-        if getter is not None:
-            return call(interpreter, getter[0], getter[1], {})
-        return natives.read(cls, name)
-    special = None if meta is type else find_special(interpreter, meta, "__getattr__")
-    if special is not None:
-        return call_function(interpreter, special, [cls, name], {})
-    return natives.read(cls, name)
+    elif getter is not None:
+        return call(interpreter, getter[0], getter[1], {})
+    return read(cls, name)
 
 
 def _read_module(interpreter: Interpreter, module: ModuleType, name: str) -> Any:

@@ -181,9 +181,12 @@ def _call_class(
 def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object as `type.__call__` does: `__new__`, then `__init__` if it is an instance."""
     new = lookup(cls, "__new__")
-    function = getattr(new, "__func__", None)  # a static method, which `__new__` always is
+    # A static method, which a `__new__` in Python is unless somebody made it something else.
+    function = new.__func__ if type(new) is staticmethod else new
     if type(function) is FunctionType:
         made = call_function(interpreter, function, [cls, *args], kwargs)
+    elif type(new) is classmethod:
+        made = call(interpreter, cls.__new__, [cls, *args], kwargs)
     elif new is not MISSING and type(lookup(cls, "__init__")) is not FunctionType:
         return call_native(interpreter, cls, args, kwargs)
     else:

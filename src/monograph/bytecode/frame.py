@@ -163,7 +163,7 @@ class Frame:
     @property
     def f_back(self) -> Frame | FrameType | None:
         """The frame that called this one; of the outermost, the native one that called us."""
-        return self.back if self.back is not None else self.interpreter.caller
+        return self.interpreter.caller if self.depth == 1 else self.back
 
     @property
     def f_lineno(self) -> int:

@@ -42,6 +42,9 @@ class InterpretedGenerator:
     def __repr__(self) -> str:
         return f"<generator object {self.__qualname__} at {id(self):#x}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle 'generator' object")
+
     def __iter__(self) -> InterpretedGenerator:
         return self
 
@@ -137,6 +140,7 @@ class InterpretedGenerator:
     def _finish(self) -> None:
         frame = self.frame
         self.frame = None
+        self.handling.error = None
         if frame is not None:
             frame.clear()
 

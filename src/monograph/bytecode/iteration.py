@@ -26,6 +26,7 @@ __all__ = [
     "IteratorAdapter",
     "Predicate",
     "advance",
+    "ask_length",
     "get_iterator",
     "lend_callable",
     "lend_iterable",
@@ -169,3 +170,18 @@ def lend_callable(interpreter: Interpreter, function: Any) -> Any:
         return Callback(interpreter, function)
     # Builtins such as `len` call special methods, so they are lent too.
     return Callback(interpreter, function) if callable(function) else function
+
+
+def ask_length(interpreter: Interpreter, value: Any) -> None:
+    """Ask a value how long it is, as C does before it makes a list of it; the answer is not used.
+
+    Raises: what the value raises, except TypeError.
+    """
+    for name in ("__len__", "__length_hint__"):
+        special = find_special(interpreter, type(value), name)
+        if special is not None:
+            try:
+                call_function(interpreter, special, [value], {})
+            except TypeError:
+                continue
+            return

@@ -42,8 +42,23 @@ def ours(kind: Class) -> Class:
 
 def lookup(kind: type, name: str) -> Any:
     """Return what a type or one of its bases defines under a name, unbound, or MISSING."""
+    if type(kind) is not type:
+        return _lookup_past_metaclass(kind, name)
     for base in kind.__mro__:
         namespace = base.__dict__
+        if name in namespace:
+            return namespace[name]
+    return MISSING
+
+
+# A metaclass may have attributes of these names.
+_get_mro = type.__dict__["__mro__"].__get__
+_get_dict = type.__dict__["__dict__"].__get__
+
+
+def _lookup_past_metaclass(kind: type, name: str) -> Any:
+    for base in _get_mro(kind):
+        namespace = _get_dict(base)
         if name in namespace:
             return namespace[name]
     return MISSING
@@ -56,13 +71,7 @@ def find_special(interpreter: Interpreter, kind: type, name: str) -> FunctionTyp
     """
     if kind in SIMPLE or kind in OURS:
         return None
-    for base in kind.__mro__:
-        namespace = base.__dict__
-        if name in namespace:
-            found = namespace[name]
-            break
-    else:
-        return None
+    found = lookup(kind, name)
     if type(found) is not FunctionType:
         return None
     enters = interpreter.enters

@@ -14,7 +14,6 @@ from monograph.bytecode.tracebacks import chain, handled, note
 
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
-    from monograph.bytecode.interpreter import Interpreter
 
 __all__ = ["run"]
 
@@ -58,7 +57,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
             del error
             interpreter.passing = interpreter.clean = None
     finally:
-        _leave(interpreter, back)
+        _leave(frame, back)
 
 
 def _enter(frame: Frame, back: Frame | None) -> None:
@@ -74,8 +73,10 @@ def _enter(frame: Frame, back: Frame | None) -> None:
     frame.interpreter.current = frame
 
 
-def _leave(interpreter: Interpreter, back: Frame | None) -> None:
-    interpreter.current = back
+def _leave(frame: Frame, back: Frame | None) -> None:
+    frame.interpreter.current = back
+    frame.back = None
+    frame.depth = 0
     if back is None:
         depth.leave()
 

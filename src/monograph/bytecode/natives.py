@@ -29,7 +29,7 @@ __all__ = [
 # Bound here, so that a program that replaces builtins does not replace ours.
 _compile, _exec, _bool, _len, _iter, _next = compile, exec, bool, len, iter, next
 _getattr, _setattr, _delattr = getattr, setattr, delattr
-_plain_read = object.__getattribute__
+_plain_read, _type_read = object.__getattribute__, type.__getattribute__
 _plain_write, _plain_remove = object.__setattr__, object.__delattr__
 
 
@@ -88,6 +88,11 @@ def read(owner: Any, name: str) -> Any:
 def read_plainly(owner: Any, name: str) -> Any:
     """Get an attribute as `object` does, without `__getattr__`."""
     return _plain_read(owner, name)
+
+
+def read_of_class(cls: Any, name: str) -> Any:
+    """Get an attribute of a class as `type` does, without a metaclass's `__getattr__`."""
+    return _type_read(cls, name)
 
 
 def write(owner: Any, name: str, value: Any) -> None:

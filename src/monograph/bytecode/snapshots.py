@@ -108,8 +108,10 @@ def _clone_generator(generator: InterpretedGenerator, memo: dict[int, Any]) -> A
     """Copy a generator that stands at a yield or has not started."""
     if generator.running:
         raise TypeError("a generator that is running cannot be copied")
-    made = copy.copy(generator)
+    made = object.__new__(InterpretedGenerator)
     memo[id(generator)] = made
+    made.__name__, made.__qualname__ = generator.__name__, generator.__qualname__
+    made.running, made.frame = False, None
     made.handling = copy.copy(generator.handling)
     if generator.frame is not None:
         made.frame = snapshot(generator.frame, memo)

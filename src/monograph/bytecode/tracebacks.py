@@ -2,13 +2,12 @@
 
 An exception of interpreted code passes through native frames of ours. Each interpreted frame it
 leaves takes them out of its traceback and puts in one entry for itself: a native frame is needed
-for that, so one is borrowed from a function that does nothing but looks like the user's (same file,
-name and table of lines; CPython prints no more of it). This costs only where something is raised.
+for that, so one is borrowed from a generator that never starts but looks like the user's code (same
+file, name and lines; CPython prints no more of it). This costs only where something is raised.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from monograph.bytecode.frame import line_of
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from types import CodeType, FrameType
 
     from monograph.bytecode.frame import Frame
@@ -102,43 +102,43 @@ def is_ours(code: CodeType) -> bool:
 def _without_ours(
     traceback: TracebackType | None, clean: TracebackType | None
 ) -> TracebackType | None:
-    """Drop our frames; what stands from `clean` on is clean already."""
+    """Drop our frames; from `clean` on there are none; entries that can stay do."""
     kept: list[TracebackType] = []
+    rest: TracebackType | None = traceback
     while traceback is not None and traceback is not clean:
-        if not is_ours(traceback.tb_frame.f_code):
-            kept.append(traceback)
+        if is_ours(traceback.tb_frame.f_code):
+            rest = traceback.tb_next
+        kept.append(traceback)
         traceback = traceback.tb_next
-    rest = traceback
+    if rest is not None and rest in kept:
+        del kept[kept.index(rest) :]
     for entry in reversed(kept):
-        rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        if not is_ours(entry.tb_frame.f_code):
+            rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return rest
 
 
 def _shadow(frame: Frame) -> FrameType:
-    """Return a native frame that looks like this one in a traceback."""
+    """Return a native frame that looks like this one in a traceback.
+
+    Why: it is that of a generator that never starts, as such a frame has no caller to keep alive.
+    """
     found = frame.body.shadow
     if found is None or found.f_globals is not frame.globals:
-        code = _lookalike(frame.code)
-        function = FunctionType(code, frame.globals, code.co_name, None, _TEMPLATE.__closure__)
-        found = frame.body.shadow = function()
+        code = _TEMPLATE.replace(
+            co_filename=frame.code.co_filename,
+            co_name=frame.code.co_name,
+            co_qualname=frame.code.co_qualname,
+            co_firstlineno=frame.code.co_firstlineno,
+            co_linetable=frame.code.co_linetable,
+        )
+        generator: Any = FunctionType(code, frame.globals)()
+        found = frame.body.shadow = generator.gi_frame
     return found
 
 
-def _template(get_frame: Any) -> FunctionType:
-    def shadow() -> FrameType:
-        return get_frame()
-
-    return shadow  # pyright: ignore[reportReturnType]  (a function is a FunctionType)
+def _template() -> Generator[None]:
+    yield
 
 
-_TEMPLATE = _template(sys._getframe)  # pyright: ignore[reportPrivateUsage]  (documented)
-
-
-def _lookalike(code: CodeType) -> CodeType:
-    return _TEMPLATE.__code__.replace(
-        co_filename=code.co_filename,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_firstlineno=code.co_firstlineno,
-        co_linetable=code.co_linetable,
-    )
+_TEMPLATE = _template.__code__

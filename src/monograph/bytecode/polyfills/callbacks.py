@@ -14,6 +14,7 @@ from monograph.bytecode.iteration import (
     Callback,
     Predicate,
     advance,
+    ask_length,
     get_iterator,
     lend_iterable,
 )
@@ -143,6 +144,8 @@ def _lending(cls: Any, n_functions: int, *, tests: bool) -> None:
         for index, value in enumerate(args):
             if index >= n_functions:
                 lent.append(lend_iterable(interpreter, value))
+                if cls is list or cls is tuple:
+                    ask_length(interpreter, value)
             elif tests:
                 lent.append(Predicate(interpreter, value))
             else:

@@ -97,8 +97,11 @@ def new_type(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 @polyfill(type)
 def type_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the type of an object, or make one."""
-    if len(args) == 3:
-        return new_type(interpreter, [_most_derived(type, args[1]), *args], kwargs)
+    if len(args) == 3 and isinstance(args[1], tuple):
+        winner = _most_derived(type, args[1])
+        if winner is not type:
+            return construct(interpreter, winner, args, kwargs)
+        return new_type(interpreter, [type, *args], kwargs)
     return call_native(interpreter, type, args, kwargs)
 
 

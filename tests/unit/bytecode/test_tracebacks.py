@@ -1,0 +1,118 @@
+"""Exceptions carry the user's lines and CPython's contexts, and keep nothing alive longer."""
+
+import gc
+import sys
+import traceback
+import weakref
+
+import pytest
+
+from monograph.bytecode import interpret
+
+
+def raising(n):
+    """Raise three frames down."""
+
+    def inner(n):
+        return [1 // k for k in range(n)]
+
+    return inner(n)
+
+
+def test_the_traceback_shows_the_users_lines_and_columns():
+    """Files, names, lines and the marked columns are those of a native run."""
+    shown = []
+    for run in (raising, lambda n: interpret(raising, n)):
+        with pytest.raises(ZeroDivisionError) as caught:
+            run(2)
+        entries = traceback.extract_tb(caught.value.__traceback__)
+        shown.append(
+            [
+                (e.name, e.lineno, e.colno, e.end_colno)
+                for e in entries
+                if e.name in ("raising", "inner", "<listcomp>")
+            ]
+        )
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 3
+
+
+def test_no_frame_of_ours_is_shown():
+    """Between the caller and the raising line stands only the user's code."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        interpret(raising, 2)
+    files = {e.filename for e in traceback.extract_tb(caught.value.__traceback__)}
+    assert {file for file in files if "bytecode/loop" in file or "opcodes" in file} == set()
+
+
+def test_what_is_handled_is_known_to_native_code():
+    """`sys.exc_info` and implicit contexts are right in interpreted code and in C it calls."""
+
+    def program():
+        try:
+            raise KeyError("first")  # noqa: TRY301  (handled here on purpose)
+        except KeyError:
+            kinds = [sys.exc_info()[0]]
+            try:
+                int("x")
+            except ValueError as error:
+                kinds.append(type(error.__context__))
+            kinds.append(sys.exc_info()[0])
+        return [*kinds, sys.exc_info()[0]]
+
+    assert interpret(program) == program() == [KeyError, KeyError, KeyError, None]
+
+
+def test_handled_exceptions_keep_nothing_alive():
+    """When an exception was handled, what its frames held is gone at once."""
+
+    class Thing:
+        pass
+
+    def program():
+        thing = Thing()
+        watched = weakref.ref(thing)
+
+        def fail():
+            held = thing  # noqa: F821  (deleted below, after the call)
+            raise ValueError(held)
+
+        try:  # noqa: SIM105  (handled by the instructions under test)
+            fail()
+        except ValueError:
+            pass
+        del thing
+        return watched() is None
+
+    gc.disable()
+    try:
+        assert program()
+        assert interpret(program)
+    finally:
+        gc.enable()
+
+
+def test_dropped_generators_end_quietly():
+    """A generator that is dropped at a yield runs its finally, while something else is raised."""
+    ended = []
+
+    def program():
+        def numbers():
+            try:
+                yield 1
+                yield 2
+            finally:
+                ended.append("finally")
+
+        def fail():
+            generator = numbers()
+            next(generator)
+            raise LookupError
+
+        try:
+            fail()
+        except LookupError as error:
+            return type(error)
+
+    assert interpret(program) is LookupError
+    assert ended == ["finally"]
