@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.calling import call
 from monograph.bytecode.frame import NULL
+from monograph.bytecode.items import get_item, set_item
 from monograph.bytecode.iteration import lend_iterable
 from monograph.bytecode.mappings import lend_mapping
 from monograph.bytecode.opcodes.registry import opcode
@@ -129,8 +130,11 @@ def SETUP_ANNOTATIONS(frame: Frame, _: None) -> None:
     """Give a class body or module its annotations."""
     names = frame.names
     assert names is not None, "annotations belong to bodies of classes and modules"
-    if "__annotations__" not in names:
-        names["__annotations__"] = {}
+    interpreter = frame.interpreter
+    try:
+        get_item(interpreter, names, "__annotations__")
+    except KeyError:
+        set_item(interpreter, names, "__annotations__", {})
 
 
 @opcode

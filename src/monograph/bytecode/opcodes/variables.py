@@ -6,6 +6,7 @@ from types import CellType
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.frame import MISSING, cell_contents
+from monograph.bytecode.items import get_item, set_item
 from monograph.bytecode.opcodes.registry import opcode
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ def STORE_NAME(frame: Frame, name: str) -> None:
     assert names is not None, "names are stored by bodies of classes and modules"
     if names is frame.globals:
         _tell_global(frame, name)
-    names[name] = frame.stack.pop()
+    if type(names) is dict:
+        names[name] = frame.stack.pop()
+    else:
+        set_item(frame.interpreter, names, name, frame.stack.pop())
 
 
 @opcode
@@ -184,7 +188,7 @@ def _named(frame: Frame, names: Mapping[str, Any] | None, name: str) -> Any:
     if type(names) is dict:
         return names.get(name, MISSING)
     try:
-        return frame.interpreter.call(type(names).__getitem__, names, name)
+        return get_item(frame.interpreter, names, name)
     except KeyError:
         return MISSING
 
