@@ -77,6 +77,7 @@ fix: $(READY) ## repair what ruff can repair
 bench: $(READY) ## measure capture beside torch.export and append to bench/RESULTS.md
 	@$(PY) -m bench.cold --append
 	@$(PY) -m bench.capture --append
+	@$(PY) -m bench.soundness --append
 
 .PHONY: docs
 docs: $(READY) ## run every example in the documents

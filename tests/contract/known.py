@@ -126,3 +126,6 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
 
 UNSEEN = frozenset({"global_list_appended"})
 """Refused by the interpreter for a write that no result shows; plain Python does not see it."""
+
+MENDED_WITH_STRICT = frozenset({"a_size_as_a_text"})
+"""Listed in `KNOWN`, and right in every form from when the interpreter is there."""
