@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from monograph.archive import load, save
-from monograph.capture import capture, check_declarations
+from monograph.capture import Request, capture, check_declarations
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
 from monograph.program.from_capture import program_of
@@ -24,7 +24,8 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    strict: bool = False,
+    strict: bool = True,
+    side_effects: Literal["refuse", "ignore"] = "refuse",
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
@@ -35,14 +36,29 @@ def export(
     AdditionalInputs, whose inputs the program then accepts too. The module comes back untouched.
     The modules named in `preserve_module_call_signature` keep their call's arguments and result
     when the program is unflattened.
-    `strict` is accepted; both values run the module as plain Python today.
+
+    `strict` interprets the module's Python instruction by instruction, so that writes that outlive
+    the call, clocks, random numbers and whatever else a program could not repeat are refused with
+    their line, and sizes stay symbolic in `len`, `int`, `max` and their like; `strict=False` runs
+    it as plain Python. `side_effects="ignore"` reports such writes (`program.report.side_effects`)
+    instead of refusing them.
 
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
-        DataDependentError (a question whose answer is in a tensor), UnsupportedError.
+        DataDependentError (a question whose answer is in a tensor), UnsupportedError,
+        SideEffectError (a write that outlives the call).
     """
-    del strict
-    captured = capture(module, args, kwargs, dynamic_shapes, preserve_module_call_signature)
+    captured = capture(
+        Request(
+            module,
+            args,
+            kwargs,
+            dynamic_shapes,
+            kept_calls=tuple(preserve_module_call_signature),
+            strict=strict,
+            ignores_side_effects=side_effects == "ignore",
+        )
+    )
     check_declarations(captured.inputs, captured.facts)
     program = program_of(captured)
     if isinstance(dynamic_shapes, AdditionalInputs):

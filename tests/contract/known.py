@@ -43,9 +43,6 @@ KNOWN: dict[tuple[str, str], str] = {
     ("determinism_asked", "deterministic"): MODES,
     ("requires_grad_set", "example"): FLAGS,
     ("a_size_as_a_key", "export"): HASH,
-    ("a_size_as_a_text", "example"): TEXT,
-    ("a_size_as_a_text", "longer"): TEXT,
-    ("a_size_as_a_text", "one"): TEXT,
     ("a_size_as_a_text", "ten"): TEXT,
     ("shown_to_people", "example"): TEXT,
     ("shown_to_people", "negative"): TEXT,
@@ -72,7 +69,6 @@ LIES = "a functional graph lies in memory as the example did, and the layout is 
 DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
 NORMALISED = "the functional normalisation in training has no gradient"
 WRITTEN = "a parameter written in place receives no gradient"
-REGION = "lowering a region without gradients fails"
 SETTING = "a formula is traced once, under the modes of that moment"
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
@@ -100,12 +96,6 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
         ("grad_not_asked", "example"): DETACHED,
         ("one_tensor_written", "example"): SHARED,
         ("ViewsOfOneParameter", "export"): SHARED,
-        ("grad_off_inside", "export"): REGION,
-        ("decorated", "export"): REGION,
-        ("grad_restored", "export"): REGION,
-        ("inference_inside", "export"): REGION,
-        ("Spectral", "export"): REGION,
-        ("ParameterWritten", "export"): REGION,
         ("autocast_inside", "autocast"): SETTING,
         ("made_in_the_default_dtype", "double"): SETTING,
         ("exported_under_double", "example"): SETTING,

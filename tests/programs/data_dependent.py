@@ -52,8 +52,6 @@ variants(
     {
         "branch_on_item": lambda x: x * 2 if x.sum().item() > 0 else x * 3,
         "branch_on_int_item": lambda x: x * 2 if x.argmax().item() == 3 else x * 3,
-        "float_of_tensor": lambda x: x * float(x.sum()),
-        "int_of_tensor": lambda x: x[: int(x.argmax())],
         "range_of_value": lambda x: sum(x for _ in range(x.argmax().item())),
         "list_by_value": lambda x: [x, x * 2][x.argmax().item()],
     },
@@ -114,6 +112,15 @@ variants(
         "index_by_argmax": lambda x: x[torch.arange(x.shape[0]), x.argmax(1)],
         "sum_compared": lambda x: (x.sum() > 0) * x,
         "float_times_flag": lambda x: x * (x.sum() > 0).float(),
+    },
+)
+
+
+variants(
+    one,
+    {
+        "float_of_tensor": lambda x: x * float(x.sum()),
+        "int_of_tensor": lambda x: x[: int(x.argmax())],
     },
 )
 
@@ -189,3 +196,11 @@ def split_by_values(x, lengths):
     torch._check(a >= 0)
     torch._check(b >= 0)
     return torch.zeros(a), torch.ones(b), torch.zeros(a + b)
+
+
+@program(lambda n=4: (torch.randn(n, 4), torch.tensor([4, 2])))
+def item_found_equal_to_a_size(x, lengths):
+    """A value that a later operator fixes is compared after it is known."""
+    n = lengths.max().item()
+    mask = torch.arange(n) < lengths[:, None]
+    return x[:2] * mask

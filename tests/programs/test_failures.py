@@ -95,7 +95,7 @@ def test_a_leaked_tensor_is_refused_by_name():
         kept.append(x * 2)
         return x
 
-    export(module_of(keep), (torch.ones(2),))
+    export(module_of(keep), (torch.ones(2),), strict=False)
     for use in (
         lambda: kept[0] + 1,
         lambda: kept[0].sum().item(),
@@ -117,7 +117,7 @@ def test_a_leaked_size_answers_nothing_new():
         kept.append(x.shape[0])
         return x
 
-    export(module_of(keep), (torch.ones(4),), dynamic_shapes={"x": {0: Dim.AUTO}})
+    export(module_of(keep), (torch.ones(4),), dynamic_shapes={"x": {0: Dim.AUTO}}, strict=False)
     for use in (lambda: int(kept[0]), lambda: kept[0] > 3, lambda: range(kept[0])):
         with pytest.raises(MonographError) as caught:
             bool(use())
@@ -363,7 +363,7 @@ def test_every_refusal_has_a_line_of_the_user():
     cases = {
         "data-dependent-branch": lambda x: x if x.sum() > 0 else -x,
         "value-read": lambda x: x + x.numpy(),
-        "data-dependent-size": lambda x: x[: int(x.argmax())],
+        "data-dependent-size": lambda x: [x, -x][x.argmax().item()],
         "sizes-disagree": lambda x: x + torch.ones(5),
         "view-impossible": lambda x: x.view(5, 5),
         "dimension-out-of-range": lambda x: x.sum(7),

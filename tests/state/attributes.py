@@ -14,6 +14,7 @@ from torch.nn.utils import parametrizations
 from tests.state.registry import state
 
 KEPT = "attribute-changed"
+OUTLIVES = "write-outlives-call"
 
 
 @state(KEPT)
@@ -458,7 +459,7 @@ class PropertyCounts(nn.Module):
         return x * self.n
 
 
-@state(KEPT)
+@state(KEPT, OUTLIVES)
 class IteratorAdvances(nn.Module):
     """An iterator on the module advances."""
 
@@ -470,7 +471,7 @@ class IteratorAdvances(nn.Module):
         return x * next(self.numbers)
 
 
-@state(KEPT)
+@state(KEPT, OUTLIVES)
 class GeneratorAdvances(nn.Module):
     """A generator on the module advances."""
 
@@ -749,7 +750,7 @@ class OverridesSetattr(nn.Module):
         return x * self.kept["n"]
 
 
-@state(KEPT)
+@state(KEPT, OUTLIVES)
 class SlotsCount(nn.Module):
     """An object with slots on the module counts."""
 

@@ -100,6 +100,10 @@ def _is_integer(value: Any) -> Any:
     return eq(to_float(floor(value)), value)
 
 
+def _as_real(value: Any) -> Any:
+    return value if isinstance(value, Real) else to_float(value)
+
+
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -142,8 +146,8 @@ _UNARY: dict[str, tuple[Callable[[Any], Any], type | None]] = {
     "ceil": (_integral(ceil), int),
     "trunc": (_integral(trunc), int),
     "sym_int": (_integral(trunc), int),
-    "sym_float": (to_float, float),
-    "sym_sqrt": (lambda value: sqrt(to_float(value)), float),
+    "sym_float": (_as_real, float),
+    "sym_sqrt": (lambda value: sqrt(_as_real(value)), float),
     "is_integer": (_is_integer, bool),
 }
 

@@ -169,7 +169,11 @@ class SymbolNode(SymbolicNumber):
         value = self.settled()
         return relation_text(value) if isinstance(value, Relation) else text(value)
 
-    str = _graph_repr = __str__
+    def str(self) -> str:
+        """The number's text for user code, which fixes it: a text may decide what is looked up."""
+        return repr(self.evaluate()) if in_force(self.facts) else self.__str__()
+
+    _graph_repr = str
 
     def __repr__(self) -> str:
         return f"SymbolNode({self.settled()})"

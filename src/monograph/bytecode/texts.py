@@ -53,6 +53,11 @@ def as_ascii(interpreter: Interpreter, value: Any) -> str:
 
 def formatted(interpreter: Interpreter, value: Any, spec: str) -> str:
     """Return `format(value, spec)`."""
+    ask = interpreter.replacement
+    if ask is not None:
+        other = ask(_format, [value, spec], {}, interpreter.current)
+        if other is not None:
+            return call_native(interpreter, other, [value, spec], {})
     kind = type(value)
     special = find_special(interpreter, kind, "__format__")
     if special is not None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.effects import Place
     from monograph.capture.module_state import ModuleState
 
 Attribute = tuple[int, str]
@@ -170,10 +171,10 @@ def _is_filled_once(saved: Snapshot, name: str) -> bool:
         filled = [value for key, value in now.items() if key not in contents]
     else:
         filled = [now] if before is None else []
-    return bool(filled) and all(_is_made_of_state(value) for value in filled)
+    return bool(filled) and all(is_made_of_state(value) for value in filled)
 
 
-def _is_made_of_state(value: Any) -> bool:
+def is_made_of_state(value: Any) -> bool:
     """Whether a tensor depends on parameters, buffers and constants alone, none written to."""
     if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.version:
         return False
@@ -264,34 +265,42 @@ def _noticing(watched: Watched) -> tuple[Any, Any, Any]:
 
 
 class Left:
-    """The plain attributes of every module as a run left them; taken before they are put back."""
+    """What a run left behind, plain attributes and other places; taken before it is put back."""
 
-    def __init__(self, state: ModuleState) -> None:
+    def __init__(self, state: ModuleState, places: list[Place]) -> None:
         seen: set[int] = set()
         self._after = [Snapshot(module, seen) for module in state.modules]
+        self._places = [place.as_now() for place in places]
         changed = find_changes(state)
         tables = [(saved, kind) for saved in state.saved for kind in saved.tables]
+        values = [
+            after.attributes.get(name)
+            for after in self._after
+            for name in after.attributes
+            if (id(after.module), name) in changed
+        ] + [place.before for place in self._places]
+        abstract = AbstractTensor | torch.SymInt | torch.SymFloat
         self.can_begin_a_call = not any(
             (id(saved.module), name) in changed
             for saved, kind in tables
             for name in {**saved.tables[kind], **saved.module.__dict__[kind]}
-        ) and not any(
-            leads_to(after.attributes.get(name), AbstractTensor | torch.SymInt | torch.SymFloat)
-            for after in self._after
-            for name in after.attributes
-            if (id(after.module), name) in changed
-        )
+        ) and not any(leads_to(value, abstract) for value in values)
         """Whether all of it is plain: entries of tables and abstract tensors belong to that run."""
 
     @contextmanager
     def in_place(self) -> Generator[None]:
-        """Give the modules these attributes for the duration of a `with` block."""
+        """Put it there again for the duration of a `with` block."""
         seen: set[int] = set()
         before = [Snapshot(after.module, seen) for after in self._after]
+        places = [place.as_now() for place in self._places]
         try:
             for after in self._after:
                 after.restore_attributes()
+            for place in self._places:
+                place.put_back()
             yield
         finally:
             for snapshot in before:
                 snapshot.restore()
+            for place in reversed(places):
+                place.put_back()

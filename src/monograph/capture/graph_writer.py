@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.fx.graph import Graph
+from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
@@ -28,8 +29,6 @@ from monograph.integers import Expr, Real, Relation, active, is_symbol, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from torch.fx.node import Node
 
     from monograph.abstract.tensor import Recording
 
@@ -57,6 +56,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
         "ratio": operator.truediv,
         "round": round,
         "rshift": operator.rshift,
+        "sqrt": torch.sym_sqrt,
         "sub": operator.sub,
         "truediv": operator.truediv,
         "trunc": math.trunc,
@@ -87,6 +87,8 @@ class GraphWriter:
         self.constants: dict[str, torch.Tensor] = {}
         self.constant_of: dict[Node, torch.Tensor] = {}
         self.placeholder_of: dict[int, Node] = {}
+        self._prologue: set[Node] = set()
+        """Numbers that inputs determine."""
         self.inputs_begin: Node | None = None
         self.body_begin: Node | None = None
 
@@ -311,13 +313,21 @@ class GraphWriter:
     def _emit(self, base: str, function: Any, args: tuple[Any, ...], value: Any) -> Node:
         """A number's node: in the prologue if inputs determine it, else where we are."""
         name = self.new_name(base)
-        if _is_backed(value) and self.body_begin is not None:
+        if self.body_begin is not None and self._is_early(args):
             node = detached_node(self.graph, name, "call_function", function, args, {})
             put_before(self.body_begin, node)
+            self._prologue.add(node)
         else:
             node = append_node(self.graph, name, "call_function", function, args, {})
         node.meta["val"] = to_sym(value)
         return node
+
+    def _is_early(self, args: tuple[Any, ...]) -> bool:
+        """Whether all operands are known before user code begins."""
+        return all(
+            not isinstance(arg, Node) or arg.op == "placeholder" or arg in self._prologue
+            for arg in args
+        )
 
 
 def _nothing() -> None:
@@ -327,12 +337,6 @@ def _nothing() -> None:
 def _kind_of(tensor: torch.Tensor) -> str:
     name = type(tensor).__qualname__
     return name if tensor.layout == torch.strided else f"{name} of layout {tensor.layout}"
-
-
-def _is_backed(value: Any) -> bool:
-    if not isinstance(value, Expr | Real | Relation):
-        return True
-    return all(active().hint_of(symbol) is not None for symbol in value.symbols)
 
 
 def _two_sides(e: Expr) -> tuple[Any, Any]:

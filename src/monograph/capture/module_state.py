@@ -14,7 +14,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of
-from monograph.capture.snapshots import Snapshot
+from monograph.capture.snapshots import TABLES, Snapshot
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
 
@@ -50,6 +50,8 @@ class ModuleState:
         """Every name of every parameter and buffer, tied ones too: (path, tensor, persistent)."""
         seen: set[int] = set()
         self.saved = [Snapshot(module, seen) for module in self.modules]
+        self.remembered = seen
+        """The identities of the containers and objects that the modules' attributes lead to."""
 
     def write_placeholders(self, writer: GraphWriter, recorder: Recorder) -> None:
         """Placeholders for every parameter, then every buffer; tied tensors have one.
@@ -80,6 +82,12 @@ class ModuleState:
                 for name, real in module.__dict__[kind].items():
                     if real is not None:
                         yield kind, module, name, f"{prefix}.{name}" if prefix else name, real
+
+    def looked_after(self) -> set[int]:
+        """The identities of everything whose writes are found by comparing with what was saved."""
+        tables = (m.__dict__[kind] for m in self.modules for kind in TABLES)
+        own = (each for m in self.modules for each in (m, m.__dict__))
+        return {*map(id, tables), *map(id, own), *self.remembered}
 
     def attribute_path(self, real: torch.Tensor) -> str | None:
         """The path of a plain attribute that holds this tensor, if one does."""

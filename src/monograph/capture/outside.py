@@ -16,6 +16,7 @@ import random
 import secrets
 import time
 import uuid
+from types import BuiltinMethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ import torch
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from monograph.diagnostics import Frame, MonographError
 
@@ -36,6 +37,16 @@ class Read(NamedTuple):
     because: str
     instead: str = ""
 
+    @property
+    def of_identity(self) -> bool:
+        """Whether it is where something lies in memory."""
+        return self.because == _IDENTITY
+
+    @property
+    def of_environment(self) -> bool:
+        """Whether it is a variable of the environment."""
+        return self.because == _ENVIRONMENT
+
 
 class Switch(NamedTuple):
     """A function that changes how the whole process behaves from then on."""
@@ -43,6 +54,7 @@ class Switch(NamedTuple):
     what: str
 
 
+_IDENTITY = "where an object lies in memory"
 _CLOCK = "a clock"
 _ENVIRONMENT = "the environment of the process"
 _DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
@@ -74,7 +86,7 @@ _FUNCTIONS: Final[dict[int, Read | Switch]] = {
         ("a file", [("open", builtins.open), ("io.open", io.open), *_named(os, "open")]),
         ("a directory", _named(os, "listdir scandir")),
         ("what somebody types", [("input", builtins.input)]),
-        ("where an object lies in memory", [("id", builtins.id)]),
+        (_IDENTITY, [("id", builtins.id)]),
         ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
     )
     for name, function in functions
@@ -92,17 +104,26 @@ _CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
 _NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
 
 
-def find_outside(function: Any, args: tuple[Any, ...]) -> Read | Switch | None:
-    """What a call of this function reads or switches that is not the model's, if anything."""
+def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
+    """What a call of this function reads or switches that is not the model's, if anything.
+
+    A method written in Python is given as its function, with the object first among `args`.
+    """
     found = _FUNCTIONS.get(id(function))
     if found is not None:
         return found
     if function is builtins.hash:
         return _identity_hash(args)
-    owner = getattr(function, "__self__", None)
-    if owner is None:
-        return None
-    return _of_owner(owner, getattr(function, "__name__", ""))
+    if type(function) is BuiltinMethodType:
+        return _of_owner(function.__self__, function.__name__)
+    if args and type(args[0]) in _OWNERS:
+        owner, name = args[0], getattr(function, "__name__", "")
+        return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
+    return None
+
+
+_OWNERS: Final = frozenset({random.Random, random.SystemRandom, type(os.environ), *_NUMPY_RANDOM})
+"""The classes whose methods read from outside."""
 
 
 def _of_owner(owner: Any, name: str) -> Read | None:
@@ -118,9 +139,9 @@ def _of_owner(owner: Any, name: str) -> Read | None:
     return None
 
 
-def _identity_hash(args: tuple[Any, ...]) -> Read | None:
+def _identity_hash(args: Sequence[Any]) -> Read | None:
     if len(args) == 1 and type(args[0]).__hash__ is object.__hash__:
-        return Read("hash", "where an object lies in memory")
+        return Read("hash", _IDENTITY)
     return None
 
 

@@ -25,11 +25,13 @@ from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.literals import literals
 from monograph.capture.module_calls import ModuleCalls
 from monograph.capture.module_state import ModuleState
+from monograph.capture.observed import Observed
 from monograph.capture.probing import Exclusion, probed
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
 from monograph.capture.situation import Situation
 from monograph.capture.stand_ins import Paths, in_general
+from monograph.capture.strict import Strict
 from monograph.diagnostics import MonographError, problem, together
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
@@ -38,7 +40,7 @@ from monograph.integers import Facts, use
 from monograph.logs import listener_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator
 
     from torch.fx.node import Node
 
@@ -57,43 +59,45 @@ class Capture:
     recorder: Recorder
     facts: Facts
     calls: ModuleCalls
+    observed: Observed
     exclusions: tuple[Exclusion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
-    """What is to be captured, as the user gave it."""
+class Request:
+    """What is to be captured, and how.
+
+    `kept_calls` names modules whose calls are recorded. `strict` interprets user code, otherwise it
+    runs as plain Python. `ignores_side_effects` reports writes that outlive the call, instead of
+    refusing them.
+    """
 
     module: torch.nn.Module
     args: Any
     kwargs: Any
-    dynamic_shapes: Any
-    kept_calls: tuple[str, ...]
+    dynamic_shapes: Any = None
+    kept_calls: tuple[str, ...] = ()
+    strict: bool = True
+    ignores_side_effects: bool = False
 
 
-def capture(
-    module: torch.nn.Module,
-    args: Any,
-    kwargs: Any,
-    dynamic_shapes: Any,
-    kept_calls: Sequence[str] = (),
-) -> Capture:
+def capture(request: Request) -> Capture:
     """Run `module(*args, **kwargs)` on abstract tensors and write its graph.
 
     Once, unless the example holds a dynamic size of 0 or 1 that must be taken literally, or the run
-    leaves something behind in the module. The module, its state and every process-wide patch are as
-    before, whatever happens. The calls of the modules named by `kept_calls` are recorded.
+    leaves something behind. The module, its state, everything that user code wrote to and every
+    process-wide patch are as before, whatever happens.
 
-    Raises: not-a-module, capture-inside-capture, module-not-found, and what inputs, rules
-        and user code refuse.
+    Raises: not-a-module, capture-inside-capture, module-not-found, attribute-changed,
+        write-outlives-call, outside-read, and what inputs, rules and user code refuse.
     """
-    if not isinstance(module, torch.nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
-        raise problem("not-a-module", given=module)
+    if not isinstance(request.module, torch.nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
+        raise problem("not-a-module", given=request.module)
     if not _LOCK.acquire(blocking=not _is_capturing()):
         raise problem("capture-inside-capture")
     try:
         with _without_garbage_collection(), _untouched():
-            return _settled(_Request(module, args, kwargs, dynamic_shapes, tuple(kept_calls)))
+            return _settled(request)
     finally:
         _LOCK.release()
 
@@ -122,30 +126,32 @@ class _Run:
     left: Left | None = None
 
 
-def _settled(request: _Request) -> Capture:
+def _settled(request: Request) -> Capture:
     """Run once, or as often as it takes to know that what a call leaves behind does no harm.
 
     Raises: buffer-reshaped, attribute-changed, write-outlives-call.
     """
     read, again = partial(_read, request), partial(_run, request)
-    first, paths = in_general(read, again, partial(_probed, read, again))
-    if first.captured is not None:
-        return first.captured
-    run = _attempt(request, paths, Watched(first.changed))
+    run, paths = in_general(read, again, partial(_probed, read, again))
+    if run.captured is not None and not run.harm:
+        return run.captured
+    watched = Watched(run.changed)
+    if run.captured is None:
+        run = _attempt(request, paths, watched)
     if run.harm:
         _check_next_call(run, request, paths)
     assert run.captured is not None, "a run that watches captures"
-    return probed(run.captured, read, partial(again, watched=Watched(first.changed)), paths)
+    return probed(run.captured, read, partial(again, watched=watched), paths)
 
 
 def _probed(read: Any, again: Any, run: _Run, paths: Paths) -> _Run:
     """The run, with the sizes of 0 and 1 let in that make no difference."""
-    if run.captured is None:
+    if run.captured is None or run.harm:
         return run
     return replace(run, captured=probed(run.captured, read, again, paths))
 
 
-def _check_next_call(run: _Run, request: _Request, paths: Paths) -> None:
+def _check_next_call(run: _Run, request: Request, paths: Paths) -> None:
     """A call begun with what this run left must do the same and leave nothing new."""
     if run.captured is None or run.left is None or not run.left.can_begin_a_call:
         raise run.harm[0]
@@ -154,7 +160,7 @@ def _check_next_call(run: _Run, request: _Request, paths: Paths) -> None:
             after = _attempt(request, paths)
     except Exception as error:
         raise run.harm[0] from error
-    if after.captured is None or _account(after.captured) != _account(run.captured):
+    if after.captured is None or after.harm or _account(after.captured) != _account(run.captured):
         raise run.harm[0]
 
 
@@ -175,7 +181,7 @@ def _account(captured: Capture | None) -> list[str]:
     ]
 
 
-def _read(request: _Request, paths: Paths) -> tuple[Inputs, Facts]:
+def _read(request: Request, paths: Paths) -> tuple[Inputs, Facts]:
     """The inputs of one run, with facts of their own."""
     facts = Facts()
     facts.listener = None if paths.fixed else listener_for(facts)
@@ -186,13 +192,13 @@ def _read(request: _Request, paths: Paths) -> tuple[Inputs, Facts]:
     return inputs, facts
 
 
-def _attempt(request: _Request, paths: Paths, watched: Watched | None = None) -> _Run:
+def _attempt(request: Request, paths: Paths, watched: Watched | None = None) -> _Run:
     """One run with inputs of its own."""
     return _run(request, *_read(request, paths), watched)
 
 
 def _run(
-    request: _Request,
+    request: Request,
     inputs: Inputs,
     facts: Facts,
     watched: Watched | None = None,
@@ -204,25 +210,22 @@ def _run(
 
 
 def _run_under(
-    request: _Request,
+    request: Request,
     inputs: Inputs,
     facts: Facts,
     watched: Watched | None,
     recording: Callable[..., Recorder],
 ) -> _Run:
-    module = request.module
-    scopes = Scopes(module, _run_under.__code__)
+    scopes = Scopes(request.module, _run_under.__code__)
     writer = GraphWriter()
     recorder = recording(writer, scopes, facts)
     facts.locate = recorder.origin
-    state = ModuleState(module)
+    state = ModuleState(request.module)
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     recorder.input_nodes = input_nodes
     writer.begin_body()
     calls = ModuleCalls(recorder, request.kept_calls)
-    harm: list[MonographError] = []
-    left: Left | None = None
     with ExitStack() as stack:
         stack.callback(recorder.close)
         for context in (
@@ -237,25 +240,38 @@ def _run_under(
             recorder,
         ):
             stack.enter_context(context)
-        args, kwargs = pytree.tree_unflatten(leaves, inputs.spec)
-        given = Given(inputs, args, kwargs)
-        with given.traced(wanted=watched is not None):
-            result = module(*args, **kwargs)
-        argument = given.changed()
-        changed = find_changes(state)
-        if watched is None and (changed or argument is not None):
+        arguments = pytree.tree_unflatten(leaves, inputs.spec)
+        given = Given(inputs, *arguments)
+        observed = Observed()
+        strict = None
+        if request.strict:
+            strict = stack.enter_context(Strict(scopes, state, arguments, observed))
+        with given.traced(wanted=watched is not None and strict is None):
+            result = request.module(*arguments[0], **arguments[1])
+        changed, argument = find_changes(state), given.changed()
+        if watched is None and (changed or (argument is not None and strict is None)):
             return _Run(None, changed)
-        if argument is not None:
-            raise given.refusal(argument)
-        if watched is not None:
-            harm = find_harm(state, watched)
-            left = Left(state)
-            if harm and not left.can_begin_a_call:
-                raise harm[0]
+        harm, left = _left_behind(state, watched, strict)
+        if argument is not None and not harm:
+            harm = [given.refusal(argument)]
+        if request.ignores_side_effects:
+            harm = observed.ignore(harm)
+        if harm and (left is None or not left.can_begin_a_call):
+            raise harm[0]
         outputs = close_outputs(recorder, state, result)
     drop_unused(recorder, calls.kept)
-    captured = Capture(inputs, input_nodes, outputs, state, recorder, facts, calls)
+    captured = Capture(inputs, input_nodes, outputs, state, recorder, facts, calls, observed)
     return _Run(captured, changed, harm, left)
+
+
+def _left_behind(
+    state: ModuleState, watched: Watched | None, strict: Strict | None
+) -> tuple[list[MonographError], Left | None]:
+    """What outlives the run and may do harm, and how to begin another with it."""
+    harm = [] if watched is None else find_harm(state, watched)
+    lasting = [] if strict is None else strict.lasting()
+    harm += [effect.refusal() for effect in lasting]
+    return harm, Left(state, [effect.place for effect in lasting]) if harm else None
 
 
 def _is_capturing() -> bool:

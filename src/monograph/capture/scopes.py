@@ -88,6 +88,8 @@ class Scopes:
         self.watchers: dict[int, Watcher] = {}
         """By the id of a module: what is told of its calls."""
         self.states: dict[Node, State] = {}
+        self.call: Callable[..., Any] = _natively
+        """How `Module.__call__` is run: natively, unless an interpreter is given."""
         self._patches: list[tuple[type, str, Any]] = []
 
     # --- what recording asks -----------------------------------------------------------------
@@ -171,6 +173,10 @@ class Scopes:
             setattr(owner, name, original)
 
 
+def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
 def _module_call(scopes: Scopes, original: Any) -> Any:
     def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
         if get_ident() != scopes.thread:
@@ -179,7 +185,7 @@ def _module_call(scopes: Scopes, original: Any) -> Any:
         watcher = scopes.watchers.get(id(module))
         finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
         try:
-            result = original(module, *args, **kwargs)
+            result = scopes.call(original, module, *args, **kwargs)
         finally:
             scopes.leave(outer)
         if finish is not None:

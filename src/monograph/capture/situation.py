@@ -29,7 +29,7 @@ class _Part(NamedTuple):
     write: Callable[[Any], object]
     refuse: Callable[[], MonographError]
     same: Callable[[Any, Any], bool] = lambda one, other: one == other
-    of_this_thread: bool = False
+    shared: bool = False
 
 
 def _drawn(what: str, because: str) -> Callable[[], MonographError]:
@@ -58,13 +58,14 @@ def _set_deterministic(state: tuple[bool, bool]) -> None:
 _PARTS: Final = (
     _Part(random.getstate, random.setstate, _drawn("random", "Python's random numbers")),
     _Part(_numpy_state, _set_numpy_state, _drawn("numpy.random", "NumPy's random numbers")),
-    _Part(torch.get_rng_state, torch.set_rng_state, _turned("torch.manual_seed"), torch.equal),
     _Part(
-        torch.is_grad_enabled,
-        torch.set_grad_enabled,
-        _turned("torch.set_grad_enabled"),
-        of_this_thread=True,
+        torch.get_rng_state,
+        torch.set_rng_state,
+        _turned("torch.manual_seed"),
+        torch.equal,
+        shared=True,
     ),
+    _Part(torch.is_grad_enabled, torch.set_grad_enabled, _turned("torch.set_grad_enabled")),
     _Part(torch.get_default_dtype, torch.set_default_dtype, _turned("torch.set_default_dtype")),
     _Part(
         lambda: (
@@ -82,7 +83,7 @@ class Situation:
 
     def __init__(self) -> None:
         alone = threading.active_count() == 1
-        self._before = [(p, p.read()) for p in _PARTS if alone or p.of_this_thread]
+        self._before = [(p, p.read()) for p in _PARTS if alone or not p.shared]
 
     def restore(self) -> list[MonographError]:
         """Put back what differs; a refusal for each part that did."""

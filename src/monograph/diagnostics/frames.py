@@ -76,12 +76,22 @@ class FrameFilter:
     lies inside it and names the pair while the code lives; `_kept` keeps it alive.
     """
 
-    __slots__ = ("_frames", "_kept", "_kinds", "_lines", "_loop_file", "_roots", "_texts")
+    __slots__ = (
+        "_frames",
+        "_interpreter",
+        "_kept",
+        "_kinds",
+        "_lines",
+        "_loop_file",
+        "_roots",
+        "_texts",
+    )
 
     def __init__(self) -> None:
         """Start with nothing remembered."""
         self._roots = _roots()
         self._loop_file = self._roots.ours + INTERPRETER_LOOP[0].replace("/", os.sep)
+        self._interpreter = self._loop_file.removesuffix("loop.py")
         self._kinds: dict[str, Kind] = {}
         self._kept: list[CodeType] = []
         self._frames: dict[int, Frame | None] = {}
@@ -151,6 +161,10 @@ class FrameFilter:
         """Tell whether this is the code that interprets one frame of other code."""
         return code.co_name == INTERPRETER_LOOP[1] and code.co_filename == self._loop_file
 
+    def interprets(self, file: str) -> bool:
+        """Tell whether this file belongs to the interpreter, which stands between user frames."""
+        return file.startswith(self._interpreter)
+
     def is_ours(self, file: str) -> bool:
         """Tell whether this file belongs to this package."""
         return self._kind(file) == "ours"
@@ -201,7 +215,7 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
             code, lasti = _interpreted(frame)
         if not where.is_library(code.co_filename):
             found.append(where.frame(code, lasti))
-        elif found and code is frame.f_code and where.is_ours(code.co_filename):
+        elif found and where.is_ours(code.co_filename) and not where.interprets(code.co_filename):
             return tuple(found)
         frame = frame.f_back
     return tuple(found) if stop is not None else tuple(found[:1])

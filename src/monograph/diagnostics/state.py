@@ -78,6 +78,14 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
             "the default value of the argument {}",
             ("use None as the default, and make the object inside of the function",),
         ),
+        "context": (
+            "the context variable {}",
+            ("reset it before forward returns: variable.reset(token)",),
+        ),
+        "iterator": (
+            "the iterator {}, which was there before the call,",
+            ("make a new one in forward: iter(...)",),
+        ),
         "switch": (
             "what {} sets for the whole process",
             ("set it before the export, and before calling the program",),
@@ -95,8 +103,8 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
 def write_outlives_call(*, kind: str, name: str) -> Text:
     """Say that something other than the module's state is changed and stays changed.
 
-    `kind` is global, closure, class, argument, default, switch or object; `name` is how the code
-    calls it.
+    `kind` is global, closure, class, argument, default, context, iterator, switch or object; `name`
+    is how the code calls it.
     """
     wording, helps = _KINDS[kind]
     return Text(

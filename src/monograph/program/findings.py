@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.dims import DimHint
 from monograph.integers import Real, eq, evaluate
 from monograph.program.contract import spots, where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from monograph.capture.inputs import Inputs
+    from monograph.capture.observed import Observed
     from monograph.capture.probing import Exclusion
     from monograph.diagnostics import Spot
     from monograph.integers import Expr, Facts
@@ -38,8 +39,7 @@ class Specialization:
         return where(self.at)
 
     def __str__(self) -> str:
-        place = f"   {self.place}" if self.place else ""
-        return f"{self.path} == {self.value}{place}"
+        return f"{self.path} == {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,56 @@ class LeftOut:
         return where(self.at)
 
     def __str__(self) -> str:
-        place = f"   {self.place}" if self.place else ""
-        return f"{self.path} == {self.value}: there the module {self.what}{place}"
+        return f"{self.path} == {self.value}: there the module {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A plain value outside of the inputs that the model read: the program keeps it for good.
+
+    `kind` is attribute, global or closure; `name` is how the code calls it: `self.training`.
+    """
+
+    kind: str
+    name: str
+    value: Any
+    at: tuple[Spot, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The innermost line, as `model.py:12`; "" if unknown."""
+        return where(self.at)
+
+    def __str__(self) -> str:
+        return f"{self.name} == {self.value!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeIsland:
+    """A Python function that capture could not interpret: it ran, and nothing in it was seen."""
+
+    function: str
+    reason: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.function}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredEffect:
+    """A write that outlives a call of the model, and that the program does not make."""
+
+    what: str
+    at: tuple[Spot, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The innermost line, as `model.py:12`; "" if unknown."""
+        return where(self.at)
+
+    def __str__(self) -> str:
+        return self.what
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +123,55 @@ class Report:
 
     specializations: tuple[Specialization, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    assumptions: tuple[Assumed, ...] = ()
+    native_islands: tuple[NativeIsland, ...] = ()
+    side_effects: tuple[IgnoredEffect, ...] = ()
 
     def __str__(self) -> str:
-        found = {
-            "constant although Dim.AUTO": self.specializations,
-            "left out although declared": self.left_out,
-        }
+        parts: tuple[tuple[str, tuple[Any, ...]], ...] = (
+            ("constant although Dim.AUTO", self.specializations),
+            ("left out although declared", self.left_out),
+            ("writes that the program does not make", self.side_effects),
+            ("functions that ran unseen", self.native_islands),
+            ("values that the program keeps", self.assumptions),
+        )
         lines = [
             line
-            for title, each in found.items()
-            if each
-            for line in [title, *(f"    {finding}" for finding in each)]
+            for title, found in parts
+            if found
+            for line in (title, *(f"    {each}   {each.place}".rstrip() for each in found))
         ]
         return "\n".join(lines) or "nothing to report"
 
 
-def report_of(inputs: Inputs, facts: Facts, exclusions: Iterable[Exclusion]) -> Report:
-    """The report of a capture; what turned out constant is logged as a warning, once."""
-    report = Report(tuple(_specializations(inputs, facts)), tuple(_left_out(inputs, exclusions)))
-    if report.specializations:
-        found = ", ".join(
-            [
-                f"{each.path} == {each.value}" + (f" ({each.place})" if each.place else "")
-                for each in report.specializations
-            ]
-        )
-        _LOGGER.warning("constant although Dim.AUTO: %s", found)
+def report_of(
+    inputs: Inputs, facts: Facts, exclusions: Iterable[Exclusion], observed: Observed
+) -> Report:
+    """The report of a capture; what turned out constant or is ignored is logged, once."""
+    report = Report(
+        tuple(_specializations(inputs, facts)),
+        tuple(_left_out(inputs, exclusions)),
+        *_observations(observed),
+    )
+    _warn("constant although Dim.AUTO", report.specializations)
+    _warn("writes that the program does not make", report.side_effects)
     return report
+
+
+def _warn(title: str, found: Sequence[Specialization | IgnoredEffect]) -> None:
+    if found:
+        texts = [f"{each} ({each.place})" if each.place else str(each) for each in found]
+        _LOGGER.warning("%s: %s", title, ", ".join(texts))
+
+
+def _observations(
+    observed: Observed,
+) -> tuple[tuple[Assumed, ...], tuple[NativeIsland, ...], tuple[IgnoredEffect, ...]]:
+    return (
+        tuple(Assumed(*each) for each in observed.assumptions),
+        tuple(NativeIsland(*each) for each in observed.islands),
+        tuple(IgnoredEffect(*each) for each in observed.side_effects),
+    )
 
 
 def _specializations(inputs: Inputs, facts: Facts) -> Iterator[Specialization]:
@@ -133,4 +203,12 @@ def _lines(symbol: Expr, facts: Facts) -> tuple[Spot, ...]:
     return next(filter(None, (spots(guard.origin) for guard in about)), ())
 
 
-__all__ = ["LeftOut", "Report", "Specialization", "report_of"]
+__all__ = [
+    "Assumed",
+    "IgnoredEffect",
+    "LeftOut",
+    "NativeIsland",
+    "Report",
+    "Specialization",
+    "report_of",
+]

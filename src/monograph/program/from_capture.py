@@ -90,7 +90,7 @@ def program_of(captured: Capture) -> ExportedProgram:
         mutated_in_place=_mutations(captured),
         example_inputs=(inputs.args, inputs.kwargs),
         facts=captured.facts,
-        report=report_of(inputs, captured.facts, captured.exclusions),
+        report=report_of(inputs, captured.facts, captured.exclusions, captured.observed),
         training=state.root.training,
         module_calls=list(_module_calls(captured)),
     )

@@ -45,7 +45,7 @@ def test_a_change_is_refused_at_its_line(module, args, kwargs, line, name):
     with pytest.raises(SideEffectError) as caught:
         export(module, args, kwargs)
     assert caught.value.diagnostic.name == "write-outlives-call"
-    assert f"the argument `{name}`" in str(caught.value)
+    assert f"the argument `{name}" in str(caught.value)
     assert line.split("[")[0] in str(caught.value)
     assert "test_given.py" in str(caught.value)
 

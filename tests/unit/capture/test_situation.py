@@ -12,6 +12,8 @@ import torch
 from monograph import export
 from monograph.diagnostics import MonographError, SideEffectError, UnsupportedError
 
+# Plain capture throughout: strict capture refuses the calls themselves.
+
 
 class Calls(torch.nn.Module):
     """Calls a function in forward."""
@@ -68,7 +70,7 @@ def test_what_changes_the_process_is_refused_and_put_back(name) -> None:
     function, error, message = CHANGES[name]
     before = situation()
     with pytest.raises(error) as caught:
-        export(Calls(function), (torch.ones(3),))
+        export(Calls(function), (torch.ones(3),), strict=False)
     assert caught.value.diagnostic.name == message
     assert situation() == before
 
@@ -80,7 +82,7 @@ def test_a_switch_that_is_turned_back_is_free() -> None:
         torch.set_default_dtype(torch.float64)
         torch.set_default_dtype(torch.float32)
 
-    program = export(Calls(there_and_back), (torch.ones(3),))
+    program = export(Calls(there_and_back), (torch.ones(3),), strict=False)
     assert torch.equal(program.module()(torch.ones(3)), torch.full((3,), 2.0))
 
 
@@ -93,22 +95,22 @@ def test_it_is_put_back_when_forward_raises() -> None:
 
     before = situation()
     with pytest.raises(ZeroDivisionError):
-        export(Calls(fails), (torch.ones(3),))
+        export(Calls(fails), (torch.ones(3),), strict=False)
     assert situation() == before
 
 
 def test_other_threads_may_draw() -> None:
-    """Generators that another thread draws from meanwhile are none of forward's doing."""
+    """A generator that another thread draws from meanwhile is none of forward's doing."""
     stop = threading.Event()
 
     def draw():
         while not stop.is_set():
-            random.random()
+            torch.rand(3)
 
     thread = threading.Thread(target=draw)
     thread.start()
     try:
-        export(Calls(lambda: None), (torch.ones(3),))
+        export(Calls(lambda: None), (torch.ones(3),), strict=False)
     except MonographError as error:  # pragma: no cover - the failure this test is about
         pytest.fail(str(error))
     finally:

@@ -1,0 +1,259 @@
+"""What interpreted code wrote to, and which of it outlives the call.
+
+The interpreter announces every write before it happens; the first one to each place is kept, with
+what was there. When the run has ended, places that hold again what they held are forgotten, and so
+are objects that the run itself made. The rest was there before and is different now. It is put back
+in any case, and refused unless it is a cache that the first call fills for all others.
+
+Modules are not looked after here: `snapshots` and `aftermath` know more about them.
+
+Which objects did the run make? Before it, all that the garbage collector knows are frozen (taken
+out of its lists), so those that it lists now. A dict of plain values is in no list until something
+else is put into it: such a one was there before if not all references to it are new objects'.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter, OrderedDict, deque
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from monograph.bytecode import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from monograph.bytecode import Frame
+
+Chain = tuple[tuple[CodeType, int], ...]
+"""Frames as (code, offset), innermost first."""
+
+_ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
+_OWN_REFERENCES: Final = 2
+"""A variable's, and that of the argument of the function that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A variable or an attribute that was written to, or a container whose content was.
+
+    `kind` is attribute, cell, context (a ContextVar), global or contents; `name` is "" for
+    contents; `before` is what was there, or a copy of the content; `tracked` tells whether the
+    garbage collector knew the owner at the first write; `by` are the frames that wrote first,
+    `function` is the innermost one's.
+    """
+
+    kind: str
+    owner: Any
+    name: str
+    before: Any
+    tracked: bool
+    by: Chain
+    function: FunctionType | None
+
+    def now(self) -> Any:
+        """What is there now: the value, MISSING, or the container itself."""
+        return self.owner if self.kind == "contents" else _value(self.owner, self.name)
+
+    def is_as_before(self) -> bool:
+        """Whether it holds the same objects again, or equal numbers and texts."""
+        if self.kind == "contents":
+            return _same_content(_content(self.owner), self.before)
+        return _same(self.now(), self.before)
+
+    def as_now(self) -> Place:
+        """The same place, with what is there now as what is to be put back."""
+        now = _content(self.owner) if self.kind == "contents" else self.now()
+        return replace(self, before=now)
+
+    def news(self) -> list[Any] | None:
+        """What was put where nothing was: a missing key, None; None if anything was replaced."""
+        if self.kind != "contents":
+            return [self.now()] if self.before is MISSING or self.before is None else None
+        now = _content(self.owner)
+        if not isinstance(now, dict) or not _same_content(
+            {k: now.get(k) for k in self.before}, self.before
+        ):
+            return None
+        return [value for key, value in now.items() if key not in self.before]
+
+    def put_back(self) -> None:
+        """Restore what was there."""
+        if self.kind == "contents":
+            _refill(self.owner, self.before)
+        else:
+            _write(self.owner, self.name, self.before)
+
+
+class Effects:
+    """The writes of one run. Use as a context manager around user code."""
+
+    def __init__(self, covered: Collection[int]) -> None:
+        """`covered` are the identities of objects that somebody else looks after."""
+        self._covered = covered
+        self._places: dict[tuple[int, str], Place] = {}
+        self._lasting: list[Place] | None = None
+
+    def __enter__(self) -> Self:
+        """What there is now was there before the run."""
+        gc.freeze()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what was there before, and is different now."""
+        for place in reversed(self.lasting()):
+            place.put_back()
+        gc.unfreeze()
+
+    def written(self, kind: str, owner: Any, key: Any, old: Any, frame: Frame | None) -> None:
+        """Something is about to change; `kind` and the rest are as the interpreter says them."""
+        identity = id(owner)
+        if identity in self._covered:
+            return
+        if kind == "context":
+            old = owner.get(MISSING)
+        in_content = kind in {"contents", "item"}
+        name = "" if in_content else key
+        if (identity, name) in self._places:
+            return
+        if in_content:
+            kind, old = "contents", _content(owner)
+            if old is None:
+                return
+        function = None if frame is None else frame.function
+        tracked = gc.is_tracked(owner)
+        self._places[identity, name] = Place(
+            kind, owner, name, old, tracked, _chain(frame), function
+        )
+
+    def lasting(self) -> list[Place]:
+        """What was there before the run and is different now, in the order of the writes."""
+        if self._lasting is None:
+            self._lasting = self._find_lasting()
+        return self._lasting
+
+    def _find_lasting(self) -> list[Place]:
+        changed = [place for place in self._places.values() if not place.is_as_before()]
+        if not changed:
+            return []
+        made = {id(each) for each in gc.get_objects()}
+        elsewhere = _known_elsewhere([place.owner for place in changed if not place.tracked])
+        return [
+            place
+            for place in changed
+            if (id(place.owner) not in made if place.tracked else id(place.owner) in elsewhere)
+        ]
+
+
+def _known_elsewhere(untracked: list[Any]) -> set[int]:
+    """Those (by identity) of some objects to which others refer than the run made."""
+    if not untracked:
+        return set()
+    by_new_objects = Counter(
+        id(each) for referrer in gc.get_referrers(*untracked) for each in gc.get_referents(referrer)
+    )
+    return {
+        id(each)
+        for each in untracked
+        if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
+    }
+
+
+def _chain(frame: Frame | None) -> Chain:
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None:
+        found.append((frame.code, frame.lasti))
+        frame = frame.back
+    return tuple(found)
+
+
+# --- variables and attributes ------------------------------------------------------------------
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in _ATOMS and one == other)
+
+
+def _value(owner: Any, name: str) -> Any:
+    """What is stored under a name in this very object, whatever its class would compute."""
+    if isinstance(owner, CellType):
+        try:
+            return owner.cell_contents
+        except ValueError:
+            return MISSING
+    if isinstance(owner, ContextVar):
+        return owner.get(MISSING)
+    names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", None)
+    return getattr(owner, name, MISSING) if names is None else names.get(name, MISSING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's `__dict__`
+
+
+def _write(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, CellType):
+        _fill(owner, value)
+    elif isinstance(owner, ContextVar):
+        owner.set(value)
+    elif isinstance(owner, dict):
+        if value is MISSING:
+            dict.pop(owner, name, None)  # pyright: ignore[reportUnknownMemberType] - anything's
+        else:
+            owner[name] = value
+    else:
+        _write_attribute(owner, name, value)
+
+
+def _write_attribute(owner: Any, name: str, value: Any) -> None:
+    """Past what a class of Python makes of it; some classes of C allow only their own way."""
+    kind: Any = type if isinstance(owner, type) else object
+    arguments: tuple[Any, ...] = (owner, name) if value is MISSING else (owner, name, value)
+    try:
+        (kind.__delattr__ if value is MISSING else kind.__setattr__)(*arguments)
+    except TypeError:
+        (delattr if value is MISSING else setattr)(*arguments)
+
+
+def _fill(cell: CellType, value: Any) -> None:
+    if value is MISSING:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
+# --- containers --------------------------------------------------------------------------------
+
+
+def _content(owner: Any) -> Any:
+    """A copy of a container's content; None of anything else."""
+    if isinstance(owner, dict):
+        return dict(owner)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+    if isinstance(owner, list | deque):
+        return list(owner)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+    return set(owner) if isinstance(owner, set) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+
+
+def _same_content(one: Any, other: Any) -> bool:
+    if len(one) != len(other):
+        return False
+    if isinstance(one, dict):
+        return all(_same(one.get(key, MISSING), value) for key, value in other.items())
+    if isinstance(one, set):
+        return one == other
+    return all(map(_same, one, other))
+
+
+def _refill(owner: Any, content: Any) -> None:
+    """Give a container exactly this content, whatever its class makes of `clear` and `update`."""
+    if isinstance(owner, dict):
+        kind: Any = OrderedDict if isinstance(owner, OrderedDict) else dict
+        kind.clear(owner)  # pyright: ignore[reportUnknownMemberType] - anything's
+        for key, value in content.items():
+            kind.__setitem__(owner, key, value)  # pyright: ignore[reportUnknownMemberType] - anything's
+    elif isinstance(owner, set):
+        set.clear(owner)  # pyright: ignore[reportUnknownMemberType] - anything's
+        set.update(owner, content)  # pyright: ignore[reportUnknownMemberType] - anything's
+    else:
+        owner.clear()
+        owner.extend(content)

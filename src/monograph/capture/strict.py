@@ -1,0 +1,300 @@
+"""Capture by interpreting user code: every read, write and call of it is seen.
+
+One `Strict` watches one run. It decides what is interpreted (user code, and of PyTorch what calls
+user code), replaces functions that would fix a size, refuses what reads from outside of the model,
+and notes the plain values that decided the graph. What it saw is data: `observed`, `effects`.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import os
+import sys
+import sysconfig
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from types import BuiltinMethodType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+import numpy as np
+import torch
+
+from monograph.bytecode import Interpreter, Watcher
+from monograph.capture.aftermath import is_made_of_state
+from monograph.capture.effects import Effects
+from monograph.capture.naming import called, containers
+from monograph.capture.observed import Assumption, Island
+from monograph.capture.outside import Read, find_outside, refusal
+from monograph.capture.replacements import REPLACEMENTS, product
+from monograph.diagnostics import MonographError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.bytecode import Frame as InterpretedFrame
+    from monograph.capture.effects import Place
+    from monograph.capture.module_state import ModuleState
+    from monograph.capture.naming import Called
+    from monograph.capture.observed import Observed
+    from monograph.capture.outside import Switch
+    from monograph.capture.scopes import Scopes
+    from monograph.diagnostics import Frame
+
+
+def _folder(package: Any) -> str:
+    return f"{Path(package.__file__).parent}{os.sep}"
+
+
+_PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
+_LONGEST: Final = 16
+"""The longest list of plain values that is reported as one."""
+
+
+class Strict(Watcher):
+    """What one strict run lets user code do, and what it sees of it."""
+
+    uncatchable = (MonographError,)
+
+    def __init__(
+        self, scopes: Scopes, state: ModuleState, arguments: Any, observed: Observed
+    ) -> None:
+        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled."""
+        self.scopes = scopes
+        self.observed = observed
+        self._state = state
+        self._arguments = arguments
+        self._effects = Effects(state.looked_after())
+        self._outside: dict[int, Any] = {}
+        """Objects that were reached from modules, globals and cells, by identity."""
+        self._assumed: dict[tuple[int, str], Assumption] = {}
+
+    def __enter__(self) -> Self:
+        """From now on modules are interpreted."""
+        self._effects.__enter__()
+        self.scopes.call = Interpreter(self).call
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what was written to, and let the report have what was read."""
+        self._effects.__exit__()
+        self.observed.assumptions.extend(self._assumed.values())
+
+    # --- calls -------------------------------------------------------------------------------
+
+    def enters(self, function: FunctionType) -> bool:
+        """Interpret what is the user's, and what of PyTorch and Python calls the user's."""
+        return _is_entered(function.__code__.co_filename, function.__code__.co_name)
+
+    def island(self, function: FunctionType, reason: str) -> None:
+        """Report user code that could not be interpreted."""
+        if self.enters(function):
+            name = f"{function.__module__}.{function.__qualname__}"
+            island = Island(name, reason)
+            if island not in self.observed.islands:
+                self.observed.islands.append(island)
+
+    def replacement(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpretedFrame | None
+    ) -> Callable[..., Any] | None:
+        """A function that keeps sizes symbolic; refuses what reads from outside of the model.
+
+        Raises: outside-read, write-outlives-call.
+        """
+        del kwargs
+        known = REPLACEMENTS.get(id(callee))
+        if known is not None:
+            return known
+        if type(callee) is BuiltinMethodType:
+            owner, name = callee.__self__, callee.__name__
+            if type(owner) is torch.Size:
+                return partial(product, owner) if name == "numel" else None
+            if type(owner) is ContextVar and name == "set":
+                self._effects.written("context", owner, owner.name, None, frame)
+        found = find_outside(callee, args)
+        if found is not None and frame is not None and not self._is_harmless(found, frame, args):
+            raise refusal(found, self.scopes.user_frames(sys._getframe()))
+        return None
+
+    def _is_harmless(self, found: Read | Switch, frame: InterpretedFrame, args: list[Any]) -> bool:
+        """Whether a read of a library's is its own business, or a switch of the installation.
+
+        PyTorch and Python's library look at identities, and do not let them decide a result.
+        Installed packages have switches in the environment: those are reported as assumptions.
+        """
+        file = frame.code.co_filename
+        if file.startswith(_TORCH):
+            return True
+        if not isinstance(found, Read):
+            return False
+        if found.of_environment and file.startswith((*_PACKAGES, "<frozen ")):
+            name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])
+            self._assume(frame, "environment", id(os.environ), name, None)
+            return True
+        return found.of_identity and _is_library(file)
+
+    # --- reads -------------------------------------------------------------------------------
+
+    def read_global(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
+        """Note a plain value; remember what else there is outside of the call."""
+        self._read(frame, "global", id(frame.globals), name, value)
+        return value
+
+    def read_cell(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
+        """Note a plain value of an enclosing function, unless that is running."""
+        if not _is_running(frame, name):
+            self._read(frame, "closure", id(frame.function), name, value)
+        return value
+
+    def read_attribute(self, frame: InterpretedFrame, owner: Any, name: str, value: Any) -> Any:
+        """Note a plain value of a module, a class, or an object that was reached from outside."""
+        if isinstance(owner, torch.nn.Module | type) or id(owner) in self._outside:
+            self._read(frame, "attribute", id(owner), name, value, owner)
+        return value
+
+    def _read(
+        self,
+        frame: InterpretedFrame,
+        kind: str,
+        where: int,
+        name: str,
+        value: Any,
+        owner: Any = None,
+    ) -> None:
+        if not _is_plain(value):
+            if hasattr(type(value), "__next__"):
+                called = self._called(owner, name) if owner is not None else name
+                raise problem("write-outlives-call", kind="iterator", name=called)
+            if type(value) is not FunctionType:
+                self._outside[id(value)] = value
+            return
+        if (where, name) not in self._assumed and not _is_library(frame.code.co_filename):
+            named = self._called(owner, name) if owner is not None else name
+            self._assume(frame, kind, where, named, value)
+
+    def _assume(
+        self, frame: InterpretedFrame, kind: str, where: int, name: str, value: Any
+    ) -> None:
+        at = self.scopes.filter.frame(frame.code, frame.lasti)
+        self._assumed[where, name] = Assumption(kind, name, value, (at,))
+
+    def _called(self, owner: Any, name: str) -> str:
+        """How code calls an attribute: `self.head.scale`, `Config.width`."""
+        if isinstance(owner, torch.nn.Module):
+            path = self.scopes.paths.get(id(owner))
+            if path is not None:
+                return ".".join(filter(None, ("self", path, name)))
+        kind: Any = owner if isinstance(owner, type) else type(owner)
+        return f"{kind.__name__}.{name}"
+
+    # --- writes ------------------------------------------------------------------------------
+
+    def written(
+        self, kind: Any, owner: Any, key: Any, old: Any, frame: InterpretedFrame | None
+    ) -> None:
+        """Remember what was there."""
+        if not isinstance(owner, torch.Tensor):
+            self._effects.written(kind, owner, key, old, frame)
+
+    def lasting(self) -> list[Effect]:
+        """The writes that outlive the call, without caches that every first call fills alike."""
+        places = [each for each in self._effects.lasting() if not _is_filled_once(each)]
+        return [Effect(place, self._name(place), self._by(place)) for place in places]
+
+    def _name(self, place: Place) -> Called:
+        classes = [cls for module in self._state.modules for cls in type(module).__mro__]
+        forward = self._state.root.forward
+        return called(place, containers(forward, *self._arguments), dict.fromkeys(classes))
+
+    def _by(self, place: Place) -> tuple[Frame, ...]:
+        known = self.scopes.filter
+        return known.innermost_user(known.frame(code, lasti) for code, lasti in place.by)
+
+
+class Effect(NamedTuple):
+    """A write that outlives the call: where to, how the code calls that, and its lines."""
+
+    place: Place
+    called: Called
+    at: tuple[Frame, ...]
+
+    def refusal(self) -> MonographError:
+        """The refusal of this write."""
+        kind, name = self.called
+        return problem("write-outlives-call", at=self.at, kind=kind, name=name)
+
+
+def _is_filled_once(place: Place) -> bool:
+    """Whether nothing was there, and now tensors that are made of the module's own state alone."""
+    news = place.news()
+    return bool(news) and all(is_made_of_state(each) for each in news)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number or a text, or a short sequence of those."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind is list or kind is tuple:
+        return 0 < len(value) <= _LONGEST and all(type(each) in _PLAIN for each in value)
+    return isinstance(value, enum.Enum)
+
+
+def _is_running(frame: InterpretedFrame, name: str) -> bool:
+    """Whether the variable belongs to a call in progress, not to one that ended before."""
+    outer = frame.back
+    while outer is not None:
+        if name in outer.code.co_cellvars:
+            return True
+        outer = outer.back
+    return False
+
+
+# --- what is interpreted ---------------------------------------------------------------------
+
+_TORCH: Final = _folder(torch)
+_STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
+_PACKAGES: Final = tuple(sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib"))
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_NATIVE: Final = (_OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
+_CALLS_USER_CODE: Final = (
+    "nn/modules/",
+    "nn/utils/parametrize.py",
+    "nn/utils/parametrizations.py",
+    "utils/_contextlib.py",
+)
+"""Files of PyTorch that call what users wrote."""
+_MODULE: Final = "nn/modules/module.py"
+_MODULE_CALLS: Final = frozenset({"_wrapped_call_impl", "_call_impl", "inner"})
+_STANDARD_NATIVE: Final = frozenset(
+    {
+        *("abc", "ast", "copy", "importlib", "inspect", "json", "linecache", "logging", "pickle"),
+        *("re", "threading", "tokenize", "traceback", "typing", "unittest", "warnings", "weakref"),
+    }
+)
+"""Modules of Python's library that no model's result depends on, and that look at frames."""
+
+
+@functools.cache
+def _is_entered(file: str, name: str) -> bool:
+    """Whether a function of this file and name is interpreted."""
+    if file.startswith(_NATIVE):
+        return False
+    if file.startswith(_TORCH):
+        inside = file.removeprefix(_TORCH).replace(os.sep, "/")
+        if inside == _MODULE:
+            return name in _MODULE_CALLS
+        return inside.startswith(_CALLS_USER_CODE)
+    if file.startswith(_STANDARD) and not file.startswith(_PACKAGES):
+        module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")
+        return module not in _STANDARD_NATIVE
+    return True
+
+
+@functools.cache
+def _is_library(file: str) -> bool:
+    """Whether a file is PyTorch's or Python's: what it reads is its own business."""
+    if file.startswith((_TORCH, "<frozen ")):
+        return True
+    return file.startswith(_STANDARD) and not file.startswith(_PACKAGES)
