@@ -117,11 +117,11 @@ class Facts:
         >>> facts.known(ge(n, 3)), later.known(ge(n, 3))
         (None, True)
         """
-        copied = type(self)()
+        copied = Facts()
         for name in Facts.__slots__:
             value = getattr(self, name)
             setattr(copied, name, value.copy() if isinstance(value, dict | set | list) else value)
-        copied.knowledge = self.knowledge.copy(copied._precedence)  # noqa: SLF001 - of the same class
+        copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
         copied.listener = None
         return copied

@@ -7,7 +7,11 @@ Lowering: `decompose` makes a graph functional and takes its operators apart by 
 from monograph.passes.common_subexpressions import common_subexpressions
 from monograph.passes.dead_code import dead_code
 from monograph.passes.decompose import Decomposed, decompose, seen_through
-from monograph.passes.decompositions import DecompositionTable, default_decompositions
+from monograph.passes.decompositions import (
+    DecompositionTable,
+    core_decompositions,
+    default_decompositions,
+)
 from monograph.passes.fold_batch_norm import fold_batch_norm
 from monograph.passes.fold_constants import fold_constants
 from monograph.passes.formulas import facts_of_program
@@ -30,6 +34,7 @@ __all__ = [
     "Rewrite",
     "common_subexpressions",
     "copied",
+    "core_decompositions",
     "dead_code",
     "decompose",
     "default_decompositions",

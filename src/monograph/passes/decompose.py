@@ -17,10 +17,12 @@ from monograph.capture.regions import build_regions
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, use
+from monograph.passes.arguments import mapped
 from monograph.passes.draft import Draft, is_tensor, tensor_type
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalize import Alias, whole
-from monograph.passes.lowering import Lowering, Memory, mapped
+from monograph.passes.lowering import Lowering
+from monograph.passes.memory import Lasting, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,13 +71,14 @@ def decompose(
     make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
     *,
     keeps_autocast: bool = False,
+    lasting: Lasting | None = None,
 ) -> Decomposed:
     """Lower a program's graph; the graph itself stays as it is.
 
     Raises: write-through-view, not-functional.
     """
     lowered = facts_for_lowering(facts)
-    draft, memory = Draft(lowered), Memory()
+    draft, memory = Draft(lowered), Memory(lasting or Lasting())
     lowering = Lowering(table, lowered, draft, memory, keeps_autocast=keeps_autocast)
     lowered.locate = draft.lines
     with use(lowered):
@@ -110,7 +113,9 @@ def decompose(
     values: Any = done.args[0]  # regions renamed some of what is returned
     writes = dict(zip(writes, values, strict=False))
     outputs = list(values[len(writes) :])
-    return Decomposed(written.graph, submodules, writes, outputs, laid_out, memory.reasons, lowered)
+    return Decomposed(
+        written.graph, submodules, writes, outputs, laid_out, memory.lasting.reasons, lowered
+    )
 
 
 def _returned(graph: Graph) -> frozenset[Node]:

@@ -7,6 +7,7 @@ among composite operators, which are what they call.
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,7 @@ from monograph.host.decompositions import (
     is_core,
 )
 from monograph.host.operator_types import OpOverload
+from monograph.passes.memory import Lasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,8 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
         self._own: dict[Any, Any] = {}
         """What was put in, and `None` for what was taken out."""
         self._found: dict[Any, Any] = {}
+        self.lasting = Lasting()
+        """What was made with the table as it is."""
 
     def __getitem__(self, operator: Any) -> Callable[..., Any]:
         found = self._found.get(operator, _MISSING)
@@ -76,13 +80,17 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
 
     def __setitem__(self, operator: Any, formula: Callable[..., Any]) -> None:
         self._own[operator] = formula
-        self._found.pop(operator, None)
+        self._changed(operator)
 
     def __delitem__(self, operator: Any) -> None:
         if operator not in self:
             raise KeyError(operator)
         self._own[operator] = None
+        self._changed(operator)
+
+    def _changed(self, operator: Any) -> None:
         self._found.pop(operator, None)
+        self.lasting = Lasting()
 
     def __contains__(self, operator: object) -> bool:
         return self.get(operator) is not None
@@ -109,6 +117,12 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
 
 def default_decompositions() -> DecompositionTable:
     """The formulas that lead to core ATen, as a table of your own to change."""
+    return DecompositionTable()
+
+
+@cache
+def core_decompositions() -> DecompositionTable:
+    """The table that nobody changes, which remembers what was made with it."""
     return DecompositionTable()
 
 

@@ -150,6 +150,14 @@ class Draft:
             return tuple([self.described(each) for each in result])
         return to_sym(result, self.facts)
 
+    def described_anew(self, val: Any) -> Any:
+        """The same description, which holds on to nothing that it was made by."""
+        if isinstance(val, AbstractTensor):
+            return make_tensor(val.tensor_type, None, self.recording)
+        if isinstance(val, list | tuple):
+            return tuple([self.described_anew(each) for each in val])
+        return val
+
     def lines(self) -> tuple[Frame, ...]:
         """The user's lines that the nodes written now come from, innermost first."""
         return FrameFilter().innermost_user(self.provenance.get("frames", ()))

@@ -67,7 +67,12 @@ class LoweringFacts(Facts):
 class FormulaFacts(LoweringFacts):
     """Facts that a formula asks: it must not fix a size, nor bring an unknown of its own."""
 
-    __slots__ = ()
+    __slots__ = ("is_own",)
+
+    def __init__(self, facts: Facts) -> None:
+        # Copied when something is learnt, which is rare.
+        _adopt(self, facts)
+        self.is_own = False
 
     def symbol(self, name: str, **_options: Any) -> NoReturn:
         """Refuse: nothing new becomes unknown."""
@@ -77,6 +82,9 @@ class FormulaFacts(LoweringFacts):
         """Exclude inputs, such as those of size 0, but never fix a size."""
         if isinstance(r, Relation) and r.kind == "eq":
             raise CannotDecomposeError(f"its formula holds for {relation_text(r)} alone")
+        if not self.is_own:
+            _adopt(self, _as(Facts(), self))
+            self.is_own = True
         super().guard(r)
 
     def assert_at_run(self, r: Truth) -> NoReturn:
@@ -105,7 +113,8 @@ _Kind = TypeVar("_Kind", bound=Facts)
 
 
 def _as(made: _Kind, facts: Facts) -> _Kind:
-    _adopt(made, facts.copy())
+    """Facts of another kind that know the same, and learn by themselves from here on."""
+    _adopt(made, Facts.copy(facts))
     return made
 
 
@@ -177,7 +186,7 @@ def trace(
     writer: Any = FormulaWriter()
     scopes: Any = NoScopes()
     # Only a formula that succeeds may leave guards behind.
-    trial = _as(ExactFacts() if exact else FormulaFacts(), facts)
+    trial = (ExactFacts if exact else FormulaFacts)(facts)
     recorder = FormulaRecorder(writer, scopes, trial)
     slots: list[Node] = []
 

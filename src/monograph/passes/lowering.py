@@ -10,7 +10,6 @@ copied. Operators keep their order, so that random numbers and assertions do.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,6 +39,7 @@ from monograph.passes.formulas import (
     trace,
 )
 from monograph.passes.functionalize import Alias, owned, read, view_of, whole
+from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
 from monograph.passes.templates import Template, instantiate, template_of
 from monograph.passes.views import View, can_be_written_through
@@ -64,15 +64,6 @@ With sizes below this one, tensors that lie otherwise lie as wanted all the same
 """
 
 SYMBOLIC = {torch.SymInt, torch.SymFloat, torch.SymBool}
-
-
-@dataclass(slots=True)
-class Memory:
-    """What one lowering knows already: formulas run, templates made, and what has none and why."""
-
-    formulas: dict[Any, Formula] = field(default_factory=dict[Any, Formula])
-    templates: dict[Any, Template | None] = field(default_factory=dict[Any, "Template | None"])
-    reasons: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Lowering:
@@ -289,10 +280,12 @@ class Lowering:
         """
         regions = self.autocast if is_composite(overload) else ()
         key = (function, exact, *call_key(overload, args, kwargs, regions))
-        found = self.memory.formulas.get(key)
+        found = self.memory.find_formula(key)
         if found is None:
-            found = trace(function, args, kwargs, self.facts, regions, exact=exact)
-            self.memory.formulas[key] = found
+            fixed = is_static(args) and is_static(list(kwargs.values()))
+            facts = self.memory.lasting.facts if fixed else self.facts
+            found = trace(function, args, kwargs, facts, regions, exact=exact)
+            self.memory.keep_formula(key, found, is_static=fixed)
         return found
 
     def _template(
@@ -303,18 +296,18 @@ class Lowering:
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
         key = (exact, *call_key(overload, types, keywords, self.autocast))
-        templates = self.memory.templates
-        found = templates.get(key, self)
-        if found is self:
-            templates[key] = None  # a formula that leads back to its operator keeps it
-            try:
-                found = templates[key] = self._new_template(
-                    overload, function, types, keywords, exact=exact
-                )
-            except CannotDecomposeError as error:
-                found = None
-                self.memory.reasons[str(overload)] = str(error)
-        return found  # pyright: ignore[reportReturnType]
+        found = self.memory.find(key, self)
+        if found is not self:
+            return found
+        fixed = is_static(types) and is_static(list(keywords.values()))
+        self.memory.keep(key, None, is_static=fixed)  # what leads back to itself is kept whole
+        made = None
+        try:
+            made = self._new_template(overload, function, types, keywords, exact=exact, fixed=fixed)
+        except CannotDecomposeError as error:
+            self.memory.lasting.reasons[str(overload)] = str(error)
+        self.memory.keep(key, made, is_static=fixed)
+        return made
 
     def _new_template(
         self,
@@ -324,12 +317,14 @@ class Lowering:
         keywords: dict[str, Any],
         *,
         exact: int,
+        fixed: bool,
     ) -> Template:
         formula = self.formula(overload, function, types, keywords, exact=exact)
-        draft = Draft(self.facts, FormulaWriter())
+        facts = self.memory.lasting.facts if fixed else self.facts
+        draft = Draft(facts, FormulaWriter())
         inside = Lowering(
             self.table,
-            self.facts,
+            facts,
             draft,
             self.memory,
             autocast=self.autocast if is_composite(overload) else (),

@@ -54,7 +54,8 @@ def template_of(slots: list[Node], draft: Draft, results: Any) -> Template:
             continue
         args = tuple(_referring(arg, places) for arg in node.args)
         kwargs = {name: _referring(arg, places) for name, arg in node.kwargs.items()}
-        steps.append(Step(node.target, _base(node.target), args, kwargs, node.meta["val"]))
+        val = draft.described_anew(node.meta["val"])
+        steps.append(Step(node.target, _base(node.target), args, kwargs, val))
         places[node] = Ref(len(slots) + len(steps) - 1)
     return Template(tuple(steps), _referring(results, places))
 

@@ -14,7 +14,7 @@ from torch.fx.node import Node
 
 from monograph.diagnostics import problem
 from monograph.integers import Facts
-from monograph.passes import decompose, default_decompositions, facts_of_program
+from monograph.passes import core_decompositions, decompose, facts_of_program
 from monograph.passes.decompositions import DecompositionTable
 from monograph.program.contract import FoundLater, TensorClause, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
@@ -51,7 +51,7 @@ def lowered(
 
     Raises: write-through-view, not-functional.
     """
-    table = default_decompositions() if table is None else table
+    table = core_decompositions() if table is None else table
     to_core = isinstance(table, DecompositionTable)
     done = decompose(
         program.graph,
@@ -59,6 +59,7 @@ def lowered(
         program.facts or Facts(),
         GraphModule,
         keeps_autocast=not to_core,
+        lasting=table.lasting if isinstance(table, DecompositionTable) else None,
     )
     _check_state(program, done)
     facts, contract = _conditions(program, done)
