@@ -178,8 +178,11 @@ def trace(
     autocast: tuple[Settings, ...],
     *,
     exact: int = 0,
+    trains: bool = False,
 ) -> Formula:
     """Run a formula on types (`TensorType`, `Expr`, constants, nested) and write down what it does.
+
+    `trains`: its tensors need gradients, which keeps some formulas from kernels for inference.
 
     Raises: CannotDecomposeError.
     """
@@ -194,7 +197,7 @@ def trace(
         if isinstance(value, TensorType):
             node = append_node(writer.graph, f"arg_{len(slots)}", "placeholder", "arg", (), {})
             slots.append(node)
-            tensor = make_tensor(with_requires_grad(value, False), node, recorder)
+            tensor = make_tensor(with_requires_grad(value, trains), node, recorder)
             node.meta = {"val": tensor}
             return tensor
         if isinstance(value, list | tuple):

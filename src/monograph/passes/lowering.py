@@ -20,8 +20,10 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS, Operator
 from monograph.capture.scopes import Region
+from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
+from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation, ge, known, require
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.draft import (
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts
 
 aten = torch.ops.aten
@@ -62,6 +63,9 @@ COPIES_IF_NEEDED = {"contiguous": 2, "flatten": 1, "ravel": 1, "reshape": 1, "re
 
 With sizes below this one, tensors that lie otherwise lie as wanted all the same.
 """
+
+WHOLE_IN_INFERENCE = frozenset({"lstm"})
+"""Operators that come to a kernel of one device, unless they train."""
 
 SYMBOLIC = {torch.SymInt, torch.SymFloat, torch.SymBool}
 
@@ -117,9 +121,23 @@ class Lowering:
             return self._region(node, env)
         if node.meta.get("val").__class__ in SYMBOLIC:
             return self._number(node, env)
+        if not isinstance(target, OpOverload):
+            return self._other(node)
         args = tuple([mapped(arg, env) for arg in node.args])
         kwargs = {name: mapped(arg, env) for name, arg in node.kwargs.items()}
         return self._held(node, self.call(target, args, kwargs, node))
+
+    def _other(self, node: Node) -> Any:
+        """Arithmetic that came to a constant; operators that call subgraphs are refused.
+
+        Raises: not-functional.
+        """
+        val = node.meta.get("val")
+        if isinstance(val, int | float | bool):
+            return val
+        reason = "what it calls is not lowered"
+        at = self.draft.lines()
+        raise problem("not-functional", at=at, op=str(node.target), reason=reason)
 
     def _item(self, node: Node, env: dict[Node, Any]) -> Any:
         """One of several results: known already, or taken from the operator that was kept."""
@@ -284,7 +302,8 @@ class Lowering:
         if found is None:
             fixed = is_static(args) and is_static(list(kwargs.values()))
             facts = self.memory.lasting.facts if fixed else self.facts
-            found = trace(function, args, kwargs, facts, regions, exact=exact)
+            trains = OPERATORS.of(overload).base_name in WHOLE_IN_INFERENCE
+            found = trace(function, args, kwargs, facts, regions, exact=exact, trains=trains)
             self.memory.keep_formula(key, found, is_static=fixed)
         return found
 

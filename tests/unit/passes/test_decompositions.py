@@ -1,0 +1,186 @@
+"""The table: a dictionary of formulas, changed by its owner, with functions of users in it."""
+
+import pytest
+import torch
+from torch import nn
+
+import monograph
+from monograph.diagnostics import MonographError
+
+aten = torch.ops.aten
+
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return nn.functional.silu(self.linear(x))
+
+
+def operators(program):
+    """Every operator called."""
+    return [
+        node.target
+        for module in program.graph_module.modules()
+        for node in module.graph.nodes
+        if isinstance(node.target, torch._ops.OpOverload)
+    ]
+
+
+def exported(module=None, n=5):
+    """Export with a batch that varies."""
+    torch.manual_seed(0)
+    shapes = {"x": {0: monograph.Dim("batch")}}
+    return monograph.export(module or Head(), (torch.randn(n, 4),), dynamic_shapes=shapes)
+
+
+def agree(program, lowered, *sizes):
+    """Hold that both programs give the same."""
+    for n in sizes:
+        x = torch.randn(n, 4)
+        torch.testing.assert_close(lowered.module()(x), program.module()(x))
+
+
+def test_an_operator_that_was_removed_stays_whole():
+    """`pop` keeps the operator, and all others are lowered."""
+    program, table = exported(), monograph.default_decompositions()
+    table.pop(aten.linear.default)
+    lowered = program.run_decompositions(table)
+    assert aten.linear.default in operators(lowered)
+    assert aten.silu.default not in operators(lowered)
+    assert set(lowered.exceptions) == {"aten.linear.default"}
+    agree(program, lowered, 1, 3)
+
+
+def test_a_function_of_the_user_is_traced_with_symbolic_sizes():
+    """It sees a SymInt where the size varies, and what it makes is lowered on."""
+    seen = []
+
+    def silu(x):
+        seen.append(x.shape[0])
+        return x * torch.sigmoid(x).reshape(x.shape[0], -1)
+
+    table = monograph.default_decompositions()
+    table[aten.silu.default] = silu
+    program = exported()
+    lowered = program.run_decompositions(table)
+    assert isinstance(seen[0], torch.SymInt)
+    assert lowered.exceptions == {}
+    assert aten.reshape.default not in operators(lowered)
+    agree(program, lowered, 1, 2, 7)
+
+
+def test_a_function_is_run_once_for_equal_calls():
+    """Three calls of the same operator on the same types run its formula once."""
+    runs = []
+
+    def silu(x):
+        runs.append(x)
+        return x * torch.sigmoid(x)
+
+    class Thrice(nn.Module):
+        def forward(self, x):
+            for _ in range(3):
+                x = nn.functional.silu(x)
+            return x
+
+    table = {aten.silu.default: silu}
+    lowered = exported(Thrice()).run_decompositions(table)
+    assert len(runs) == 1
+    assert operators(lowered).count(aten.sigmoid.default) == 3
+
+
+def test_a_changed_table_forgets_what_it_made():
+    """After a change the next program is lowered by the new formula."""
+    program, table = exported(), monograph.default_decompositions()
+    before = program.run_decompositions(table)
+    table[aten.silu.default] = lambda x: x / (1 + torch.exp(-x))
+    after = program.run_decompositions(table)
+    assert aten.exp.default in operators(after)
+    assert aten.exp.default not in operators(before)
+    agree(program, after, 2)
+
+
+def test_a_formula_that_fixes_a_size_leaves_the_operator():
+    """`int(size)` in a formula would make the size a constant; the operator is kept, and why."""
+
+    def silu(x):
+        return torch.cat([row * torch.sigmoid(row) for row in x.split([1] * int(x.shape[0]))])
+
+    table = monograph.default_decompositions()
+    table[aten.silu.default] = silu
+    program = exported()
+    lowered = program.run_decompositions(table)
+    assert "alone" in lowered.exceptions["aten.silu.default"]
+    agree(program, lowered, 2, 6)
+
+
+def test_the_table_is_a_dictionary():
+    """Membership, iteration, length and removal as dictionaries have them."""
+    table = monograph.default_decompositions()
+    assert aten.linear.default in table
+    assert aten.addmm.default not in table
+    listed = list(table)
+    assert aten.linear.default in listed
+    assert len(listed) == len(table) > 400
+    del table[aten.linear.default]
+    assert len(table) == len(listed) - 1
+    with pytest.raises(KeyError):
+        del table[aten.linear.default]
+    assert aten.linear.default in monograph.default_decompositions()
+    assert aten.linear.default not in table.copy()
+
+
+def test_inputs_that_share_memory_are_refused_where_one_is_written():
+    """The lowered program cannot see a write through the other input, so it refuses the call."""
+
+    class Write(nn.Module):
+        def forward(self, x, y):
+            x.add_(1)
+            return x + y
+
+    program = monograph.export(Write(), (torch.ones(4), torch.ones(4)))
+    module = program.run_decompositions({}).module()
+    base = torch.arange(8.0)
+    assert torch.equal(module(base[:4], base[4:]), torch.arange(4.0) + 1 + torch.arange(4.0, 8.0))
+    with pytest.raises(MonographError) as caught:
+        module(base[:4], base[2:6])
+    assert caught.value.diagnostic.name == "contract-broken"
+    same = torch.ones(4)
+    with pytest.raises(MonographError):
+        module(same, same)
+
+
+def test_provenance_is_kept():
+    """Every call says the user's line, the module, and the node it comes from."""
+    lowered = exported().run_decompositions()
+    for node in lowered.graph.nodes:
+        if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+            assert "stack_trace" in node.meta or node.target is aten.sym_size.int
+            if node.target is aten.addmm.default:
+                assert list(node.meta["nn_module_stack"])[-1] == "linear"
+                assert node.meta["from_node"][-1].name == "linear"
+
+
+def test_custom_operators_that_write_work_on_copies():
+    """An operator of the user's that writes has no form without; the verifier names it."""
+    with torch.library._scoped_library("lowering_test", "DEF") as library:
+        library.define("bump(Tensor(a!) x, float by) -> ()")
+        library.impl("bump", lambda x, by: (x.add_(by), None)[1], "CPU")
+        library.impl("bump", lambda x, by: None, "Meta")
+
+        class Bump(nn.Module):
+            def forward(self, x):
+                torch.ops.lowering_test.bump(x[0], 2.0)
+                return x * 2
+
+        program = monograph.export(Bump(), (torch.zeros(3, 2),))
+        lowered = program.run_decompositions()
+        assert set(lowered.exceptions) == {"lowering_test.bump.default"}
+        x = torch.zeros(3, 2)
+        result = lowered.module()(x)
+        assert x[0].tolist() == [2.0, 2.0]
+        assert x[1:].sum() == 0
+        assert torch.equal(result, x * 2)
