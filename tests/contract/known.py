@@ -105,6 +105,8 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
         ("FrozenAlways", "example"): NORMALISED,
         ("RunningStatistics", "example"): NORMALISED,
         ("RunningStatistics", "thrice"): NORMALISED,
+        ("ParameterWritten", "example"): WRITTEN,
+        ("ParameterWritten", "thrice"): WRITTEN,
         ("ParameterData", "example"): WRITTEN,
         ("ParameterData", "thrice"): WRITTEN,
         ("metadata_of_an_input_changed", "export"): RESHAPED,
