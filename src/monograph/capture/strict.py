@@ -48,6 +48,7 @@ def _folder(package: Any) -> str:
 
 
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
+_CACHED: Final = type(functools.lru_cache(lambda: None))
 _LONGEST: Final = 16
 """The longest list of plain values that is reported as one."""
 
@@ -63,6 +64,8 @@ class Strict(Watcher):
         """`arguments` are the (args, kwargs) that forward is given; `observed` is filled."""
         self.scopes = scopes
         self.observed = observed
+        self._interpreter = Interpreter(self)
+        self._memo: dict[Any, Any] = {}
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after())
@@ -73,7 +76,7 @@ class Strict(Watcher):
     def __enter__(self) -> Self:
         """From now on modules are interpreted."""
         self._effects.__enter__()
-        self.scopes.call = Interpreter(self).call
+        self.scopes.call = self._interpreter.call
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,6 +109,8 @@ class Strict(Watcher):
         known = REPLACEMENTS.get(id(callee))
         if known is not None:
             return known
+        if type(callee) is _CACHED:
+            return partial(self._cached, callee)
         if type(callee) is BuiltinMethodType:
             owner, name = callee.__self__, callee.__name__
             if type(owner) is torch.Size:
@@ -116,6 +121,20 @@ class Strict(Watcher):
         if found is not None and frame is not None and not self._is_harmless(found, frame, args):
             raise refusal(found, self.scopes.user_frames(sys._getframe()))
         return None
+
+    def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
+        """A call of what `lru_cache` made, remembered for this run alone.
+
+        Why: the user's cache would keep abstract tensors, and hand them to calls after this one.
+        """
+        try:
+            key = (id(callee), args, tuple(kwargs.items()))
+            if key in self._memo:
+                return self._memo[key]
+        except TypeError:  # an argument has no hash, because it is symbolic, or at all
+            return self._interpreter.call(callee.__wrapped__, *args, **kwargs)
+        result = self._memo[key] = self._interpreter.call(callee.__wrapped__, *args, **kwargs)
+        return result
 
     def _is_harmless(self, found: Read | Switch, frame: InterpretedFrame, args: list[Any]) -> bool:
         """Whether a read of a library's is its own business, or a switch of the installation.

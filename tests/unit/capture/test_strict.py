@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 import os
 import random
@@ -381,3 +382,22 @@ def test_a_side_effect_error_is_an_error_of_the_mode() -> None:
     """Plain mode does not see globals; strict mode is the default."""
     with pytest.raises(SideEffectError):
         export(of(to_global), (torch.ones(3),))
+
+
+@functools.lru_cache
+def table(n):
+    """Make a table once."""
+    return torch.arange(n) * 2.0
+
+
+def test_a_cached_function_keeps_nothing_of_a_capture() -> None:
+    """What `lru_cache` would remember belongs to the run; the next eager call makes its own."""
+
+    def forward(self, x):
+        return x * table(3) + table(3)
+
+    module = of(forward)
+    program = export(module, (torch.ones(2, 3),))
+    assert table.cache_info().currsize == 0
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(program.module()(x), module(x))
