@@ -43,7 +43,6 @@ KNOWN: dict[tuple[str, str], str] = {
     ("determinism_asked", "deterministic"): MODES,
     ("requires_grad_set", "example"): FLAGS,
     ("a_size_as_a_key", "export"): HASH,
-    ("a_size_as_a_text", "ten"): TEXT,
     ("shown_to_people", "example"): TEXT,
     ("shown_to_people", "negative"): TEXT,
     ("ParametersChanged", "no parameter gradients"): FLAGS,
@@ -74,10 +73,6 @@ SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
 
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
-    "strict": {
-        ("identity_asked", "export"): IDENTITY,
-        ("identity_denied", "export"): IDENTITY,
-    },
     "loaded": {
         ("Tied", "example"): TIED,
         ("Tied", "thrice"): TIED,
@@ -118,6 +113,3 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
 
 UNSEEN = frozenset({"global_list_appended"})
 """Refused by the interpreter for a write that no result shows; plain Python does not see it."""
-
-MENDED_WITH_STRICT = frozenset({"a_size_as_a_text"})
-"""Listed in `KNOWN`, and right in every form from when the interpreter is there."""

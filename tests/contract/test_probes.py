@@ -14,9 +14,9 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     structures,
     tensor_types,
 )
-from tests.contract.forms import FORMS, MISSING, WANTED, has_strict
+from tests.contract.forms import FORMS, MISSING, WANTED
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
-from tests.contract.known import BEYOND_PLAIN, KNOWN, MENDED_WITH_STRICT, OF_FORMS, UNSEEN
+from tests.contract.known import BEYOND_PLAIN, KNOWN, OF_FORMS, UNSEEN
 from tests.contract.registry import PROBES, ROWS
 
 STRICT = ("write-outlives-call", "outside-read")
@@ -83,12 +83,7 @@ def test_probe(probe, form):
 
 def known_of(form):
     """What is known to go wrong in a form."""
-    seen = MENDED_WITH_STRICT if has_strict() else frozenset()
-    return {
-        listed: why
-        for listed, why in {**KNOWN, **OF_FORMS.get(form.name, {})}.items()
-        if listed[0] not in seen
-    }
+    return {**KNOWN, **OF_FORMS.get(form.name, {})}
 
 
 def problem(probe, name, verdict, known) -> str:

@@ -32,6 +32,7 @@ class Interpreter:
         "__weakref__",
         "caller",
         "clean",
+        "compared",
         "current",
         "enters",
         "handling",
@@ -67,6 +68,7 @@ class Interpreter:
         self.read_cell = _overridden(watcher, "read_cell")
         self.written = _overridden(watcher, "written")
         self.truth = _overridden(watcher, "truth")
+        self.compared = _overridden(watcher, "compared")
         self.tell_island: Callable[[FunctionType, str], None] = watcher.island
         self.uncatchable = (*watcher.uncatchable, BugError)
         self.polyfills = POLYFILLS

@@ -43,6 +43,11 @@ class Read(NamedTuple):
         return self.because == _IDENTITY
 
     @property
+    def makes_names(self) -> bool:
+        """Whether it is something that nothing else is called."""
+        return self.because == _UNIQUE
+
+    @property
     def of_environment(self) -> bool:
         """Whether it is a variable of the environment."""
         return self.because == _ENVIRONMENT
@@ -56,6 +61,7 @@ class Switch(NamedTuple):
 
 _IDENTITY = "where an object lies in memory"
 _CLOCK = "a clock"
+_UNIQUE = "a clock or random bytes"
 _ENVIRONMENT = "the environment of the process"
 _DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
 _ENTROPY = "random bytes of the operating system"
@@ -82,7 +88,7 @@ _FUNCTIONS: Final[dict[int, Read | Switch]] = {
         (_ENVIRONMENT, _named(os, "getenv getenvb getpid getcwd getcwdb")),
         (_ENTROPY, _named(os, "urandom getrandom")),
         (_ENTROPY, _named(secrets, "token_bytes token_hex token_urlsafe randbelow randbits")),
-        ("a clock or random bytes", _named(uuid, "uuid1 uuid4")),
+        (_UNIQUE, _named(uuid, "uuid1 uuid4")),
         ("a file", [("open", builtins.open), ("io.open", io.open), *_named(os, "open")]),
         ("a directory", _named(os, "listdir scandir")),
         ("what somebody types", [("input", builtins.input)]),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import numpy as np
 import torch
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import Interpreter, Watcher
 from monograph.capture.aftermath import is_made_of_state
 from monograph.capture.effects import Effects
@@ -66,6 +67,7 @@ class Strict(Watcher):
         self.observed = observed
         self._interpreter = Interpreter(self)
         self._memo: dict[Any, Any] = {}
+        self._own = {id(each.abstract) for each in state.tensors}
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after())
@@ -140,7 +142,8 @@ class Strict(Watcher):
         """Whether a read of a library's is its own business, or a switch of the installation.
 
         PyTorch and Python's library look at identities, and do not let them decide a result.
-        Installed packages have switches in the environment: those are reported as assumptions.
+        Installed packages have switches in the environment, which are reported as assumptions, and
+        give things unique names.
         """
         file = frame.code.co_filename
         if file.startswith(_TORCH):
@@ -150,6 +153,8 @@ class Strict(Watcher):
         if found.of_environment and file.startswith((*_PACKAGES, "<frozen ")):
             name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])
             self._assume(frame, "environment", id(os.environ), name, None)
+            return True
+        if found.makes_names and file.startswith(_PACKAGES):
             return True
         return found.of_identity and _is_library(file)
 
@@ -206,6 +211,22 @@ class Strict(Watcher):
                 return ".".join(filter(None, ("self", path, name)))
         kind: Any = owner if isinstance(owner, type) else type(owner)
         return f"{kind.__name__}.{name}"
+
+    def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> None:
+        """Refuse to say whether two inputs are one tensor: that differs between calls.
+
+        Raises: outside-read.
+        """
+        del frame
+        if left is not right and self._is_given(left) and self._is_given(right):
+            raise problem(
+                "outside-read", what="is", because="whether two inputs are the same tensor"
+            )
+
+    def _is_given(self, value: Any) -> bool:
+        if not isinstance(value, AbstractTensor) or value.node is None:
+            return False
+        return value.node.op == "placeholder" and id(value) not in self._own
 
     # --- writes ------------------------------------------------------------------------------
 

@@ -53,6 +53,9 @@ def IS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (the argument o
     """Replace two values by whether they are the same object."""
     stack = frame.stack
     right = stack.pop()
+    told = frame.interpreter.compared
+    if told is not None and right is not None and stack[-1] is not None:
+        told(frame, stack[-1], right)
     stack[-1] = (stack[-1] is right) is not negated
 
 
