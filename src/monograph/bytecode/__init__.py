@@ -10,8 +10,9 @@ from __future__ import annotations
 from monograph.bytecode.frame import MISSING, Frame
 from monograph.bytecode.independence import keep_builtins
 from monograph.bytecode.interpreter import Interpreter, interpret
+from monograph.bytecode.lookups import ours
 from monograph.bytecode.watcher import Watcher
 
-__all__ = ["MISSING", "Frame", "Interpreter", "Watcher", "interpret"]
+__all__ = ["MISSING", "Frame", "Interpreter", "Watcher", "interpret", "ours"]
 
 keep_builtins(__name__)

@@ -91,6 +91,7 @@ class Scopes:
         self.call: Callable[..., Any] = _natively
         """How `Module.__call__` is run: natively, unless an interpreter is given."""
         self._patches: list[tuple[type, str, Any]] = []
+        self._live: Live = []
 
     # --- what recording asks -----------------------------------------------------------------
 
@@ -156,11 +157,12 @@ class Scopes:
         self.depth -= 1
 
     def __enter__(self) -> Self:
-        module_call = _module_call(self, torch.nn.Module.__call__)
+        live = self._live = [self]
+        module_call = _module_call(live, torch.nn.Module.__call__)
         self._patch(torch.nn.Module, "__call__", module_call)
         cast = torch.autocast
-        self._patch(cast, "__enter__", _autocast_enter(self, cast.__enter__))
-        self._patch(cast, "__exit__", _autocast_exit(self, cast.__exit__))
+        self._patch(cast, "__enter__", _autocast_enter(live, cast.__enter__))
+        self._patch(cast, "__exit__", _autocast_exit(live, cast.__exit__))
         return self
 
     def _patch(self, owner: type, name: str, replacement: Any) -> None:
@@ -168,6 +170,7 @@ class Scopes:
         setattr(owner, name, replacement)
 
     def __exit__(self, *_: object) -> None:
+        self._live.clear()
         while self._patches:
             owner, name, original = self._patches.pop()
             setattr(owner, name, original)
@@ -177,10 +180,19 @@ def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def _module_call(scopes: Scopes, original: Any) -> Any:
+Live = list["Scopes"]
+"""The scopes that a replaced function serves, until they end: then it is as the original.
+
+Why a list: a file that is first imported during a capture may keep the replaced function for good,
+and would keep the whole capture with it.
+"""
+
+
+def _module_call(live: Live, original: Any) -> Any:
     def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
-        if get_ident() != scopes.thread:
+        if not live or get_ident() != live[0].thread:
             return original(module, *args, **kwargs)
+        scopes = live[0]
         outer = scopes.enter(module, sys._getframe(1))
         watcher = scopes.watchers.get(id(module))
         finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
@@ -201,10 +213,11 @@ MODULE_CALL: CodeType = next(
 """Walks over frames stop here; what lies outside is remembered by the `ModuleCall`."""
 
 
-def _autocast_enter(scopes: Scopes, original: Any) -> Any:
+def _autocast_enter(live: Live, original: Any) -> Any:
     def enter(cast: Any) -> Any:
-        if get_ident() != scopes.thread:
+        if not live or get_ident() != live[0].thread:
             return original(cast)
+        scopes = live[0]
         settings = (cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled)  # noqa: SLF001 - torch keeps its arguments there
         region = Region("autocast", settings, scopes.current.key)
         scopes.autocast = (*scopes.autocast, region)
@@ -213,9 +226,10 @@ def _autocast_enter(scopes: Scopes, original: Any) -> Any:
     return enter
 
 
-def _autocast_exit(scopes: Scopes, original: Any) -> Any:
+def _autocast_exit(live: Live, original: Any) -> Any:
     def leave(cast: Any, *exception: Any) -> Any:
-        if get_ident() == scopes.thread:
+        if live and get_ident() == live[0].thread:
+            scopes = live[0]
             scopes.autocast = scopes.autocast[:-1]
         return original(cast, *exception)
 

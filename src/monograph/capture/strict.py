@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import numpy as np
 import torch
 
-from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode import Interpreter, Watcher
+from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
+from monograph.bytecode import Interpreter, Watcher, ours
 from monograph.capture.aftermath import is_made_of_state
 from monograph.capture.effects import Effects
 from monograph.capture.naming import called, containers
 from monograph.capture.observed import Assumption, Island
-from monograph.capture.outside import Read, find_outside, refusal
+from monograph.capture.outside import Read, find_outside, is_suspect, refusal
 from monograph.capture.replacements import REPLACEMENTS, product
 from monograph.diagnostics import MonographError, problem
+from monograph.host.module_calls import only_calls_forward
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,10 @@ _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dty
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _LONGEST: Final = 16
 """The longest list of plain values that is reported as one."""
+
+
+for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch.SymBool):
+    ours(_class)
 
 
 class Strict(Watcher):
@@ -78,13 +83,21 @@ class Strict(Watcher):
     def __enter__(self) -> Self:
         """From now on modules are interpreted."""
         self._effects.__enter__()
-        self.scopes.call = self._interpreter.call
+        self.scopes.call = self._call_module
         return self
 
     def __exit__(self, *_: object) -> None:
         """Put back what was written to, and let the report have what was read."""
         self._effects.__exit__()
         self.observed.assumptions.extend(self._assumed.values())
+
+    def _call_module(
+        self, original: Any, module: torch.nn.Module, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """What `Module.__call__` does; the half of its instructions that look for hooks is ours."""
+        if only_calls_forward(module):
+            return self._interpreter.call(module.forward, *args, **kwargs)
+        return self._interpreter.call(original, module, *args, **kwargs)
 
     # --- calls -------------------------------------------------------------------------------
 
@@ -111,18 +124,23 @@ class Strict(Watcher):
         known = REPLACEMENTS.get(id(callee))
         if known is not None:
             return known
-        if type(callee) is _CACHED:
+        kind = type(callee)
+        if kind is FunctionType and not is_suspect(callee, args):
+            return None
+        if kind is _CACHED:
             return partial(self._cached, callee)
-        if type(callee) is BuiltinMethodType:
+        if kind is BuiltinMethodType:
             owner, name = callee.__self__, callee.__name__
             if type(owner) is torch.Size:
                 return partial(product, owner) if name == "numel" else None
             if type(owner) is ContextVar and name == "set":
                 self._effects.written("context", owner, owner.name, None, frame)
         found = find_outside(callee, args)
-        if found is not None and frame is not None and not self._is_harmless(found, frame, args):
+        if found is None or frame is None:
+            return None
+        if not self._is_harmless(found, frame, args):
             raise refusal(found, self.scopes.user_frames(sys._getframe()))
-        return None
+        return callee
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of what `lru_cache` made, remembered for this run alone.
@@ -215,10 +233,13 @@ class Strict(Watcher):
     def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> None:
         """Refuse to say whether two inputs are one tensor: that differs between calls.
 
+        PyTorch asks in order to take a shorter way to the same result.
+
         Raises: outside-read.
         """
-        del frame
-        if left is not right and self._is_given(left) and self._is_given(right):
+        if left is right or frame.code.co_filename.startswith(_TORCH):
+            return
+        if self._is_given(left) and self._is_given(right):
             raise problem(
                 "outside-read", what="is", because="whether two inputs are the same tensor"
             )
@@ -318,7 +339,11 @@ _STANDARD_NATIVE: Final = frozenset(
 
 @functools.cache
 def _is_entered(file: str, name: str) -> bool:
-    """Whether a function of this file and name is interpreted."""
+    """Whether a function of this file and name is interpreted.
+
+    Not the `__getattribute__` of installed packages: every read of an attribute would go through
+    it, and what it answers is noted in any case.
+    """
     if file.startswith(_NATIVE):
         return False
     if file.startswith(_TORCH):
@@ -329,7 +354,7 @@ def _is_entered(file: str, name: str) -> bool:
     if file.startswith(_STANDARD) and not file.startswith(_PACKAGES):
         module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")
         return module not in _STANDARD_NATIVE
-    return True
+    return name != "__getattribute__" or not file.startswith(_PACKAGES)
 
 
 @functools.cache

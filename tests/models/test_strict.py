@@ -1,0 +1,26 @@
+"""Interpreted and plain capture write the same graph, with the same guards, for every model."""
+
+import pytest
+
+import monograph
+from tests.models import hugging_face, own  # noqa: F401  importing registers the models
+from tests.models.harness import build, dynamic_shapes, inputs_at
+from tests.models.registry import MODELS
+
+
+def written(model, exporter, how, *, strict):
+    """Give the graph, and the contract with its guards and ranges, of one capture, as text."""
+    module, inputs = build(model)
+    args, kwargs = inputs_at(inputs, model.sizes[0], 5)
+    shapes = dynamic_shapes(model, exporter, how)
+    program = monograph.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict)
+    assert not program.report.native_islands
+    return str(program.graph), str(program.contract)
+
+
+@pytest.mark.parametrize("how", ["static", "automatic"])
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_interpreted_as_plain(model, exporter, how):
+    """The interpreter changes nothing about what a model computes, and nothing runs unseen."""
+    interpreted = written(model, exporter, how, strict=True)
+    assert interpreted == written(model, exporter, how, strict=False)
