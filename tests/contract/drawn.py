@@ -182,7 +182,10 @@ def sources(draw, example: Inputs) -> str:
             continue
         if isinstance(trial.get(target), torch.Tensor) and trial[target].numel() > 5000:
             continue
-        names = {name: trial[name] for name in trial if name not in {"__builtins__", *scope}}
+        # A line that warns leaves `__warningregistry__` behind.
+        names = {
+            name: trial[name] for name in trial if name not in scope and not name.startswith("__")
+        }
         lines.append(line)
     results = ", ".join(name for name in names if name not in {"d", "k"})
     return "\n    ".join(["def drawn(x, y, d, k):", *lines, f"return {results}\n"])
