@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.graph_writer import GraphWriter
-    from monograph.capture.plain import Capture
+    from monograph.capture.running import Capture
     from monograph.capture.scopes import Scopes
     from monograph.diagnostics import Spot
     from monograph.integers import Facts, Int

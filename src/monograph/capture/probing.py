@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from monograph.capture.inputs import Inputs
-    from monograph.capture.plain import Capture
+    from monograph.capture.running import Capture
     from monograph.capture.stand_ins import Paths
     from monograph.diagnostics import Spot
     from monograph.integers import Facts, Int

@@ -1,4 +1,4 @@
-"""Capture by running user code as plain Python, once, on abstract tensors.
+"""Capture: run user code once on abstract tensors, interpreted or as plain Python.
 
 The order is the story: flatten the examples, open facts and a recorder, put abstract tensors in the
 module's place, run, close the graph, and put everything back, also when user code raises.
