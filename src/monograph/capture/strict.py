@@ -15,7 +15,7 @@ import sysconfig
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from types import BuiltinMethodType, FunctionType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -50,6 +50,14 @@ def _folder(package: Any) -> str:
 
 
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
+_NO_NEWS: Final = frozenset(
+    {
+        *(FunctionType, MethodType, BuiltinMethodType, ModuleType, type, StaticTensor),
+        *(SymbolicTensor, torch.Size, torch.SymInt, torch.SymFloat, torch.SymBool),
+    }
+)
+"""Kinds of values that decide nothing by being read, and lead nowhere that is not seen anyway."""
+_STAND_OUTSIDE: Final = (torch.nn.Module, type)
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _LONGEST: Final = 16
 """The longest list of plain values that is reported as one."""
@@ -180,18 +188,21 @@ class Strict(Watcher):
 
     def read_global(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
         """Note a plain value; remember what else there is outside of the call."""
-        self._read(frame, "global", id(frame.globals), name, value)
+        if type(value) not in _NO_NEWS:
+            self._read(frame, "global", id(frame.globals), name, value)
         return value
 
     def read_cell(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
         """Note a plain value of an enclosing function, unless that is running."""
-        if not _is_running(frame, name):
+        if type(value) not in _NO_NEWS and not _is_running(frame, name):
             self._read(frame, "closure", id(frame.function), name, value)
         return value
 
     def read_attribute(self, frame: InterpretedFrame, owner: Any, name: str, value: Any) -> Any:
         """Note a plain value of a module, a class, or an object that was reached from outside."""
-        if isinstance(owner, torch.nn.Module | type) or id(owner) in self._outside:
+        if type(value) in _NO_NEWS:
+            return value
+        if isinstance(owner, _STAND_OUTSIDE) or id(owner) in self._outside:
             self._read(frame, "attribute", id(owner), name, value, owner)
         return value
 
@@ -208,8 +219,7 @@ class Strict(Watcher):
             if hasattr(type(value), "__next__"):
                 called = self._called(owner, name) if owner is not None else name
                 raise problem("write-outlives-call", kind="iterator", name=called)
-            if type(value) is not FunctionType:
-                self._outside[id(value)] = value
+            self._outside[id(value)] = value
             return
         if (where, name) not in self._assumed and not _is_library(frame.code.co_filename):
             named = self._called(owner, name) if owner is not None else name
@@ -330,8 +340,20 @@ _MODULE: Final = "nn/modules/module.py"
 _MODULE_CALLS: Final = frozenset({"_wrapped_call_impl", "_call_impl", "inner"})
 _STANDARD_NATIVE: Final = frozenset(
     {
-        *("abc", "ast", "copy", "importlib", "inspect", "json", "linecache", "logging", "pickle"),
-        *("re", "threading", "tokenize", "traceback", "typing", "unittest", "warnings", "weakref"),
+        *("abc", "ast", "copy", "dataclasses", "enum", "importlib", "inspect", "json"),
+        *(
+            "linecache",
+            "logging",
+            "pickle",
+            "re",
+            "threading",
+            "tokenize",
+            "traceback",
+            "typing",
+            "unittest",
+            "warnings",
+            "weakref",
+        ),
     }
 )
 """Modules of Python's library that no model's result depends on, and that look at frames."""
