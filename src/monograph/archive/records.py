@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +34,15 @@ from monograph.archive.values import (
 from monograph.diagnostics import Frame, Place, place
 from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Guard, Int, Real, Relation
-from monograph.program import CallNames, Report, Specialization
+from monograph.program import (
+    Assumed,
+    CallNames,
+    IgnoredEffect,
+    LeftOut,
+    NativeIsland,
+    Report,
+    Specialization,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,8 +66,13 @@ def _contract_records() -> dict[str, type[Any]]:
 RECORDS: Final[Mapping[str, type[Any]]] = {
     **_contract_records(),
     **{each.__name__: each for each in (CallNames, Guard, Report, Specialization)},
+    **{each.__name__: each for each in (Assumed, IgnoredEffect, LeftOut, NativeIsland)},
 }
 """What may be carried, by name. A dataclass added to the contract is carried from then on."""
+
+
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -179,6 +192,8 @@ class RecordReader:
     def record(self, inner: Any, expected: type[Any] | None = None) -> Any:
         """A record, whose fields have the types they are annotated with.
 
+        A field that an older file does not have is as its default.
+
         Raises: Refused.
         """
         name, written = listed(inner)
@@ -187,7 +202,8 @@ class RecordReader:
             raise Refused(f"it holds a record of kind {name[:40]!r}")
         found = {key: self.read(each) for key, each in mapping(written).items()}
         hints = field_types(kind)
-        if found.keys() != hints.keys():
+        needed = {each.name for each in fields(kind) if not _has_default(each)}
+        if not needed <= found.keys() <= hints.keys():
             raise Refused(f"a {name} has the fields {', '.join(found)[:200]}")
         for key, each in found.items():
             if not is_of(each, hints[key]):

@@ -112,7 +112,9 @@ _NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
 
 def is_suspect(function: FunctionType, args: Sequence[Any]) -> bool:
     """Whether `find_outside` may find something of a function written in Python: the fast way."""
-    return id(function) in _FUNCTIONS or (bool(args) and type(args[0]) in _OWNERS)
+    if id(function) in _FUNCTIONS or function.__name__ == "manual_seed":
+        return True
+    return bool(args) and type(args[0]) in _OWNERS
 
 
 def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
@@ -123,6 +125,8 @@ def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
     found = _FUNCTIONS.get(id(function))
     if found is not None:
         return found
+    if type(function) is FunctionType and function.__name__ == "manual_seed":
+        return Switch("torch.manual_seed")  # libraries wrap PyTorch's
     if function is builtins.hash:
         return _identity_hash(args)
     if type(function) is BuiltinMethodType:

@@ -29,7 +29,6 @@ class _Part(NamedTuple):
     write: Callable[[Any], object]
     refuse: Callable[[], MonographError]
     same: Callable[[Any, Any], bool] = lambda one, other: one == other
-    shared: bool = False
 
 
 def _drawn(what: str, because: str) -> Callable[[], MonographError]:
@@ -55,16 +54,26 @@ def _set_deterministic(state: tuple[bool, bool]) -> None:
     torch.use_deterministic_algorithms(state[0], warn_only=state[1])
 
 
+def _torch_state() -> tuple[int, torch.Tensor, bool]:
+    """The seed, the state, and whether this thread alone can draw."""
+    return torch.initial_seed(), torch.get_rng_state(), threading.active_count() == 1
+
+
+def _set_torch_state(state: tuple[int, torch.Tensor, bool]) -> None:
+    torch.set_rng_state(state[1])
+
+
+def _same_torch_state(
+    one: tuple[int, torch.Tensor, bool], other: tuple[int, torch.Tensor, bool]
+) -> bool:
+    alone = one[2] and other[2]
+    return one[0] == other[0] and (not alone or torch.equal(one[1], other[1]))
+
+
 _PARTS: Final = (
     _Part(random.getstate, random.setstate, _drawn("random", "Python's random numbers")),
     _Part(_numpy_state, _set_numpy_state, _drawn("numpy.random", "NumPy's random numbers")),
-    _Part(
-        torch.get_rng_state,
-        torch.set_rng_state,
-        _turned("torch.manual_seed"),
-        torch.equal,
-        shared=True,
-    ),
+    _Part(_torch_state, _set_torch_state, _turned("torch.manual_seed"), _same_torch_state),
     _Part(torch.is_grad_enabled, torch.set_grad_enabled, _turned("torch.set_grad_enabled")),
     _Part(torch.get_default_dtype, torch.set_default_dtype, _turned("torch.set_default_dtype")),
     _Part(
@@ -82,8 +91,7 @@ class Situation:
     """The process as it was before user code ran."""
 
     def __init__(self) -> None:
-        alone = threading.active_count() == 1
-        self._before = [(p, p.read()) for p in _PARTS if alone or not p.shared]
+        self._before = [(part, part.read()) for part in _PARTS]
 
     def restore(self) -> list[MonographError]:
         """Put back what differs; a refusal for each part that did."""

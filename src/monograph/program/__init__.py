@@ -17,7 +17,14 @@ from monograph.program.contract import (
     TensorClause,
     ValueClause,
 )
-from monograph.program.findings import Report, Specialization
+from monograph.program.findings import (
+    Assumed,
+    IgnoredEffect,
+    LeftOut,
+    NativeIsland,
+    Report,
+    Specialization,
+)
 from monograph.program.graph_module import GraphModule
 from monograph.program.printing import dtype_text, readable, type_text
 from monograph.program.program import (
@@ -51,6 +58,7 @@ from monograph.program.verifier import verify
 
 __all__ = [
     "ArgumentSpec",
+    "Assumed",
     "CallNames",
     "CallSpec",
     "CheckInputs",
@@ -65,11 +73,14 @@ __all__ = [
     "ExportedProgram",
     "FloatClause",
     "GraphModule",
+    "IgnoredEffect",
     "InputClause",
     "InputKind",
     "InputSpec",
+    "LeftOut",
     "ModuleCallEntry",
     "ModuleCallSignature",
+    "NativeIsland",
     "NumberClause",
     "OutputKind",
     "OutputSpec",
