@@ -447,6 +447,10 @@ class Reading:
                 operands = [self._read(operand) for operand in (left, *others)]
                 pairs = zip(ops, operands, operands[1:], strict=False)
                 return all_of(*[COMPARISONS[type(op)](a, b) for op, a, b in pairs])
+            case ast.Call(  # a function of sympy's that has only a name
+                func=ast.Call(func=ast.Name(id="Function"), args=[ast.Constant(value=str(head))]),
+            ) if head.startswith(OPAQUE_PREFIX):
+                return self._called(head, node)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="torch" | "math"), attr=name), args=args
             ) if name in QUALIFIED:
