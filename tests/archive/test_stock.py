@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
+from monograph import ContractError
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
 from tests.programs.harness import (
     SEED_OF_CALL,
@@ -146,3 +147,24 @@ def test_what_torch_cannot_read_is_still_so(name):
     answers_alike(program, build(program), module)
     with pytest.raises(Exception):  # noqa: B017  of many kinds
         read_there(program, dynamic=True)
+
+
+class Written(torch.nn.Module):
+    """Writes to one input, and reads another."""
+
+    def forward(self, x, y):
+        x.add_(1)
+        return y * 2
+
+
+def test_what_torch_writes_to_at_the_end_shares_no_memory():
+    """A functional graph of torch's keeps what was written to the end: overlaps are refused."""
+    room = torch.zeros(5)
+    example = (torch.zeros(3), torch.zeros(3))
+    with quietly():
+        theirs = torch.export.export(Written(), example).run_decompositions()
+    module = loaded(saved_there(theirs)).module()
+    module(room[:2].repeat(2)[:3], room[2:])
+    with pytest.raises(ContractError) as refused:
+        module(room[:3], room[2:])
+    assert refused.value.diagnostic.headline.startswith("`x` expected memory apart from `y`")

@@ -81,10 +81,7 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {
         ("written_through_contiguous", "transposed"): LIES,
         ("written_through_contiguous", "gapped"): LIES,
-        ("written_through_contiguous", "repeated"): LIES,
-        ("written_through_contiguous", "column"): LIES,
         ("like_the_input", "transposed"): LIES,
-        ("columns_written", "column"): LIES,
         ("conj_returned", "conjugate"): LIES,
         ("gradients_follow", "with gradient"): DETACHED,
         ("gradients_follow", "computed"): DETACHED,

@@ -1,5 +1,6 @@
 """Row `overlap`: inputs that are one tensor, or share storage, in the example or at the call."""
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -240,3 +241,132 @@ def results_that_share(x):
     """Results share storage with each other, not with the input."""
     y = x * 2
     return y, y[1:], y, [y.view(1, 3)]
+
+
+def of_one_array():
+    """Give two tensors of one array of NumPy's, whose storages are two."""
+    room = np.arange(5, dtype=np.float32)
+    return (torch.from_numpy(room[:3]), torch.from_numpy(room[2:]))
+
+
+def beside_in_one_array():
+    """As above, where they only touch."""
+    room = np.arange(6, dtype=np.float32)
+    return (torch.from_numpy(room[:3]), torch.from_numpy(room[3:]))
+
+
+@probe(
+    "overlap",
+    apart,
+    calls={"one array": of_one_array},
+    agrees={"beside": beside_in_one_array, "halves": halves, "interleaved": interleaved},
+)
+def two_storages_of_one_memory(x, y):
+    """Memory is shared by tensors that share no storage."""
+    x.add_(1)
+    return y.sum() + x
+
+
+@probe("overlap", apart, agrees={**PAIRS, "one array": of_one_array})
+def looked_at_after_the_write(x, y):
+    """After the write, the other input is only viewed, and returned."""
+    z = y * 2
+    x.add_(1)
+    return z, y[1:], y
+
+
+@probe("overlap", apart, agrees={**PAIRS, "one array": of_one_array})
+def asked_for_its_size_alone(x, y):
+    """Of the other input no data is read."""
+    x.add_(y.shape[0])
+    return x * 2
+
+
+@probe("overlap", lambda: (v(), v(), v()), agrees={"the readers are one": lambda: (v(), *twice())})
+def three_of_which_one_is_written(x, y, z):
+    """Inputs that are only read may share whatever they like."""
+    x.mul_(y)
+    return x + y - z
+
+
+@probe("overlap", lambda: (v(), v(4)), calls={"a part": lambda: ((x := v(4))[:3], x)})
+def written_and_then_gathered(x, y):
+    """The read is of other elements than the write, as the values say."""
+    x[0] = 5
+    return y.index_select(0, torch.tensor([3])) + y[1:2]
+
+
+def expanded():
+    """Give a vector that repeats one element."""
+    return (torch.randn(1).expand(4),)
+
+
+def unfolded():
+    """Give windows that overlap."""
+    return (torch.randn(4).unfold(0, 3, 1),)
+
+
+@probe("overlap", lambda: (v(4),), calls={"expanded": expanded})
+def an_element_in_many_places(x):
+    """The input's elements may be one, and all are written to."""
+    return x.add_(1) * 2
+
+
+@probe("overlap", lambda: (m(2, 3),), calls={"windows": unfolded})
+def windows_written(x):
+    """Elements of the input may share memory in part."""
+    x.mul_(2).add_(1)
+    return x.sum(0)
+
+
+@probe(
+    "overlap",
+    lambda: (m(2, 3),),
+    agrees={"windows": unfolded, "expanded": lambda: (m(1, 3).expand(2, 3),)},
+)
+def windows_read(x):
+    """As above, without a write."""
+    return x * 2
+
+
+@probe("overlap", lambda: (v(4),), calls={"expanded": expanded})
+def a_part_of_it_written(x):
+    """One element is written to, and the others may be the same one."""
+    x[0] = 3
+    return x + 1
+
+
+@probe(
+    "overlap", lambda: (m(3, 3), m(3, 3)), calls={"its transpose": lambda: ((x := m(3, 3)), x.t())}
+)
+def the_transpose_read(x, y):
+    """The whole of one is the whole of the other, in another order."""
+    x.tril_()
+    return x @ y
+
+
+@probe(
+    "overlap",
+    lambda: (v(4), torch.zeros(4, dtype=torch.int32)),
+    calls={"the bits": lambda: ((x := v(4)), x.view(torch.int32))},
+)
+def of_another_dtype(x, y):
+    """One memory is seen in two types."""
+    x.neg_()
+    return x, y + 1
+
+
+@probe(
+    "overlap",
+    lambda: (v(), {"cache": v()}, [v()]),
+    calls={
+        "the cache": lambda: ((x := v()), {"cache": x}, [v()]),
+        "the list": lambda: ((x := v()), {"cache": v()}, [x]),
+        "these two": lambda: (v(), {"cache": (x := v())}, [x.view(3)]),
+    },
+)
+def in_containers(x, d, xs):
+    """Inputs overlap wherever they stand."""
+    d["cache"].copy_(x)
+    xs[0].sub_(1)
+    return d["cache"] + xs[0]

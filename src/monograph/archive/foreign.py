@@ -28,12 +28,15 @@ from monograph.program import (
     FloatClause,
     InputKind,
     NumberClause,
+    OutputKind,
     TensorClause,
     ValueClause,
     input_paths,
 )
 
 if TYPE_CHECKING:
+    from torch.fx.node import Node
+
     from monograph.archive.values import Json
     from monograph.host.trees import TreeSpec
     from monograph.program import (
@@ -169,7 +172,18 @@ def foreign_contract(
         for symbol in symbols.symbols.values()
         if symbol in shown and symbol not in facts.float_inputs
     )
-    return Contract(in_spec, clauses, guards, ranges, shown)
+    return Contract(in_spec, clauses, guards, ranges, shown, _apart(user, clauses, signature))
+
+
+def _apart(
+    user: list[Node], clauses: tuple[Any, ...], signature: ExportGraphSignature
+) -> tuple[tuple[int, int], ...]:
+    """Inputs that are written to, at the end of the graph, share no memory with any other."""
+    places = {node.name: place for place, node in enumerate(user)}
+    kinds = (s.target for s in signature.output_specs if s.kind is OutputKind.USER_INPUT_MUTATION)
+    written = {places[target] for target in kinds if target in places}
+    tensors = [place for place, each in enumerate(clauses) if isinstance(each, TensorClause)]
+    return tuple(sorted({(min(w, t), max(w, t)) for w in written for t in tensors}))
 
 
 def _ends(span: Any) -> tuple[int | None, int | None]:

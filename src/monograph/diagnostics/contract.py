@@ -55,8 +55,9 @@ def _cause(clause: Clause, words: str) -> Cause | None:
     cause = clause.cause
     if isinstance(cause, Frame | Place):
         return Cause((cause,), words)
-    if isinstance(cause, tuple):
+    if isinstance(cause, tuple) and cause:
         return Cause(cause, words)
     if cause:
         return Cause((), f"{words} ({cause})")
+    # Nobody's line: a declared range, or a fact of our own.
     return None if words == "this line needs it" else Cause((), words)

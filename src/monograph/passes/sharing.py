@@ -63,17 +63,12 @@ class Sharing:
 
     def _read(self, module: torch.fx.GraphModule, node: Node) -> None:
         target: Any = node.target
-        tensors = [each for each in node.all_input_nodes if _is_memory(each)]
+        self._written.update(written_arguments(module, node))
+        tensors = [each for each in node.all_input_nodes if may_hold_memory(each)]
         if isinstance(target, OpOverload):
             if may_alias(target):
                 self._join([node, *tensors])
-            self._written.update(_written_arguments(node, target))
-        elif isinstance(target, HigherOrderOperator):
-            self._join([node, *tensors])
-            bodies = (each for each in node.all_input_nodes if each.op == "get_attr")
-            if any(writes(getattr(module, str(each.target), None)) for each in bodies):
-                self._written.update(tensors)
-        elif target is operator.getitem:
+        elif isinstance(target, HigherOrderOperator) or target is operator.getitem:
             self._join([node, *tensors])
 
 
@@ -92,6 +87,19 @@ def is_pure(node: Node) -> bool:
     return node.op == "call_function" and is_droppable(node.target)
 
 
+def written_arguments(module: torch.fx.GraphModule, node: Node) -> list[Node]:
+    """What a node of this module writes to; a subgraph that writes to anything, to all it takes."""
+    target: Any = node.target
+    if isinstance(target, OpOverload):
+        return list(_written_arguments(node, target))
+    if not isinstance(target, HigherOrderOperator):
+        return []
+    bodies = (each for each in node.all_input_nodes if each.op == "get_attr")
+    if not any(writes(getattr(module, str(each.target), None)) for each in bodies):
+        return []
+    return [each for each in node.all_input_nodes if may_hold_memory(each)]
+
+
 def writes(module: object) -> bool:
     """Whether a subgraph writes to anything."""
     if not isinstance(module, torch.fx.GraphModule):
@@ -103,7 +111,8 @@ def writes(module: object) -> bool:
     return any(writes(child) for child in module.children())
 
 
-def _is_memory(node: Node) -> bool:
+def may_hold_memory(node: Node) -> bool:
+    """Whether a value is a tensor, or holds some."""
     val = node.meta.get("val")
     return val is None or isinstance(val, torch.Tensor | tuple | list)
 
@@ -119,4 +128,4 @@ def _written_arguments(node: Node, target: OpOverload) -> Iterator[Node]:
     yield from found
 
 
-__all__ = ["Sharing", "is_pure", "may_alias", "writes"]
+__all__ = ["Sharing", "is_pure", "may_alias", "may_hold_memory", "writes", "written_arguments"]

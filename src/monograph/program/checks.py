@@ -33,6 +33,7 @@ from monograph.program.contract import (
     ValueClause,
     spots,
 )
+from monograph.program.overlaps import is_folded, meets, overlap
 from monograph.program.printing import type_text
 from monograph.program.structure import with_article
 
@@ -76,7 +77,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
 
     Raises (the function): contract-broken.
     """
-    constants: dict[str, Any] = {"Tensor": torch.Tensor, "same": same_value, "overlap": overlap}
+    constants: dict[str, Any] = {"Tensor": torch.Tensor, "same": same_value}
     constants |= evaluate_namespace()
     plan = solution_plan(contract)
     names = {step.symbol: _symbol_name(step) for step in plan.steps}
@@ -85,7 +86,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         *_input_conditions(contract, constants),
         *(f"{each.code} == ({python_source(each.expected, names)})" for each in plan.left),
         *_layout_conditions(contract, names),
-        *_apart_conditions(contract),
+        *_apart_conditions(contract, constants),
         *_range_conditions(contract, names),
         *(f"({relation_source(guard.relation, names)})" for guard in contract.guards),
     ]
@@ -236,42 +237,29 @@ def _layout_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterato
                 yield f"l{index}.storage_offset() == {python_source(clause.offset, names)}"
 
 
-def _apart_conditions(contract: Contract) -> Iterator[str]:
-    others = [i for i, each in enumerate(contract.clauses) if isinstance(each, TensorClause)]
-    for index in contract.apart:
-        for other in others:
-            if other != index and (other not in contract.apart or other > index):
-                yield f"not overlap(l{index}, l{other})"
-
-
-def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether the spans of memory of two tensors meet."""
-    if one.untyped_storage().data_ptr() != other.untyped_storage().data_ptr():
-        return False
-    if not one.numel() or not other.numel():
-        return False
-    (start, end), (begin, stop) = span(one), span(other)
-    return start < stop and begin < end
-
-
-def span(tensor: torch.Tensor) -> tuple[int, int]:
-    """First and last byte of what a tensor covers."""
-    steps = zip(tensor.shape, tensor.stride(), strict=True)
-    last = sum((size - 1) * stride for size, stride in steps)
-    start = int(tensor.storage_offset()) * tensor.element_size()
-    return start, start + (int(last) + 1) * tensor.element_size()
+def _apart_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
+    pairs = tuple(pair for pair in contract.apart if pair[0] != pair[1])
+    if pairs:
+        involved = tuple(sorted({place for pair in pairs for place in pair}))
+        constants |= {"meets": meets, "involved": involved, "pairs": pairs}
+        yield "not meets(leaves, involved, pairs)"
+    constants["is_folded"] = is_folded
+    yield from (f"not is_folded(l{one})" for one, other in contract.apart if one == other)
 
 
 def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]:
-    for index in contract.apart:
-        for other, leaf in enumerate(leaves):
-            if other == index or not isinstance(leaf, torch.Tensor):
-                continue
-            if isinstance(leaves[index], torch.Tensor) and overlap(leaves[index], leaf):
-                path = contract.clauses[index].path
-                words = f"memory of its own: the program writes to `{path}`"
-                yield Clause(path, words, f"memory shared with {contract.clauses[other].path}")
-                break
+    for one, other in contract.apart:
+        pair = leaves[one], leaves[other]
+        if any(not isinstance(leaf, torch.Tensor) for leaf in pair):
+            continue
+        path, beside = contract.clauses[one].path, contract.clauses[other].path
+        if one == other:
+            if is_folded(leaves[one]):
+                words = "elements with memory of their own: they are written to"
+                yield Clause(path, words, f"strides {leaves[one].stride()}")
+        elif overlap(*pair):
+            words = f"memory apart from `{beside}`: one is written to before the other is read"
+            yield Clause(path, words, "memory that both reach")
 
 
 def _value_condition(name: str, value: object, constants: dict[str, Any]) -> str:
@@ -403,12 +391,18 @@ def _broken_relations(
             is_plain = value is None or isinstance(equation.expected, int)
             expected = words if is_plain else f"{words} = {value}"
             yield Clause(equation.path, expected, seen[equation.code])
-    yield from _outside_ranges(contract, env, origin)
+    broken = [
+        guard
+        for guard in contract.guards
+        if guard.relation.symbols <= env.keys() and not _holds(guard.relation, env)
+    ]
+    # A range holds what guards taught, too: where one of these is broken, it says so with its line.
+    bounds = [g.relation.symbols for g in broken if g.relation.kind == "ge"]
+    said = {symbol for found in bounds if len(found) == 1 for symbol in found}
+    yield from _outside_ranges(contract, {s: n for s, n in env.items() if s not in said}, origin)
+    yield from (_broken_guard(contract, guard, env) for guard in broken)
     yield from _broken_layouts(contract, env, leaves)
     yield from _broken_apart(contract, leaves)
-    for guard in contract.guards:
-        if guard.relation.symbols <= env.keys() and not _holds(guard.relation, env):
-            yield _broken_guard(contract, guard, env)
 
 
 def _outside_ranges(

@@ -115,7 +115,8 @@ class Contract:
     `in_spec` is the structure of `(args, kwargs)`; clauses are in the order of its leaves. A guard
     is a relation with its origin: the user's lines that asked, innermost first, or None. `names`
     says how a symbol is called in messages: `batch`, or where it comes from: `x.shape[0]`. The
-    inputs at the places `apart` share no memory with other inputs.
+    two inputs of each pair of places in `apart` share no memory: one is written to before the other
+    is read. No two elements of an input paired with itself do.
     """
 
     in_spec: Any
@@ -123,7 +124,7 @@ class Contract:
     guards: Sequence[Guard] = ()
     ranges: tuple[SymbolRange, ...] = ()
     names: Mapping[Expr, str] = field(default_factory=lambda: MappingProxyType({}))
-    apart: tuple[int, ...] = ()
+    apart: tuple[tuple[int, int], ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)

@@ -16,6 +16,7 @@ from monograph.diagnostics import problem
 from monograph.integers import Facts
 from monograph.passes import core_decompositions, decompose, facts_of_program
 from monograph.passes.decompositions import DecompositionTable
+from monograph.passes.read_after_write import read_after_write
 from monograph.program.contract import FoundLater, TensorClause, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
 from monograph.program.graph_module import GraphModule
@@ -88,8 +89,10 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
         for spec in program.graph_signature.input_specs
         if spec.kind is InputKind.USER_INPUT
     ]
-    written = {i for i, name in enumerate(given) if name in done.writes}
-    apart = tuple(sorted(written.union(before.apart)))
+    places = {name: i for i, name in enumerate(given)}
+    pairs = {(name, name) for name in done.writes} | read_after_write(program.graph_module)
+    found = {(places[a], places[b]) for a, b in pairs if places.keys() >= {a, b}}
+    apart = tuple(sorted({*before.apart} | {(min(pair), max(pair)) for pair in found}))
     clauses = tuple(
         _laid_out(clause, done.laid_out.get(name)) if isinstance(clause, TensorClause) else clause
         for name, clause in zip(given, before.clauses, strict=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.integers import python_source, relation_source
-from monograph.program.checks import overlap, solution_plan, span
+from monograph.program.checks import solution_plan
 from monograph.program.contract import (
     Contract,
     FloatClause,
@@ -21,6 +21,7 @@ from monograph.program.contract import (
     ValueClause,
     where,
 )
+from monograph.program.overlaps import FUNCTIONS
 from monograph.program.python_layout import INDENT, WIDTH, one_line
 from monograph.program.python_values import constant
 
@@ -157,18 +158,16 @@ def _layout_lines(
 
 
 def _apart_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:
-    tensors = [i for i, each in enumerate(contract.clauses) if isinstance(each, TensorClause)]
-    for index in contract.apart:
-        for other in tensors:
-            if other != index and (other not in contract.apart or other > index):
-                yield f"assert not overlap({leaves[index]}, {leaves[other]})"
+    for one, other in contract.apart:
+        names = leaves[one] if one == other else f"{leaves[one]}, {leaves[other]}"
+        yield f"assert not {'is_folded' if one == other else 'overlap'}({names})"
 
 
 def functions_of_checks(contract: Contract) -> list[str]:
     """The functions that the assertions call, as they are written here."""
-    if not list(_apart_lines(contract, [""] * len(contract.clauses))):
+    if not contract.apart:
         return []
-    return [inspect.getsource(each).rstrip() for each in (overlap, span)]
+    return [inspect.getsource(each).rstrip() for each in FUNCTIONS]
 
 
 def _range_lines(contract: Contract, names: Mapping[Expr, str]) -> Iterator[str]:

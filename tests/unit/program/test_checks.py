@@ -166,6 +166,42 @@ def test_ranges_are_checked(symbols):
     assert said(contract, [tensor(2), tensor(0)])[0] == "`y.size()[0]` expected at least 1, got 0"
 
 
+def test_a_broken_bound_is_said_once(symbols):
+    """A guard that taught the range is named, with its line; the range where no guard is broken."""
+    n, m = symbols
+    guards = (Guard(ge(n, 5), None), Guard(eq(n % 2, 0), None), Guard(ge(n + m, 8), None))
+    contract = Contract(
+        None,
+        (clause("x", n), clause("y", m)),
+        guards,
+        ranges=((n, 6, 8), (m, 1, None)),
+        names={n: "n", m: "m"},
+    )
+    assert said(contract, [tensor(3), tensor(9)]) == [
+        "`n >= 5` expected to hold, got n = 3, and 1 more difference",
+        "`n % 2 == 0` expected to hold, got n = 3",
+    ]
+    assert said(contract, [tensor(10), tensor(9)]) == ["`x.size()[0]` expected at most 8, got 10"]
+    assert said(contract, [tensor(6), tensor(0)]) == [
+        "`y.size()[0]` expected at least 1, got 0, and 1 more difference",
+        "`n + m >= 8` expected to hold, got m = 0, n = 6",
+    ]
+
+
+def test_overlapping_inputs_are_named():
+    """Both paths of a pair, and an input whose own elements share memory."""
+    contract = Contract(
+        None, (clause("x", 3), clause("y", 3), clause("z", 3)), apart=((0, 0), (0, 1))
+    )
+    room = tensor(5)
+    compile_checks(contract)([room[:3], tensor(3), room[2:]])
+    (headline,) = said(contract, [room[:3], room[2:], room[2:]])
+    assert headline.startswith("`x` expected memory apart from `y`: one is written to before")
+    assert said(contract, [tensor(1).expand(3), room[2:], room[2:]]) == [
+        "`x` expected elements with memory of their own: they are written to, got strides (0,)"
+    ]
+
+
 def test_relations_are_checked(symbols):
     """Guards of every kind decide as their relations do."""
     n, m = symbols
