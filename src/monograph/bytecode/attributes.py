@@ -27,12 +27,15 @@ _PLAIN_KINDS = SIMPLE | {FunctionType, MethodType}
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     """Return `owner.name`, as the watcher lets it be seen."""
-    try:
-        value = _read(interpreter, owner, name)
-    except AttributeError as error:
-        if error.name is None and error.obj is None:
-            error.name, error.obj = name, owner
-        raise
+    if type(owner) in OURS:
+        value = natives.read(owner, name)
+    else:
+        try:
+            value = _read(interpreter, owner, name)
+        except AttributeError as error:
+            if error.name is None and error.obj is None:
+                error.name, error.obj = name, owner
+            raise
     hook = interpreter.read_attribute
     if hook is not None:
         return hook(interpreter.current, owner, name, value)
@@ -57,7 +60,7 @@ def get_method(owner: Any, name: str) -> FunctionType | None:
 
 def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
     kind = type(owner)
-    if kind in _PLAIN_KINDS or kind in OURS:
+    if kind in _PLAIN_KINDS:
         return natives.read(owner, name)
     if kind is ModuleType:
         return _read_module(interpreter, owner, name)

@@ -61,6 +61,8 @@ def call(interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[st
         return call_function(interpreter, callee, args, kwargs)
     if kind is MethodType and type(callee.__self__) not in OURS:
         return call(interpreter, callee.__func__, [callee.__self__, *args], kwargs)
+    if kind is BuiltinFunctionType and type(callee.__self__) in OURS:
+        return call_native(interpreter, callee, args, kwargs)
     ask = interpreter.replacement
     if ask is not None:
         other = ask(callee, args, kwargs, interpreter.current)
@@ -87,9 +89,7 @@ def call_function(
         other = ask(function, args, kwargs, interpreter.current)
         if other is not None:
             return call_native(interpreter, other, args, kwargs)
-    enters = interpreter.enters
-    if enters is not None and not enters(function):
-        interpreter.tell_island(function, "a function that the policy does not enter")
+    if interpreter.stays_outside(function, "a function that the policy does not enter"):
         return call_native(interpreter, function, args, kwargs)
     if interpreter.body(function.__code__).is_native:
         return call_native(interpreter, function, args, kwargs)

@@ -89,6 +89,7 @@ class Frame:
         "interpreter",
         "ip",
         "names",
+        "outside",
         "slots",
         "stack",
         "value",
@@ -105,6 +106,7 @@ class Frame:
     interpreter: Interpreter
     ip: int
     names: MutableMapping[str, Any] | None
+    outside: Any
     slots: list[Any]
     stack: list[Any]
     value: Any
@@ -126,6 +128,7 @@ class Frame:
         self.globals = function.__globals__
         self.builtins = function.__builtins__
         self.names = None
+        self.outside = None
         self.stack = []
         self.ip = 0
         self.back = None

@@ -48,6 +48,7 @@ class Interpreter:
         "told",
         "truth",
         "uncatchable",
+        "verdicts",
         "watcher",
         "written",
     )
@@ -74,6 +75,8 @@ class Interpreter:
         self.polyfills = POLYFILLS
         self.polyfilled_methods = METHOD_NAMES
         self.memos: dict[int, Any] = {}
+        # What the policy said of code, by its identity; the code is kept, so that it stays that.
+        self.verdicts: dict[int, tuple[bool, CodeType]] = {}
         self.current = None
         # The native frame that the outermost call came from.
         self.caller: FrameType | None = None
@@ -96,6 +99,17 @@ class Interpreter:
             raise
         finally:
             self.passing = self.clean = self.caller = None
+
+    def stays_outside(self, function: FunctionType, reason: str) -> bool:
+        """Whether the policy wants a function to run natively, which it is then told of once."""
+        code = function.__code__
+        known = self.verdicts.get(id(code))
+        if known is None:
+            outside = self.enters is not None and not self.enters(function)
+            known = self.verdicts[id(code)] = (outside, code)
+            if outside:
+                self.tell_island(function, reason)
+        return known[0]
 
     def body(self, code: CodeType) -> Body:
         """Return the linked body of a code object."""

@@ -74,9 +74,7 @@ def find_special(interpreter: Interpreter, kind: type, name: str) -> FunctionTyp
     found = lookup(kind, name)
     if type(found) is not FunctionType:
         return None
-    enters = interpreter.enters
-    if enters is not None and not enters(found):
-        interpreter.tell_island(found, "a special method that the policy does not enter")
+    if interpreter.stays_outside(found, "a special method that the policy does not enter"):
         return None
     return found
 

@@ -75,7 +75,7 @@ def _enter(frame: Frame, back: Frame | None) -> None:
 
 def _leave(frame: Frame, back: Frame | None) -> None:
     frame.interpreter.current = back
-    frame.back = None
+    frame.back = frame.outside = None
     frame.depth = 0
     if back is None:
         depth.leave()

@@ -30,7 +30,10 @@ class Watcher:
     uncatchable: tuple[type[BaseException], ...] = ()
 
     def enters(self, function: FunctionType) -> bool:
-        """Whether to interpret this function; if not, it runs natively, as an island."""
+        """Whether to interpret this function; if not, it runs natively, as an island.
+
+        The answer goes for all functions of the same code: it is asked once for each.
+        """
         del function
         return True
 
@@ -42,9 +45,10 @@ class Watcher:
     ) -> Callable[..., Any] | None:
         """What to call in place of `callee`, natively and with the same arguments, or None.
 
-        Asked for every call that interpreted code makes. A bound method of Python comes as its
-        function, `self` the first of `args`; a class, a C function and a bound C method come as
-        they are. `frame` makes the call; None if the call comes from outside.
+        Asked for every call that interpreted code makes, but for methods in C of what is `ours`. A
+        bound method of Python comes as its function, `self` the first of `args`; a class, a C
+        function and a bound C method come as they are. `frame` makes the call; None if the call
+        comes from outside.
         """
         del callee, args, kwargs, frame
         return None

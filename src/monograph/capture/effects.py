@@ -140,7 +140,8 @@ class Effects:
         changed = [place for place in self._places.values() if not place.is_as_before()]
         if not changed:
             return []
-        made = {id(each) for each in gc.get_objects()}
+        owners = {id(place.owner) for place in changed if place.tracked}
+        made = owners.intersection(map(id, gc.get_objects()))
         elsewhere = _known_elsewhere([place.owner for place in changed if not place.tracked])
         return [
             place

@@ -30,7 +30,11 @@ from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_suspect, refusal
 from monograph.capture.replacements import REPLACEMENTS, product
 from monograph.diagnostics import MonographError, problem
-from monograph.host.module_calls import only_calls_forward
+from monograph.host.module_calls import (
+    functional_is_original,
+    is_plain_layer,
+    only_calls_forward,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +61,8 @@ _NO_NEWS: Final = frozenset(
     }
 )
 """Kinds of values that decide nothing by being read, and lead nowhere that is not seen anyway."""
+_WITHIN: Final = frozenset({list, dict, str, tuple})
+"""Kinds of objects whose methods in C read nothing from outside."""
 _STAND_OUTSIDE: Final = (torch.nn.Module, type)
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _LONGEST: Final = 16
@@ -79,11 +85,14 @@ class Strict(Watcher):
         self.scopes = scopes
         self.observed = observed
         self._interpreter = Interpreter(self)
+        self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
         self._own = {id(each.abstract) for each in state.tensors}
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after())
+        self._harmless: dict[int, Any] = {}
+        """C functions that read nothing from outside whatever they are given, by identity."""
         self._outside: dict[int, Any] = {}
         """Objects that were reached from modules, globals and cells, by identity."""
         self._assumed: dict[tuple[int, str], Assumption] = {}
@@ -104,6 +113,8 @@ class Strict(Watcher):
     ) -> Any:
         """What `Module.__call__` does; the half of its instructions that look for hooks is ours."""
         if only_calls_forward(module):
+            if self._layers_are_native and is_plain_layer(module):
+                return module.forward(*args, **kwargs)
             return self._interpreter.call(module.forward, *args, **kwargs)
         return self._interpreter.call(original, module, *args, **kwargs)
 
@@ -138,17 +149,34 @@ class Strict(Watcher):
         if kind is _CACHED:
             return partial(self._cached, callee)
         if kind is BuiltinMethodType:
-            owner, name = callee.__self__, callee.__name__
+            owner = callee.__self__
+            if type(owner) in _WITHIN or id(callee) in self._harmless:
+                return None
             if type(owner) is torch.Size:
-                return partial(product, owner) if name == "numel" else None
-            if type(owner) is ContextVar and name == "set":
-                self._effects.written("context", owner, owner.name, None, frame)
+                return partial(product, owner) if callee.__name__ == "numel" else None
+            if type(owner) is ContextVar:
+                self._note_context(owner, callee.__name__, frame)
+        return self._look_outside(callee, args, frame)
+
+    def _look_outside(
+        self, callee: Any, args: list[Any], frame: InterpretedFrame | None
+    ) -> Callable[..., Any] | None:
         found = find_outside(callee, args)
-        if found is None or frame is None:
+        if found is None:
+            if type(callee) is BuiltinMethodType and _is_known_for_good(callee):
+                self._harmless[id(callee)] = callee
+            return None
+        if frame is None:
             return None
         if not self._is_harmless(found, frame, args):
             raise refusal(found, self.scopes.user_frames(sys._getframe()))
         return callee
+
+    def _note_context(
+        self, variable: ContextVar[Any], method: str, frame: InterpretedFrame | None
+    ) -> None:
+        if method == "set":
+            self._effects.written("context", variable, variable.name, None, frame)
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of what `lru_cache` made, remembered for this run alone.
@@ -216,6 +244,8 @@ class Strict(Watcher):
         owner: Any = None,
     ) -> None:
         if not _is_plain(value):
+            if isinstance(value, _STAND_OUTSIDE):
+                return
             if hasattr(type(value), "__next__"):
                 called = self._called(owner, name) if owner is not None else name
                 raise problem("write-outlives-call", kind="iterator", name=called)
@@ -310,6 +340,11 @@ def _is_plain(value: Any) -> bool:
     if kind is list or kind is tuple:
         return 0 < len(value) <= _LONGEST and all(type(each) in _PLAIN for each in value)
     return isinstance(value, enum.Enum)
+
+
+def _is_known_for_good(function: Any) -> bool:
+    """Whether a function in C reads nothing from outside whatever it is given, given it once."""
+    return type(function.__self__) in (ModuleType, type) and function is not hash
 
 
 def _is_running(frame: InterpretedFrame, name: str) -> bool:

@@ -112,11 +112,24 @@ class FrameFilter:
             else:
                 here = known[key] = self._first_sight(code, frame.f_lasti)
             if here is _INTERPRETED:
-                here = self._sight(*_interpreted(frame))
+                return (*found, *self._walk_from_loop(frame, stop))
             if here is not None:
                 found.append(here)
             frame = frame.f_back
         return tuple(found)
+
+    def _walk_from_loop(self, loop: FrameType, stop: CodeType | None) -> Iterable[Frame]:
+        """Go on from an activation of the interpreter's loop.
+
+        What is outside of it does not move while it lasts, so that is walked once, and left with
+        the interpreted frame, which forgets it in the end.
+        """
+        interpreted = loop.f_locals["frame"]
+        outside = interpreted.outside
+        if outside is None:
+            outside = interpreted.outside = self.walk(loop.f_back, stop)
+        here = self._sight(interpreted.code, interpreted.lasti)
+        return outside if here is None else (here, *outside)
 
     def frame(self, code: CodeType, lasti: int) -> Frame:
         """Return the frame at this instruction, whatever its file; for code that is interpreted."""

@@ -1,8 +1,10 @@
-"""What `nn.Module.__call__` does around `forward`: nothing, unless there are hooks."""
+"""What `nn.Module.__call__` does around `forward`, and which `forward` calls nothing of users'."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from types import FunctionType
+from typing import Any, Final
 
 import torch
 from torch.nn.modules import module as _module
@@ -27,4 +29,38 @@ def only_calls_forward(module: torch.nn.Module) -> bool:
         or _module._global_forward_pre_hooks
         or _module._global_backward_hooks
         or _module._global_backward_pre_hooks
+    )
+
+
+_LAYERS: Final = frozenset(
+    f"torch.nn.modules.{name}"
+    for name in (
+        *("activation", "batchnorm", "container", "conv", "dropout", "flatten", "linear"),
+        *("normalization", "padding", "pooling", "sparse", "upsampling"),
+    )
+)
+"""Files of layers that call `torch.nn.functional` and their own children, and nothing else."""
+
+
+def is_plain_layer(module: torch.nn.Module) -> bool:
+    """Whether the class is PyTorch's own layer and the object has no function of its own.
+
+    Its `forward` then reads parameters and calls functions and children, and no user code but
+    that; provided that `functional_is_original`.
+    """
+    kind = type(module)
+    if kind.__module__ not in _LAYERS:
+        return False
+    if getattr(sys.modules[kind.__module__], kind.__name__, None) is not kind:
+        return False
+    return not any(map(callable, module.__dict__.values()))
+
+
+def functional_is_original() -> bool:
+    """Whether nobody has put a function of their own into `torch.nn.functional`."""
+    functional: Any = torch.nn.functional
+    folder = torch.__file__.removesuffix("__init__.py")
+    return all(
+        type(each) is not FunctionType or each.__code__.co_filename.startswith(folder)
+        for each in vars(functional).values()
     )
