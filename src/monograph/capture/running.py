@@ -32,7 +32,8 @@ from monograph.capture.scopes import Scopes
 from monograph.capture.situation import Situation
 from monograph.capture.stand_ins import Paths, in_general
 from monograph.capture.strict import Strict
-from monograph.diagnostics import MonographError, problem, together
+from monograph.capture.swallowed import raise_swallowed
+from monograph.diagnostics import MonographError, noted, problem, together
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
 from monograph.host.trees import pytree
@@ -240,6 +241,7 @@ def _run_under(
             recorder,
         ):
             stack.enter_context(context)
+        notes = stack.enter_context(noted())
         arguments = pytree.tree_unflatten(leaves, inputs.spec)
         given = Given(inputs, *arguments)
         observed = Observed()
@@ -248,6 +250,7 @@ def _run_under(
             strict = stack.enter_context(Strict(scopes, state, arguments, observed))
         with given.traced(wanted=watched is not None and strict is None):
             result = request.module(*arguments[0], **arguments[1])
+        raise_swallowed(notes)
         changed, argument = find_changes(state), given.changed()
         if watched is None and (changed or (argument is not None and strict is None)):
             return _Run(None, changed)

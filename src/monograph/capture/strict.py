@@ -11,14 +11,11 @@ import enum
 import functools
 import os
 import sys
-import sysconfig
 from contextvars import ContextVar
 from functools import partial
-from pathlib import Path
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-import numpy as np
 import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
@@ -29,6 +26,7 @@ from monograph.capture.naming import called, containers
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_suspect, refusal
 from monograph.capture.replacements import REPLACEMENTS, product
+from monograph.capture.territory import PACKAGES, TORCH, is_entered, is_library
 from monograph.diagnostics import MonographError, problem
 from monograph.host.module_calls import (
     functional_is_original,
@@ -47,10 +45,6 @@ if TYPE_CHECKING:
     from monograph.capture.outside import Switch
     from monograph.capture.scopes import Scopes
     from monograph.diagnostics import Frame
-
-
-def _folder(package: Any) -> str:
-    return f"{Path(package.__file__).parent}{os.sep}"
 
 
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
@@ -122,7 +116,7 @@ class Strict(Watcher):
 
     def enters(self, function: FunctionType) -> bool:
         """Interpret what is the user's, and what of PyTorch and Python calls the user's."""
-        return _is_entered(function.__code__.co_filename, function.__code__.co_name)
+        return is_entered(function.__code__.co_filename, function.__code__.co_name)
 
     def island(self, function: FunctionType, reason: str) -> None:
         """Report user code that could not be interpreted."""
@@ -200,17 +194,17 @@ class Strict(Watcher):
         give things unique names.
         """
         file = frame.code.co_filename
-        if file.startswith(_TORCH):
+        if file.startswith(TORCH):
             return True
         if not isinstance(found, Read):
             return False
-        if found.of_environment and file.startswith((*_PACKAGES, "<frozen ")):
+        if found.of_environment and file.startswith((*PACKAGES, "<frozen ")):
             name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])
             self._assume(frame, "environment", id(os.environ), name, None)
             return True
-        if found.makes_names and file.startswith(_PACKAGES):
+        if found.makes_names and file.startswith(PACKAGES):
             return True
-        return found.of_identity and _is_library(file)
+        return found.of_identity and is_library(file)
 
     # --- reads -------------------------------------------------------------------------------
 
@@ -251,7 +245,7 @@ class Strict(Watcher):
                 raise problem("write-outlives-call", kind="iterator", name=called)
             self._outside[id(value)] = value
             return
-        if (where, name) not in self._assumed and not _is_library(frame.code.co_filename):
+        if (where, name) not in self._assumed and not is_library(frame.code.co_filename):
             named = self._called(owner, name) if owner is not None else name
             self._assume(frame, kind, where, named, value)
 
@@ -277,7 +271,7 @@ class Strict(Watcher):
 
         Raises: outside-read.
         """
-        if left is right or frame.code.co_filename.startswith(_TORCH):
+        if left is right or frame.code.co_filename.startswith(TORCH):
             return
         if self._is_given(left) and self._is_given(right):
             raise problem(
@@ -355,68 +349,3 @@ def _is_running(frame: InterpretedFrame, name: str) -> bool:
             return True
         outer = outer.back
     return False
-
-
-# --- what is interpreted ---------------------------------------------------------------------
-
-_TORCH: Final = _folder(torch)
-_STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
-_PACKAGES: Final = tuple(sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib"))
-_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
-_NATIVE: Final = (_OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
-_CALLS_USER_CODE: Final = (
-    "nn/modules/",
-    "nn/utils/parametrize.py",
-    "nn/utils/parametrizations.py",
-    "utils/_contextlib.py",
-)
-"""Files of PyTorch that call what users wrote."""
-_MODULE: Final = "nn/modules/module.py"
-_MODULE_CALLS: Final = frozenset({"_wrapped_call_impl", "_call_impl", "inner"})
-_STANDARD_NATIVE: Final = frozenset(
-    {
-        *("abc", "ast", "copy", "dataclasses", "enum", "importlib", "inspect", "json"),
-        *(
-            "linecache",
-            "logging",
-            "pickle",
-            "re",
-            "threading",
-            "tokenize",
-            "traceback",
-            "typing",
-            "unittest",
-            "warnings",
-            "weakref",
-        ),
-    }
-)
-"""Modules of Python's library that no model's result depends on, and that look at frames."""
-
-
-@functools.cache
-def _is_entered(file: str, name: str) -> bool:
-    """Whether a function of this file and name is interpreted.
-
-    Not the `__getattribute__` of installed packages: every read of an attribute would go through
-    it, and what it answers is noted in any case.
-    """
-    if file.startswith(_NATIVE):
-        return False
-    if file.startswith(_TORCH):
-        inside = file.removeprefix(_TORCH).replace(os.sep, "/")
-        if inside == _MODULE:
-            return name in _MODULE_CALLS
-        return inside.startswith(_CALLS_USER_CODE)
-    if file.startswith(_STANDARD) and not file.startswith(_PACKAGES):
-        module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")
-        return module not in _STANDARD_NATIVE
-    return name != "__getattribute__" or not file.startswith(_PACKAGES)
-
-
-@functools.cache
-def _is_library(file: str) -> bool:
-    """Whether a file is PyTorch's or Python's: what it reads is its own business."""
-    if file.startswith((_TORCH, "<frozen ")):
-        return True
-    return file.startswith(_STANDARD) and not file.startswith(_PACKAGES)

@@ -25,6 +25,7 @@ from monograph.diagnostics.errors import (
     SpecError,
     SpecErrors,
     UnsupportedError,
+    noted,
     together,
 )
 from monograph.diagnostics.explanations import explain, page_names
@@ -63,6 +64,7 @@ __all__ = [
     "find_entry",
     "message",
     "nearest",
+    "noted",
     "page_names",
     "place",
     "problem",

@@ -19,12 +19,14 @@ In brackets: the class of Python that it also is, so that code written for PyTor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics.rendering import LINES, render, render_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
     from monograph.diagnostics.diagnostic import Diagnostic
     from monograph.diagnostics.repair import Repair
@@ -43,8 +45,23 @@ __all__ = [
     "SpecError",
     "SpecErrors",
     "UnsupportedError",
+    "noted",
     "together",
 ]
+
+_NOTES: Final[ContextVar[list[MonographError] | None]] = ContextVar("notes", default=None)
+
+
+@contextmanager
+def noted() -> Generator[list[MonographError]]:
+    """Every refusal made in this thread in a `with` block, in order, whoever catches it there."""
+    notes: list[MonographError] = []
+    token = _NOTES.set(notes)
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(token)
+        notes.clear()  # or they keep the frames that they passed, which hold them
 
 
 class MonographError(Exception):
@@ -56,6 +73,9 @@ class MonographError(Exception):
         """Carry one message."""
         super().__init__(diagnostic)
         self.diagnostic = diagnostic
+        notes = _NOTES.get()
+        if notes is not None:
+            notes.append(self)
 
     @property
     def problems(self) -> tuple[MonographError, ...]:

@@ -1,0 +1,85 @@
+"""Whose code a file holds, and what of it strict capture interprets: decided by the path alone."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+
+def _folder(package: Any) -> str:
+    return f"{Path(package.__file__).parent}{os.sep}"
+
+
+TORCH: Final = _folder(torch)
+_STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
+PACKAGES: Final = tuple(sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib"))
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_NATIVE: Final = (_OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
+_CALLS_USER_CODE: Final = (
+    "nn/modules/",
+    "nn/utils/parametrize.py",
+    "nn/utils/parametrizations.py",
+    "utils/_contextlib.py",
+)
+"""Files of PyTorch that call what users wrote."""
+_MODULE: Final = "nn/modules/module.py"
+_MODULE_CALLS: Final = frozenset({"_wrapped_call_impl", "_call_impl", "inner"})
+_STANDARD_NATIVE: Final = frozenset(
+    {
+        *("abc", "ast", "copy", "dataclasses", "enum", "importlib", "inspect", "json"),
+        *(
+            "linecache",
+            "logging",
+            "pickle",
+            "re",
+            "threading",
+            "tokenize",
+            "traceback",
+            "typing",
+            "unittest",
+            "warnings",
+            "weakref",
+        ),
+    }
+)
+"""Modules of Python's library that no model's result depends on, and that look at frames."""
+
+
+@functools.cache
+def is_entered(file: str, name: str) -> bool:
+    """Whether a function of this file and name is interpreted.
+
+    Not the `__getattribute__` of installed packages: every read of an attribute would go through
+    it, and what it answers is noted in any case.
+    """
+    if file.startswith(_NATIVE):
+        return False
+    if file.startswith(TORCH):
+        inside = file.removeprefix(TORCH).replace(os.sep, "/")
+        if inside == _MODULE:
+            return name in _MODULE_CALLS
+        return inside.startswith(_CALLS_USER_CODE)
+    if file.startswith(_STANDARD) and not file.startswith(PACKAGES):
+        module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")
+        return module not in _STANDARD_NATIVE
+    return name != "__getattribute__" or not file.startswith(PACKAGES)
+
+
+@functools.cache
+def is_library(file: str) -> bool:
+    """Whether a file is PyTorch's or Python's: what it reads is its own business."""
+    if file.startswith((TORCH, "<frozen ")):
+        return True
+    return file.startswith(_STANDARD) and not file.startswith(PACKAGES)
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Whether a file is the user's, or of a package that is neither PyTorch nor NumPy."""
+    return not file.startswith((TORCH, "<frozen ", *_NATIVE)) and not is_library(file)
