@@ -1,9 +1,10 @@
-"""What interpreted code wrote to, and which of it outlives the call.
+"""What user code wrote to, and which of it outlives the call.
 
 The interpreter announces every write before it happens; the first one to each place is kept, with
-what was there. When the run has ended, places that hold again what they held are forgotten, and so
-are objects that the run itself made. The rest was there before and is different now. It is put back
-in any case, and refused unless it is a cache that the first call fills for all others.
+what was there. Of plain Python, every place within a function's reach is (`reach.py`). When the run
+has ended, places that hold again what they held are forgotten, and so are objects that the run
+itself made. The rest was there before and is different now. It is put back in any case, and refused
+unless it is a cache that the first call fills for all others.
 
 Modules are not looked after here: `snapshots` and `aftermath` know more about them.
 
@@ -23,6 +24,7 @@ from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode import MISSING
+from monograph.capture.opaque import keep
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -33,17 +35,19 @@ Chain = tuple[tuple[CodeType, int], ...]
 """Frames as (code, offset), innermost first."""
 
 _ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
+_WHOLE: Final = frozenset({"attributes", "contents", "hidden"})
 _OWN_REFERENCES: Final = 2
 """A variable's, and that of the argument of the function that counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A variable or an attribute that was written to, or a container whose content was.
+    """A variable or an attribute that was written to, or an object whose content was.
 
-    `kind` is attribute, cell, context (a ContextVar), global or contents; `name` is "" for
-    contents; `before` is what was there, or a copy of the content; `tracked` tells whether the
-    garbage collector knew the owner at the first write; `by` are the frames that wrote first,
+    `kind` is attribute, cell, context (a ContextVar) or global; or, of the whole object, contents
+    (of a container), attributes (all of them) or hidden (what no `__dict__` shows, see `opaque`):
+    then `name` is "". `before` is what was there, or a copy of the content; `tracked` tells whether
+    the garbage collector knew the owner at the first write; `by` are the frames that wrote first,
     `function` is the innermost one's.
     """
 
@@ -56,25 +60,40 @@ class Place:
     function: FunctionType | None
 
     def now(self) -> Any:
-        """What is there now: the value, MISSING, or the container itself."""
-        return self.owner if self.kind == "contents" else _value(self.owner, self.name)
+        """What is there now: the value, MISSING, or the object itself."""
+        return self.owner if self.kind in _WHOLE else _value(self.owner, self.name)
 
     def is_as_before(self) -> bool:
         """Whether it holds the same objects again, or equal numbers and texts."""
-        if self.kind == "contents":
-            return _same_content(_content(self.owner), self.before)
+        if self.kind == "hidden":
+            return self.before.is_still_in(self.owner)
+        if self.kind in _WHOLE:
+            return _same_content(_whole(self.kind, self.owner), self.before)
         return _same(self.now(), self.before)
 
     def as_now(self) -> Place:
         """The same place, with what is there now as what is to be put back."""
-        now = _content(self.owner) if self.kind == "contents" else self.now()
+        whole = self.kind in _WHOLE
+        now = _whole(self.kind, self.owner) if whole else self.now()
         return replace(self, before=now)
+
+    def changed_name(self) -> str:
+        """The name of the attribute that is not what it was, where that is known."""
+        if self.kind != "attributes":
+            return self.name
+        now = vars(self.owner)
+        names = (
+            name
+            for name in {**self.before, **now}
+            if not _same(now.get(name, MISSING), self.before.get(name, MISSING))
+        )
+        return next(names, "")
 
     def news(self) -> list[Any] | None:
         """What was put where nothing was: a missing key, None; None if anything was replaced."""
-        if self.kind != "contents":
+        if self.kind not in _WHOLE:
             return [self.now()] if self.before is MISSING or self.before is None else None
-        now = _content(self.owner)
+        now = None if self.kind == "hidden" else _whole(self.kind, self.owner)
         if not isinstance(now, dict) or not _same_content(
             {k: now.get(k) for k in self.before}, self.before
         ):
@@ -83,7 +102,11 @@ class Place:
 
     def put_back(self) -> None:
         """Restore what was there."""
-        if self.kind == "contents":
+        if self.kind == "hidden":
+            self.before.put_back(self.owner)
+        elif self.kind == "attributes":
+            _give_attributes(self.owner, self.before)
+        elif self.kind == "contents":
             _refill(self.owner, self.before)
         else:
             _write(self.owner, self.name, self.before)
@@ -129,6 +152,19 @@ class Effects:
         self._places[identity, name] = Place(
             kind, owner, name, old, tracked, _chain(frame), function
         )
+
+    def within_reach(self, kind: str, owner: Any, by: Chain) -> bool:
+        """The content of an object may change from now on; whether that was news."""
+        key = (id(owner), kind)
+        if id(owner) in self._covered or key in self._places:
+            return False
+        before = _whole(kind, owner)
+        self._places[key] = Place(kind, owner, "", before, gc.is_tracked(owner), by, None)
+        return True
+
+    def add(self, place: Place) -> None:
+        """A variable of which somebody else knows what it held."""
+        self._places.setdefault((id(place.owner), place.name), place)
 
     def lasting(self) -> list[Place]:
         """What was there before the run and is different now, in the order of the writes."""
@@ -223,7 +259,23 @@ def _fill(cell: CellType, value: Any) -> None:
         cell.cell_contents = value
 
 
-# --- containers --------------------------------------------------------------------------------
+# --- whole objects -----------------------------------------------------------------------------
+
+
+def _whole(kind: str, owner: Any) -> Any:
+    """A copy of all that an object holds."""
+    if kind == "hidden":
+        return keep(owner)
+    return dict(vars(owner)) if kind == "attributes" else _content(owner)
+
+
+def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
+    """Give an object or a class exactly these attributes."""
+    now = dict(vars(owner))
+    for name in {**now, **attributes}:
+        value = attributes.get(name, MISSING)
+        if now.get(name, MISSING) is not value:
+            _write_attribute(owner, name, value)
 
 
 def _content(owner: Any) -> Any:

@@ -169,3 +169,9 @@ def reading_of(value: Any) -> Reading | None:
     kind: type = type(value)
     has_slots = kind.__module__ != "builtins" and bool(_names_of_slots(kind))
     return _SLOTS if has_slots else None
+
+
+def keep(value: Any) -> Kept | None:
+    """What such a value holds now."""
+    reading = reading_of(value)
+    return None if reading is None else Kept(reading, reading.read(value))

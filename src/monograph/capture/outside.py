@@ -16,16 +16,17 @@ import random
 import secrets
 import time
 import uuid
-from types import BuiltinMethodType, FunctionType
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
+from monograph.capture.territory import PACKAGES, TORCH, is_library
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from monograph.diagnostics import Frame, MonographError
 
@@ -74,8 +75,8 @@ def _named(module: Any, names: str) -> Iterable[tuple[str, Any]]:
             yield f"{module.__name__}.{name}", found
 
 
-_FUNCTIONS: Final[dict[int, Read | Switch]] = {
-    id(function): Read(name, because)
+def _known() -> Iterator[tuple[Any, Read | Switch]]:
+    """Every function that is known by itself."""
     for because, functions in (
         (
             _CLOCK,
@@ -94,16 +95,29 @@ _FUNCTIONS: Final[dict[int, Read | Switch]] = {
         ("what somebody types", [("input", builtins.input)]),
         (_IDENTITY, [("id", builtins.id)]),
         ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
-    )
-    for name, function in functions
-} | {
-    id(function): Switch(name)
+    ):
+        for name, function in functions:
+            yield function, Read(name, because)
     for name, function in _named(
         torch,
         "manual_seed set_rng_state set_default_dtype set_default_device"
         " use_deterministic_algorithms set_default_tensor_type set_float32_matmul_precision",
-    )
+    ):
+        yield function, Switch(name)
+
+
+_FUNCTIONS: Final[dict[int, Read | Switch]] = {id(function): found for function, found in _known()}
+_ENVIRON: Final = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "copy")
+
+_CODES: Final[dict[int, Read | Switch]] = {
+    id(getattr(function, "__func__", function).__code__): found
+    for function, found in _known()
+    if isinstance(function, FunctionType | MethodType)
+} | {
+    id(getattr(type(os.environ), name).__code__): Read("os.environ", _ENVIRONMENT)
+    for name in _ENVIRON
 }
+"""The same, where all that is known of a call is the code that it runs."""
 
 _CLOCK_CLASSES: Final = (dt.datetime, dt.date)
 _CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
@@ -115,6 +129,31 @@ def is_suspect(function: FunctionType, args: Sequence[Any]) -> bool:
     if id(function) in _FUNCTIONS or function.__name__ == "manual_seed":
         return True
     return bool(args) and type(args[0]) in _OWNERS
+
+
+def find_outside_code(code: CodeType) -> Read | Switch | None:
+    """What a call of this code reads or switches that is not the model's, if anything."""
+    found = _CODES.get(id(code))
+    if found is None and code.co_name == "manual_seed":
+        return Switch("torch.manual_seed")
+    return found
+
+
+def is_own_business(found: Read | Switch, file: str) -> bool:
+    """Whether what a library's file reads is no matter of the model's.
+
+    PyTorch and Python's library look at identities, and do not let them decide a result. Installed
+    packages have switches in the environment, and give things unique names.
+    """
+    if file.startswith(TORCH):
+        return True
+    if not isinstance(found, Read):
+        return False
+    if found.of_environment:
+        return file.startswith((*PACKAGES, "<frozen "))
+    if found.makes_names and file.startswith(PACKAGES):
+        return True
+    return found.of_identity and is_library(file)
 
 
 def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:

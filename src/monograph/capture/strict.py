@@ -14,19 +14,18 @@ import sys
 from contextvars import ContextVar
 from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Watcher, ours
-from monograph.capture.aftermath import is_made_of_state
 from monograph.capture.effects import Effects
-from monograph.capture.naming import called, containers
+from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
-from monograph.capture.outside import Read, find_outside, is_suspect, refusal
+from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
 from monograph.capture.replacements import REPLACEMENTS, product
-from monograph.capture.territory import PACKAGES, TORCH, is_entered, is_library
+from monograph.capture.territory import TORCH, is_entered, is_library
 from monograph.diagnostics import MonographError, problem
 from monograph.host.module_calls import (
     functional_is_original,
@@ -38,13 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monograph.bytecode import Frame as InterpretedFrame
-    from monograph.capture.effects import Place
     from monograph.capture.module_state import ModuleState
-    from monograph.capture.naming import Called
     from monograph.capture.observed import Observed
     from monograph.capture.outside import Switch
     from monograph.capture.scopes import Scopes
-    from monograph.diagnostics import Frame
 
 
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
@@ -189,22 +185,15 @@ class Strict(Watcher):
     def _is_harmless(self, found: Read | Switch, frame: InterpretedFrame, args: list[Any]) -> bool:
         """Whether a read of a library's is its own business, or a switch of the installation.
 
-        PyTorch and Python's library look at identities, and do not let them decide a result.
-        Installed packages have switches in the environment, which are reported as assumptions, and
-        give things unique names.
+        Switches in the environment are reported as assumptions.
         """
         file = frame.code.co_filename
-        if file.startswith(TORCH):
-            return True
-        if not isinstance(found, Read):
-            return False
-        if found.of_environment and file.startswith((*PACKAGES, "<frozen ")):
+        harmless = is_own_business(found, file)
+        is_setting = isinstance(found, Read) and found.of_environment
+        if harmless and is_setting and not file.startswith(TORCH):
             name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])
             self._assume(frame, "environment", id(os.environ), name, None)
-            return True
-        if found.makes_names and file.startswith(PACKAGES):
-            return True
-        return found.of_identity and is_library(file)
+        return harmless
 
     # --- reads -------------------------------------------------------------------------------
 
@@ -294,36 +283,11 @@ class Strict(Watcher):
 
     def lasting(self) -> list[Effect]:
         """The writes that outlive the call, without caches that every first call fills alike."""
-        places = [each for each in self._effects.lasting() if not _is_filled_once(each)]
-        return [Effect(place, self._name(place), self._by(place)) for place in places]
-
-    def _name(self, place: Place) -> Called:
-        classes = [cls for module in self._state.modules for cls in type(module).__mro__]
-        forward = self._state.root.forward
-        return called(place, containers(forward, *self._arguments), dict.fromkeys(classes))
-
-    def _by(self, place: Place) -> tuple[Frame, ...]:
-        known = self.scopes.filter
-        return known.innermost_user(known.frame(code, lasti) for code, lasti in place.by)
-
-
-class Effect(NamedTuple):
-    """A write that outlives the call: where to, how the code calls that, and its lines."""
-
-    place: Place
-    called: Called
-    at: tuple[Frame, ...]
-
-    def refusal(self) -> MonographError:
-        """The refusal of this write."""
-        kind, name = self.called
-        return problem("write-outlives-call", at=self.at, kind=kind, name=name)
-
-
-def _is_filled_once(place: Place) -> bool:
-    """Whether nothing was there, and now tensors that are made of the module's own state alone."""
-    news = place.news()
-    return bool(news) and all(is_made_of_state(each) for each in news)
+        return [
+            Effect(place, name_of(place, self._state, self._arguments), lines(place, self.scopes))
+            for place in self._effects.lasting()
+            if not is_filled_once(place)
+        ]
 
 
 def _is_plain(value: Any) -> bool:
