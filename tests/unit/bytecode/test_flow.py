@@ -134,7 +134,7 @@ def test_a_variable_that_is_set_on_both_sides_does_not_live_before():
     y = code.co_varnames.index("y")
     assert not flow.live[0] >> y & 1
     assert flow.live[0] & 1  # x is read
-    assert flow.live[index_of(one_branch, "RETURN_VALUE") - 1] >> y & 1
+    assert flow.live[index_of(one_branch, "BINARY_OP", 1) - 2] >> y & 1
 
 
 def test_what_a_handler_reads_lives_where_it_covers():
