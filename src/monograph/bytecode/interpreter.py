@@ -35,6 +35,7 @@ class Interpreter:
         "compared",
         "current",
         "enters",
+        "fork",
         "handling",
         "memos",
         "passing",
@@ -69,6 +70,7 @@ class Interpreter:
         self.read_cell = _overridden(watcher, "read_cell")
         self.written = _overridden(watcher, "written")
         self.truth = _overridden(watcher, "truth")
+        self.fork = _overridden(watcher, "fork")
         self.compared = _overridden(watcher, "compared")
         self.tell_island: Callable[[FunctionType, str], None] = watcher.island
         self.uncatchable = (*watcher.uncatchable, BugError)

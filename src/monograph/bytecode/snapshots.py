@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.frame import Frame, Mark
 
-__all__ = ["clone", "resume", "snapshot"]
+__all__ = ["clone", "resume", "snapshot", "stand_alike"]
 
 _EMPTY: tuple[Any, ...] = ({}, {}.keys(), {}.values(), {}.items(), set[Any](), [], (), "", b"")
 _ITERATORS = frozenset(
@@ -72,6 +72,47 @@ def clone(value: Any, memo: dict[int, Any]) -> Any:
         memo[id(known)] = known
         memo.setdefault(-1, []).append(value)  # identities must not be given to others meanwhile
     return known
+
+
+def stand_alike(one: Any, other: Any) -> bool:
+    """Whether two clones of one iterator will give the same objects in the same order."""
+    if one is other:
+        return True
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind in _ITERATORS:
+        return _made_alike(one.__reduce__(), other.__reduce__())
+    if kind is InterpretedGenerator:
+        return _frames_alike(one.frame, other.frame)
+    if kind is IteratorAdapter:
+        return stand_alike(one.iterator, other.iterator)
+    if kind is SequenceIterator:
+        return one.sequence is other.sequence and one.index == other.index
+    return False
+
+
+def _frames_alike(one: Frame | None, other: Frame | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    if one.code is not other.code or one.ip != other.ip:
+        return False
+    return _all_alike(one.stack, other.stack) and _all_alike(one.slots, other.slots)
+
+
+def _made_alike(one: Any, other: Any) -> bool:
+    """Whether what two iterators are made of, as `__reduce__` has it, is the same."""
+    if type(one) is not type(other):
+        return False
+    if type(one) in (tuple, list):
+        return len(one) == len(other) and all(map(_made_alike, one, other))
+    if type(one) in (int, range):
+        return one == other
+    return stand_alike(one, other)
+
+
+def _all_alike(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(map(stand_alike, one, other))
 
 
 def _refuse_unknown(value: Any) -> None:

@@ -88,3 +88,12 @@ class Watcher:
         """
         del frame, value
         return NotImplemented
+
+    def fork(self, frame: Frame, value: Any) -> Any:
+        """True or False: which way a conditional jump goes; NotImplemented: as `truth` says.
+
+        Asked before `truth`, and only where code jumps. Whoever goes both ways by itself (see
+        `forking`) answers with what `move` or `finish` returned.
+        """
+        del frame, value
+        return NotImplemented

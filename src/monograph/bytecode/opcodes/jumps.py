@@ -1,20 +1,21 @@
 """Instructions that jump, and the iteration of `for`.
 
 While a condition is asked, its value is on top of the stack: a copy of the frame in which the
-answer stands there instead, begun with the same instruction, goes the way of that answer.
+answer stands there instead, begun with the same instruction, goes the way of that answer. Whoever
+answers may instead go both ways and put the frame where they join (see `forking`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.bytecode.forking import decide, signal_of
 from monograph.bytecode.iteration import END, advance, get_iterator
 from monograph.bytecode.lookups import OURS
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.operators import truth
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.frame import Frame, Mark
 
 _NATIVE_ITERATORS = frozenset(
     type(iter(made))
@@ -31,25 +32,33 @@ def JUMP(frame: Frame, target: int) -> None:
 
 
 @opcode
-def POP_JUMP_IF_FALSE(frame: Frame, target: int) -> None:
+def POP_JUMP_IF_FALSE(frame: Frame, target: int) -> Mark | None:
     """Go elsewhere if a condition does not hold."""
     stack = frame.stack
     value = stack[-1]
-    jumps = value is not True and (value is False or not truth(frame.interpreter, value))
+    if value is not True:
+        answer = value if value is False else decide(frame, value)
+        if answer is False:
+            frame.ip = target
+        elif answer is not True:
+            return signal_of(answer)
     stack.pop()
-    if jumps:
-        frame.ip = target
+    return None
 
 
 @opcode
-def POP_JUMP_IF_TRUE(frame: Frame, target: int) -> None:
+def POP_JUMP_IF_TRUE(frame: Frame, target: int) -> Mark | None:
     """Go elsewhere if a condition holds."""
     stack = frame.stack
     value = stack[-1]
-    jumps = value is not False and (value is True or truth(frame.interpreter, value))
+    if value is not False:
+        answer = value if value is True else decide(frame, value)
+        if answer is True:
+            frame.ip = target
+        elif answer is not False:
+            return signal_of(answer)
     stack.pop()
-    if jumps:
-        frame.ip = target
+    return None
 
 
 @opcode
@@ -67,21 +76,29 @@ def POP_JUMP_IF_NOT_NONE(frame: Frame, target: int) -> None:
 
 
 @opcode
-def JUMP_IF_FALSE_OR_POP(frame: Frame, target: int) -> None:
+def JUMP_IF_FALSE_OR_POP(frame: Frame, target: int) -> Mark | None:
     """Keep a value and go elsewhere if it is false; `and`."""
-    if truth(frame.interpreter, frame.stack[-1]):
+    answer = decide(frame, frame.stack[-1])
+    if answer is True:
         frame.stack.pop()
-    else:
+    elif answer is False:
         frame.ip = target
+    else:
+        return signal_of(answer)
+    return None
 
 
 @opcode
-def JUMP_IF_TRUE_OR_POP(frame: Frame, target: int) -> None:
+def JUMP_IF_TRUE_OR_POP(frame: Frame, target: int) -> Mark | None:
     """Keep a value and go elsewhere if it is true; `or`."""
-    if truth(frame.interpreter, frame.stack[-1]):
+    answer = decide(frame, frame.stack[-1])
+    if answer is True:
         frame.ip = target
-    else:
+    elif answer is False:
         frame.stack.pop()
+    else:
+        return signal_of(answer)
+    return None
 
 
 @opcode
