@@ -3,7 +3,7 @@
 import os
 
 from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes
-from monograph.api import export, load, register_dataclass, save
+from monograph.api import draft_export, export, load, register_dataclass, save
 from monograph.diagnostics import (
     ArchiveError,
     BugError,
@@ -57,6 +57,7 @@ __all__ = [
     "__version__",
     "default_decompositions",
     "dims",
+    "draft_export",
     "dynamic_shapes",
     "explain",
     "export",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from monograph.archive import load, save
-from monograph.capture import Request, capture, check_declarations
+from monograph.capture import Request, all_problems, capture, check_declarations, draft
+from monograph.diagnostics import ExportError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
+from monograph.program.findings import problem_of
 from monograph.program.from_capture import program_of
 
 if TYPE_CHECKING:
@@ -46,23 +49,63 @@ def export(
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
         DataDependentError (a question whose answer is in a tensor), UnsupportedError,
-        SideEffectError (a write that outlives the call).
+        SideEffectError (a write that outlives the call), ExportErrors (several of these: a capture
+        that is refused is made once more, and goes on after each refusal to find the next).
     """
-    captured = capture(
-        Request(
-            module,
-            args,
-            kwargs,
-            dynamic_shapes,
-            kept_calls=tuple(preserve_module_call_signature),
-            strict=strict,
-            ignores_side_effects=side_effects == "ignore",
-        )
+    request = Request(
+        module,
+        args,
+        kwargs,
+        dynamic_shapes,
+        kept_calls=tuple(preserve_module_call_signature),
+        strict=strict,
+        ignores_side_effects=side_effects == "ignore",
     )
+    try:
+        captured = capture(request)
+    except ExportError as error:
+        found = all_problems(request, error)
+        if found is error:
+            raise
+        raise found from None
     check_declarations(captured.inputs, captured.facts)
     program = program_of(captured)
     if isinstance(dynamic_shapes, AdditionalInputs):
         dynamic_shapes.verify(program)
+    return program
+
+
+def draft_export(
+    module: torch.nn.Module,
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = True,
+    preserve_module_call_signature: Sequence[str] = (),
+) -> ExportedProgram:
+    """Capture a module although `export` would refuse it: a program, and its problems.
+
+    What only data tells is taken from the example inputs: the side of a branch, the value of a
+    number, the sizes that an operator without a fake kernel returns. The program asserts that while
+    it runs, and raises where it does not hold. `program.report.problems` lists what `export` would
+    have raised, with what the program assumes instead, and whether it checks that.
+
+    Shapes: any pytree of tensors and constants → any pytree.
+    Raises: SpecError (the declaration), ExportError (what nothing goes past: sizes that disagree
+        for the example too, say), with all that was met before.
+    """
+    kept = tuple(preserve_module_call_signature)
+    request = Request(module, args, kwargs, dynamic_shapes, kept_calls=kept, strict=strict)
+    found = draft(request)
+    if found.captured is None:
+        errors = found.errors()
+        assert found.ended_by is not None, "a capture ends, or is ended"
+        if not errors:
+            raise found.ended_by
+        raise together(errors) from found.ended_by
+    program = program_of(found.captured)
+    program.report = replace(program.report, problems=tuple(map(problem_of, found.problems)))
     return program
 
 
@@ -74,4 +117,4 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
     pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
 
 
-__all__ = ["export", "load", "register_dataclass", "save"]
+__all__ = ["draft_export", "export", "load", "register_dataclass", "save"]

@@ -239,9 +239,17 @@ class SymbolNode(SymbolicNumber):
             exact = _only_value(value, self.facts)
             if exact is not None:
                 return exact
-            raise problem("data-dependent-size", question="int(...)", size=self._unknown())
+            return int(self._ask("int(...)"))
         self._decide(eq(value, hint))
         return hint
+
+    def _ask(self, question: str) -> float:
+        """What the value is, if the example is to tell; else a refusal."""
+        refusal = problem("data-dependent-size", question=question, size=self._unknown())
+        value, example = self.settled(), self.facts.example
+        if example is None or isinstance(value, int | float):
+            raise refusal
+        return example.value_of(value, refusal)
 
     def _unknown(self) -> str:
         """What it depends on, by where that comes from: `x.sum().item()`."""
@@ -256,7 +264,7 @@ class SymbolNode(SymbolicNumber):
             return float(value)
         hint = _hint(self.facts, value)
         if hint is None:
-            raise problem("data-dependent-size", question="float(...)", size=self._unknown())
+            return self._ask("float(...)")
         if isinstance(value, Real) and not self.facts.float_inputs.isdisjoint(value.symbols):
             return self._fix_float(value, hint)
         for symbol in sorted(value.symbols, key=str):

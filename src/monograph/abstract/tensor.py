@@ -7,7 +7,7 @@ Both have no data: whatever needs data goes to the recorder that made them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import torch
 
@@ -63,8 +63,8 @@ class Recording(Protocol):
         """`tensor[index] = value`."""
         ...
 
-    def refuse_data(self, tensor: AbstractTensor, reader: str) -> NoReturn:
-        """Raise the diagnostic for code that reads a tensor's data."""
+    def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
+        """What the reader gives for the example, where an export goes on after refusing it."""
         ...
 
 
@@ -260,20 +260,21 @@ class AbstractTensor(torch.Tensor):
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any())
 
-    def numpy(self, *, force: bool = False) -> NoReturn:  # noqa: ARG002 - torch's signature
+    def numpy(self, *, force: bool = False) -> Any:  # noqa: ARG002 - torch's signature
         """Refused: there is no data."""
-        self.recorder.refuse_data(self, "numpy()")
+        return self.recorder.read_data(self, "numpy()")
 
-    def __array__(self, dtype: Any = None) -> NoReturn:
-        self.recorder.refuse_data(self, "numpy.asarray()")
+    def __array__(self, dtype: Any = None) -> Any:
+        array = self.recorder.read_data(self, "numpy.asarray()")
+        return array if dtype is None else array.astype(dtype)
 
-    def data_ptr(self) -> NoReturn:
+    def data_ptr(self) -> int:
         """Refused: there is no data."""
-        self.recorder.refuse_data(self, "data_ptr()")
+        return self.recorder.read_data(self, "data_ptr()")
 
-    def untyped_storage(self) -> NoReturn:
+    def untyped_storage(self) -> Any:
         """Refused: there is no storage."""
-        self.recorder.refuse_data(self, "untyped_storage()")
+        return self.recorder.read_data(self, "untyped_storage()")
 
     @property
     def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -308,7 +309,7 @@ class AbstractTensor(torch.Tensor):
             return repr(self)
         value = None if self.tensor_type.shape else self.recorder.item(self)
         if not isinstance(value, int | float | complex):
-            self.recorder.refuse_data(self, "format()")
+            value = self.recorder.read_data(self, "format()")
         return format(value, spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

@@ -36,10 +36,12 @@ from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Guard, Int, Real, Relation
 from monograph.program import (
     Assumed,
+    Because,
     CallNames,
     IgnoredEffect,
     LeftOut,
     NativeIsland,
+    Problem,
     Report,
     Specialization,
 )
@@ -67,6 +69,7 @@ RECORDS: Final[Mapping[str, type[Any]]] = {
     **_contract_records(),
     **{each.__name__: each for each in (CallNames, Guard, Report, Specialization)},
     **{each.__name__: each for each in (Assumed, IgnoredEffect, LeftOut, NativeIsland)},
+    **{each.__name__: each for each in (Because, Problem)},
 }
 """What may be carried, by name. A dataclass added to the contract is carried from then on."""
 

@@ -141,7 +141,7 @@ class LoadedValues:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise problem("leaked-tensor", op="a value of a program that was loaded")
 
-    call = item = truth = getitem = setitem = refuse_data = _refuse
+    call = item = truth = getitem = setitem = read_data = _refuse
 
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Anybody may look at the strides of a finished program."""

@@ -1,6 +1,17 @@
 """User code becomes a graph: run once on abstract tensors, every operator call recorded."""
 
+from monograph.capture.all_problems import Draft, all_problems, draft
+from monograph.capture.continuing import Problem
 from monograph.capture.declarations import check_declarations
 from monograph.capture.running import Capture, Request, capture
 
-__all__ = ["Capture", "Request", "capture", "check_declarations"]
+__all__ = [
+    "Capture",
+    "Draft",
+    "Problem",
+    "Request",
+    "all_problems",
+    "capture",
+    "check_declarations",
+    "draft",
+]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.capture.module_state import ModuleState
+    from monograph.capture.module_state import ModuleState, StateTensor
     from monograph.capture.recorder import Recorder
 
 _OUTPUT_CONSTANTS = (int, float, bool, str, type(None), complex, torch.dtype, torch.device)
@@ -90,7 +90,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     its place) is copied before: eager leaves that storage untouched.
     """
     copy, clone = torch.ops.aten.copy_.default, torch.ops.aten.clone.default
-    reassigned = state.reassigned()
+    reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
     overwritten = {id(buffer.abstract) for buffer, _ in reassigned}
 
     def kept(value: Any) -> Any:
@@ -103,6 +103,12 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     for buffer, current in sources:
         recorder.call(copy, (buffer.abstract, current), {})
     return values
+
+
+def _fits(buffer: StateTensor, current: AbstractTensor) -> bool:
+    """Whether a buffer can be written; one that cannot was refused, and the capture goes on."""
+    before, now = buffer.abstract.tensor_type, current.tensor_type
+    return before.dtype == now.dtype and before.shape == now.shape
 
 
 def drop_unused(recorder: Recorder, kept: Collection[Node]) -> None:

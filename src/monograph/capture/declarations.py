@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 
 def check_declarations(inputs: Inputs, facts: Facts) -> None:
     """Raises: dim-specialised, dims-must-be-equal, relation-not-declared, dim-range-violated."""
+    problems = broken_declarations(inputs, facts)
+    if problems:
+        error = together(problems)
+        if isinstance(error, ConstraintViolation):
+            error.repair = repair_of(inputs, facts)
+        raise error
+
+
+def broken_declarations(inputs: Inputs, facts: Facts) -> list[MonographError]:
+    """A refusal for each declaration that what was learnt contradicts."""
     problems: list[MonographError] = []
     checked: set[Expr] = set()
     for size in inputs.dynamic:
@@ -40,12 +50,7 @@ def check_declarations(inputs: Inputs, facts: Facts) -> None:
             problems += _hint(size, inputs, facts)
         else:
             problems += _named(size, inputs, facts)
-    problems += _fixed_floats(inputs, facts)
-    if problems:
-        error = together(problems)
-        if isinstance(error, ConstraintViolation):
-            error.repair = repair_of(inputs, facts)
-        raise error
+    return problems + _fixed_floats(inputs, facts)
 
 
 def _hint(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:

@@ -79,6 +79,8 @@ class GraphWriter:
         self.names: set[str] = set()
         self._counts: dict[str, int] = {}
         self._numbers: dict[Any, Any] = {}
+        self._floats_of: set[Expr] = set()
+        """Symbols that stand for a float that a node computes."""
         self._sources: dict[Expr, tuple[Node, int | None, int, int]] = {}
         self._tensors: dict[int, AbstractTensor] = {}
         self._simplifying = True
@@ -191,10 +193,13 @@ class GraphWriter:
     def bind(self, number: Expr | Real | Relation, node: Node) -> None:
         """`node` computes this number at run time."""
         self._numbers.setdefault(number, node)
+        if isinstance(number, Real):
+            self._floats_of |= number.symbols
 
     def can_compute(self, relation: Relation) -> bool:
         """Whether everything the relation is about has been computed."""
-        return all(s in self._numbers or s in self._sources for s in relation.symbols)
+        made = self._numbers, self._sources, self._floats_of
+        return all(any(symbol in kind for kind in made) for symbol in relation.symbols)
 
     def assertion(self, relation: Relation) -> Any:
         """A node that computes a relation as it was stated, although it is assumed already."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx.immutable_collections import immutable_list
@@ -441,13 +441,18 @@ class Recorder(TorchDispatchMode):
         """`tensor[index] = value`."""
         indexing.setitem(self, tensor, index, value)
 
-    def refuse_data(self, tensor: AbstractTensor, reader: str) -> NoReturn:
+    def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
         """Raise value-read: there is no data during capture."""
-        raise problem("value-read", call=reader, tensor=repr(tensor))
+        raise problem("value-read", call=reader, tensor=_type_text(tensor.tensor_type))
 
     def origin(self) -> tuple[Frame, ...]:
         """The user frames of the question being asked now, innermost first."""
         return self.scopes.user_frames(sys._getframe(1))
+
+
+def _type_text(t: TensorType) -> str:
+    """A type for a message: `float32[3, n]`."""
+    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"
 
 
 def _asked_at(origin: Any) -> str:

@@ -18,6 +18,7 @@ import torch
 from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
+from monograph.capture.continuing import Continuing, Problem, Problems
 from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
@@ -62,6 +63,8 @@ class Capture:
     calls: ModuleCalls
     observed: Observed
     exclusions: tuple[Exclusion, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """What a capture that goes on after refusals went past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Request:
 
     `kept_calls` names modules whose calls are recorded. `strict` interprets user code, otherwise it
     runs as plain Python. `ignores_side_effects` reports writes that outlive the call, instead of
-    refusing them.
+    refusing them. `problems` collects what the capture would be refused for, where it is to go on.
     """
 
     module: torch.nn.Module
@@ -80,6 +83,7 @@ class Request:
     kept_calls: tuple[str, ...] = ()
     strict: bool = True
     ignores_side_effects: bool = False
+    problems: Problems | None = None
 
 
 def capture(request: Request) -> Capture:
@@ -97,14 +101,17 @@ def capture(request: Request) -> Capture:
     if not _LOCK.acquire(blocking=not _is_capturing()):
         raise problem("capture-inside-capture")
     try:
-        with _without_garbage_collection(), _untouched():
-            return _settled(request)
+        with _without_garbage_collection(), _untouched(request.problems):
+            captured = _settled(request)
     finally:
         _LOCK.release()
+    if request.problems is None:
+        return captured
+    return replace(captured, problems=request.problems.found())
 
 
 @contextmanager
-def _untouched() -> Generator[None]:
+def _untouched(problems: Problems | None) -> Generator[None]:
     """Random generators and switches of the process are as before; who changed them is refused."""
     before = Situation()
     try:
@@ -113,7 +120,9 @@ def _untouched() -> Generator[None]:
         before.restore()
         raise
     changed = before.restore()
-    if changed:
+    if problems is not None:
+        problems.note_unless_known(changed)
+    elif changed:
         raise together(changed)
 
 
@@ -140,7 +149,7 @@ def _settled(request: Request) -> Capture:
     if run.captured is None:
         run = _attempt(request, paths, watched)
     if run.harm:
-        _check_next_call(run, request, paths)
+        _settle_harm(run, request, paths)
     assert run.captured is not None, "a run that watches captures"
     return probed(run.captured, read, partial(again, watched=watched), paths)
 
@@ -150,6 +159,19 @@ def _probed(read: Any, again: Any, run: _Run, paths: Paths) -> _Run:
     if run.captured is None or run.harm:
         return run
     return replace(run, captured=probed(run.captured, read, again, paths))
+
+
+def _settle_harm(run: _Run, request: Request, paths: Paths) -> None:
+    """Raise what is left behind and does harm, or note it if the capture is to go on."""
+    if request.problems is None:
+        _check_next_call(run, request, paths)
+        return
+    aside = replace(request, problems=Problems())
+    try:
+        _check_next_call(run, aside, paths)
+    except MonographError:
+        for error in run.harm:
+            request.problems.note(error, "the program does not do it")
 
 
 def _check_next_call(run: _Run, request: Request, paths: Paths) -> None:
@@ -219,6 +241,9 @@ def _run_under(
 ) -> _Run:
     scopes = Scopes(request.module, _run_under.__code__)
     writer = GraphWriter()
+    if request.problems is not None and recording is Recorder:
+        request.problems.forget()
+        recording = partial(Continuing, problems=request.problems)
     recorder = recording(writer, scopes, facts)
     facts.locate = recorder.origin
     state = ModuleState(request.module)
@@ -226,6 +251,8 @@ def _run_under(
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     recorder.input_nodes = input_nodes
     writer.begin_body()
+    if isinstance(recorder, Continuing):
+        recorder.rehearse_with(_real_values(state, inputs, input_nodes), inputs.examples)
     calls = ModuleCalls(recorder, request.kept_calls)
     with ExitStack() as stack:
         stack.callback(recorder.close)
@@ -247,7 +274,10 @@ def _run_under(
         observed = Observed()
         strict = None
         if request.strict:
-            strict = stack.enter_context(Strict(scopes, state, arguments, observed))
+            strict = Strict(scopes, state, arguments, observed)
+            if isinstance(recorder, Continuing):
+                strict.refuse = recorder.refuse
+            stack.enter_context(strict)
         with given.traced(wanted=watched is not None and strict is None):
             result = request.module(*arguments[0], **arguments[1])
         raise_swallowed(notes)
@@ -259,12 +289,21 @@ def _run_under(
             harm = [given.refusal(argument)]
         if request.ignores_side_effects:
             harm = observed.ignore(harm)
-        if harm and (left is None or not left.can_begin_a_call):
+        goes_on = request.problems is not None
+        if harm and not goes_on and (left is None or not left.can_begin_a_call):
             raise harm[0]
         outputs = close_outputs(recorder, state, result)
     drop_unused(recorder, calls.kept)
     captured = Capture(inputs, input_nodes, outputs, state, recorder, facts, calls, observed)
     return _Run(captured, changed, harm, left)
+
+
+def _real_values(
+    state: ModuleState, inputs: Inputs, input_nodes: tuple[Node, ...]
+) -> dict[Node, Any]:
+    """What the placeholders stand for in the example."""
+    own = {t.node: t.real for t in state.tensors}
+    return own | {n: leaf.value for n, leaf in zip(input_nodes, inputs.leaves, strict=True)}
 
 
 def _left_behind(

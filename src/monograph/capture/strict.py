@@ -86,6 +86,8 @@ class Strict(Watcher):
         self._outside: dict[int, Any] = {}
         """Objects that were reached from modules, globals and cells, by identity."""
         self._assumed: dict[tuple[int, str], Assumption] = {}
+        self.refuse: Callable[[MonographError], None] = _raised
+        """What becomes of a refusal that user code could go on after."""
 
     def __enter__(self) -> Self:
         """From now on modules are interpreted."""
@@ -159,7 +161,7 @@ class Strict(Watcher):
         if frame is None:
             return None
         if not self._is_harmless(found, frame, args):
-            raise refusal(found, self.scopes.user_frames(sys._getframe()))
+            self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
         return callee
 
     def _note_context(
@@ -231,7 +233,7 @@ class Strict(Watcher):
                 return
             if hasattr(type(value), "__next__"):
                 called = self._called(owner, name) if owner is not None else name
-                raise problem("write-outlives-call", kind="iterator", name=called)
+                self.refuse(problem("write-outlives-call", kind="iterator", name=called))
             self._outside[id(value)] = value
             return
         if (where, name) not in self._assumed and not is_library(frame.code.co_filename):
@@ -263,9 +265,8 @@ class Strict(Watcher):
         if left is right or frame.code.co_filename.startswith(TORCH):
             return
         if self._is_given(left) and self._is_given(right):
-            raise problem(
-                "outside-read", what="is", because="whether two inputs are the same tensor"
-            )
+            because = "whether two inputs are the same tensor"
+            self.refuse(problem("outside-read", what="is", because=because))
 
     def _is_given(self, value: Any) -> bool:
         if not isinstance(value, AbstractTensor) or value.node is None:
@@ -288,6 +289,10 @@ class Strict(Watcher):
             for place in self._effects.lasting()
             if not is_filled_once(place)
         ]
+
+
+def _raised(error: MonographError) -> None:
+    raise error
 
 
 def _is_plain(value: Any) -> bool:

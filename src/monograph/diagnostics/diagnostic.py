@@ -39,6 +39,7 @@ class Diagnostic:
     """One message: name, headline, the user's frames innermost first, causes, notes and edits.
 
     `graph` is the program so far, where there is one; it is never printed with the message.
+    `times` is how often one run met it at its line.
     """
 
     name: str
@@ -49,3 +50,4 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     helps: tuple[str, ...] = ()
     graph: object = field(default=None, compare=False, repr=False)
+    times: int = 1

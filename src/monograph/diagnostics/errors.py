@@ -8,8 +8,8 @@
         UnsupportedError       Python or an operator that is not covered (RuntimeError)
         SideEffectError        a write that outlives the call (RuntimeError)
         ExportErrors           several of these, found in one run
-          SpecErrors           several, every one a SpecError, and so is the group
-          ConstraintViolations several, every one a ConstraintViolation, and so is the group
+          SpecErrors           several, every one a SpecError, and so is the group;
+          ConstraintViolations, DataDependentErrors, UnsupportedErrors, SideEffectErrors: likewise
       ContractError            a call the program cannot vouch for (RuntimeError)
       ArchiveError             a file that cannot be read or written
       BugError                 ours; asks for a report
@@ -165,6 +165,27 @@ class ConstraintViolations(ExportErrors, ConstraintViolation):
         return shown if self.repair is None else "\n".join([shown, "", *self.repair.lines()])
 
 
+class DataDependentErrors(ExportErrors, DataDependentError):  # noqa: N818  (several errors)
+    """Several values, or facts about them, that nobody stated."""
+
+
+class UnsupportedErrors(ExportErrors, UnsupportedError):  # noqa: N818  (several errors)
+    """Several things that are not covered."""
+
+
+class SideEffectErrors(ExportErrors, SideEffectError):  # noqa: N818  (several errors)
+    """Several writes that outlive the call."""
+
+
+_GROUPS: Final[tuple[tuple[type[MonographError], type[ExportErrors]], ...]] = (
+    (SpecError, SpecErrors),
+    (ConstraintViolation, ConstraintViolations),
+    (DataDependentError, DataDependentErrors),
+    (UnsupportedError, UnsupportedErrors),
+    (SideEffectError, SideEffectErrors),
+)
+
+
 class ContractError(MonographError, RuntimeError):
     """A call that the program cannot vouch for; nothing has run."""
 
@@ -180,7 +201,7 @@ class BugError(MonographError):
 def together(problems: Iterable[MonographError]) -> MonographError:
     """Return the only problem, or one error that carries them all; equal messages count once.
 
-    The group is a SpecError if all of them are, a ConstraintViolation if all of them are.
+    The group is a SpecError if all of them are; likewise the other classes.
     """
     found = {error.diagnostic: error for group in problems for error in group.problems}
     single = tuple(found.values())
@@ -188,8 +209,7 @@ def together(problems: Iterable[MonographError]) -> MonographError:
         raise ValueError("there is no problem to raise")
     if len(single) == 1:
         return single[0]
-    if all(isinstance(error, SpecError) for error in single):
-        return SpecErrors(single)
-    if all(isinstance(error, ConstraintViolation) for error in single):
-        return ConstraintViolations(single)
+    for kind, group in _GROUPS:
+        if all(isinstance(error, kind) for error in single):
+            return group(single)
     return ExportErrors(single)

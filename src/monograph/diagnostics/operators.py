@@ -2,6 +2,7 @@
 
 unsupported-operator    op, reason="", custom=False, signature=""
 operator-refused-types  op, reason, types=""
+fake-kernel-disagrees   op, differs
 unsupported-subclass    type, path="", reason=""
 own-generator           (no facts)
 """
@@ -36,6 +37,22 @@ def unsupported_operator(
         )
         if custom
         else ("write it with operators that are covered, or as a custom operator",),
+    )
+
+
+@message("fake-kernel-disagrees", UnsupportedError)
+def fake_kernel_disagrees(*, op: object, differs: str) -> Text:
+    """Say that a custom operator returns something else than its fake kernel says.
+
+    `differs` is "float32[4] where the operator returns float32[3]".
+    """
+    return Text(
+        headline=f"the fake kernel of `{op}` promises {differs}",
+        notes=("a capture believes the fake kernel; the operator itself ran on the example",),
+        helps=(
+            f'mend the function that is registered by @torch.library.register_fake("{op}")',
+            "where a size depends on data, make it with torch.library.get_ctx().new_dynamic_size()",
+        ),
     )
 
 

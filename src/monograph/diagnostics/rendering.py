@@ -128,7 +128,10 @@ def _draw(
         lines += _excerpt(at[0], diagnostic.label, style, "^")
         lines += _callers(at[1:], style, budget.callers)
     lines += _because(diagnostic.causes, causes, style, budget.causes)
-    for note in diagnostic.notes[: budget.notes]:
+    notes = diagnostic.notes[: budget.notes]
+    if diagnostic.times > 1:
+        notes = (*notes, f"this line is refused {diagnostic.times} times in one call of the model")
+    for note in notes:
         lines += _section("note", note, style)
     for help_ in diagnostic.helps[:3]:
         lines += _section("help", help_, style)

@@ -161,7 +161,10 @@ def decide(r: Truth) -> bool:
         return answer
     example = here.hint_of_relation(r)
     if example is None:
-        raise _undecidable(here, r)
+        refusal = _undecidable(here, r)
+        if here.example is None:
+            raise refusal
+        return here.example.truth_of(r, refusal)
     here.guard(r if example else negate(r))
     return example
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import Protocol, cast
 
 from monograph.integers.events import (
     Event,
@@ -31,7 +31,7 @@ from monograph.integers.relation import Relation, Truth, eq, holds
 from monograph.integers.second_opinion import is_nonlinear, second_opinion
 from monograph.integers.structure import evaluate, substitute
 
-__all__ = ["Contradiction", "Facts", "Guard", "Origin"]
+__all__ = ["Contradiction", "Example", "Facts", "Guard", "Origin"]
 
 _ANONYMOUS = re.compile(r"[a-z]\d+")
 
@@ -52,6 +52,18 @@ class Guard:
 class _Symbol:
     hint: int | None
     source: str
+
+
+class Example(Protocol):
+    """What holds for the example inputs, also of values that depend on data."""
+
+    def truth_of(self, r: Relation, refusal: Exception) -> bool:
+        """Whether the relation holds, which is assumed from now on. Raises the refusal."""
+        ...
+
+    def value_of(self, number: Expr | Real | Relation, refusal: Exception) -> float:
+        """The number, which is assumed to be that from now on. Raises the refusal."""
+        ...
 
 
 class Facts:
@@ -77,6 +89,7 @@ class Facts:
         "_symbols",
         "_unbacked",
         "assertions",
+        "example",
         "float_inputs",
         "guards",
         "knowledge",
@@ -100,6 +113,8 @@ class Facts:
         self.locate: Callable[[], Origin] = _nowhere
         # Told of every event, for logs; None costs nothing.
         self.listener: Callable[[Event], None] | None = None
+        # Asked, instead of refusing, for what only data tells, where an export goes on after that.
+        self.example: Example | None = None
         # Everything assumed, whoever has to check it; then what inputs must satisfy; then what
         # the program asserts while it runs, because it is about values born there.
         self.stated: list[Guard] = []
@@ -124,6 +139,7 @@ class Facts:
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
         copied.listener = None
+        copied.example = None
         return copied
 
     def symbol(

@@ -33,7 +33,7 @@ class Described:
     def _refuse(self, *args: Any, **_kwargs: Any) -> NoReturn:
         raise problem("leaked-tensor", tensor=str(args[0] if args else "a value"))
 
-    call = item = truth = getitem = setitem = refuse_data = _refuse
+    call = item = truth = getitem = setitem = read_data = _refuse
 
     def layout_asked(self, _tensor: AbstractTensor) -> None:
         """Let a reader of a finished graph look at strides."""

@@ -19,9 +19,11 @@ from monograph.program.contract import (
 )
 from monograph.program.findings import (
     Assumed,
+    Because,
     IgnoredEffect,
     LeftOut,
     NativeIsland,
+    Problem,
     Report,
     Specialization,
 )
@@ -59,6 +61,7 @@ from monograph.program.verifier import verify
 __all__ = [
     "ArgumentSpec",
     "Assumed",
+    "Because",
     "CallNames",
     "CallSpec",
     "CheckInputs",
@@ -84,6 +87,7 @@ __all__ = [
     "NumberClause",
     "OutputKind",
     "OutputSpec",
+    "Problem",
     "ProgramModule",
     "Report",
     "Specialization",

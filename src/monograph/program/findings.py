@@ -9,6 +9,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.diagnostics import Cause, Diagnostic
 from monograph.dims import DimHint
 from monograph.integers import Real, eq, evaluate
 from monograph.program.contract import spots, where
@@ -16,6 +17,7 @@ from monograph.program.contract import spots, where
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from monograph.capture import Problem as Refusal
     from monograph.capture.inputs import Inputs
     from monograph.capture.observed import Observed
     from monograph.capture.probing import Exclusion
@@ -113,6 +115,75 @@ class IgnoredEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class Because:
+    """A fact that contributed to a problem, and its lines."""
+
+    label: str
+    at: tuple[Spot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What `export` would refuse, of a draft: the message as data.
+
+    `assumed` says what the program takes for true instead; `is_checked` whether it asserts that
+    when it runs; `times` how often one call meets it.
+    """
+
+    name: str
+    headline: str
+    at: tuple[Spot, ...] = ()
+    label: str = ""
+    causes: tuple[Because, ...] = ()
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    times: int = 1
+    assumed: str = ""
+    is_checked: bool = False
+
+    @property
+    def place(self) -> str:
+        """The innermost line, as `model.py:12`; "" if unknown."""
+        return where(self.at)
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The message, to be rendered."""
+        causes = tuple([Cause(each.at, each.label) for each in self.causes])
+        return Diagnostic(
+            self.name,
+            self.headline,
+            self.at,
+            self.label,
+            causes,
+            self.notes,
+            self.helps,
+            times=self.times,
+        )
+
+    def __str__(self) -> str:
+        assumed = f"; assumed: {self.assumed}" if self.assumed else ""
+        return f"{self.name}: {self.headline}{assumed}"
+
+
+def problem_of(found: Refusal) -> Problem:
+    """A refusal that a capture went past, as data for a report."""
+    diagnostic = found.error.diagnostic
+    return Problem(
+        diagnostic.name,
+        diagnostic.headline,
+        diagnostic.at,
+        diagnostic.label,
+        tuple([Because(each.label, each.at) for each in diagnostic.causes]),
+        diagnostic.notes,
+        diagnostic.helps,
+        diagnostic.times,
+        found.assumed,
+        found.is_checked,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What one export found out.
 
@@ -126,9 +197,11 @@ class Report:
     assumptions: tuple[Assumed, ...] = ()
     native_islands: tuple[NativeIsland, ...] = ()
     side_effects: tuple[IgnoredEffect, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     def __str__(self) -> str:
         parts: tuple[tuple[str, tuple[Any, ...]], ...] = (
+            ("problems, which a draft goes past", self.problems),
             ("constant although Dim.AUTO", self.specializations),
             ("left out although declared", self.left_out),
             ("writes that the program does not make", self.side_effects),
@@ -205,10 +278,13 @@ def _lines(symbol: Expr, facts: Facts) -> tuple[Spot, ...]:
 
 __all__ = [
     "Assumed",
+    "Because",
     "IgnoredEffect",
     "LeftOut",
     "NativeIsland",
+    "Problem",
     "Report",
     "Specialization",
+    "problem_of",
     "report_of",
 ]

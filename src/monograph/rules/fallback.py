@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _META = torch.device("meta")
 _SYMBOLIC = (Expr, Real, Relation)
+_NO_FAKE_KERNEL = "There was no fake impl registered"
+"""What the meta kernel of `torch.library.custom_op` raises until somebody registers one."""
 
 
 class Memo:
@@ -129,16 +131,21 @@ def infer(overload: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         raise
     except NotImplementedError as error:
         custom = overload.namespace not in {"aten", "prims"} and not has_kernel(overload, "Meta")
-        reason = str(error).splitlines()[0]
-        name, signature = overload.name(), ", ".join(a.name for a in schema_of(overload).arguments)
-        raise problem(
-            "unsupported-operator", op=name, reason=reason, custom=custom, signature=signature
-        ) from error
+        raise _unknown(overload, str(error).splitlines()[0], custom=custom) from error
     except Exception as error:
         if isinstance(error.__cause__, MonographError):
             raise error.__cause__ from None
+        if _NO_FAKE_KERNEL in str(error):
+            raise _unknown(overload, "it has no fake kernel", custom=True) from None
         raise problem("operator-refused-types", op=str(overload), reason=str(error)) from error
     return _each(lambda value: _from_meta(value, device), result)
+
+
+def _unknown(overload: OpOverload, reason: str, *, custom: bool) -> MonographError:
+    name, signature = overload.name(), ", ".join(a.name for a in schema_of(overload).arguments)
+    return problem(
+        "unsupported-operator", op=name, reason=reason, custom=custom, signature=signature
+    )
 
 
 def _to_meta(value: Any) -> Any:
