@@ -60,6 +60,11 @@ def copied(program):
     return copy.deepcopy(program).module()
 
 
+def moved(program):
+    """Rewritten for a device, which is the one it was on."""
+    return program.to("cpu").module()
+
+
 def decomposed(program):
     """After the default decompositions."""
     return program.run_decompositions().module()
@@ -86,6 +91,7 @@ def has_strict() -> bool:
 WANTED = {
     "plain": (plain, as_module, lambda: True),
     "copied": (plain, copied, lambda: True),
+    "moved": (plain, moved, lambda: hasattr(ExportedProgram, "to")),
     "strict": (strict, as_module, has_strict),
     "decomposed": (plain, decomposed, lambda: hasattr(ExportedProgram, "run_decompositions")),
     "unflattened": (plain, unflattened, lambda: hasattr(monograph, "unflatten")),

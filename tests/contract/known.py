@@ -10,7 +10,6 @@ TYPE = "the class of a tensor input is not guarded (parameter, subclass)"
 KEYS = "keys are compared by equality, not by type; keywords by name, not by order"
 FLAGS = "requires_grad, is_leaf, conj and neg bits that user code asked for are not guarded"
 MODES = "grad, inference, autocast, default dtype, default device, determinism are not guarded"
-TRAINING = "train() on a program whose parts differ in mode changes nothing and is not refused"
 
 HASH = "a size that varies has no hash: code that asks sees TypeError, as with torch.export"
 TEXT = "the text of a size that varies, or of a tensor, is not the text at run time"
@@ -46,8 +45,6 @@ KNOWN: dict[tuple[str, str], str] = {
     ("shown_to_people", "example"): TEXT,
     ("shown_to_people", "negative"): TEXT,
     ("ParametersChanged", "no parameter gradients"): FLAGS,
-    ("PartlyFrozen", "train"): TRAINING,
-    ("FrozenAlways", "train"): TRAINING,
 }
 
 IDENTITY = "whether two objects are one is asked without a hook"

@@ -47,6 +47,10 @@ class Recording(Protocol):
         """User code depends on the strides or the offset of this tensor."""
         ...
 
+    def dtype_asked(self, tensor: AbstractTensor) -> None:
+        """User code knows the dtype of this tensor."""
+        ...
+
     def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
         """This capture's tensor for any tensor."""
         ...
@@ -125,6 +129,22 @@ class AbstractTensor(torch.Tensor):
     def grad(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Abstract tensors never hold gradients."""
         return
+
+    @property
+    def dtype(self) -> torch.dtype:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The dtype; who asks may decide by it."""
+        self.recorder.dtype_asked(self)
+        return self.tensor_type.dtype
+
+    @property
+    def itemsize(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Bytes of all elements."""
+        return self.number(self.tensor_type.numel() * self.dtype.itemsize)
 
     @property
     def shape(self) -> torch.Size:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -212,7 +232,13 @@ class AbstractTensor(torch.Tensor):
 
     def element_size(self) -> int:
         """Bytes of one element."""
-        return self.tensor_type.dtype.itemsize
+        return self.dtype.itemsize
+
+    def type(self, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The name of the dtype and device, or a conversion."""
+        if not args and not kwargs:
+            self.recorder.dtype_asked(self)
+        return super().type(*args, **kwargs)
 
     def __len__(self) -> int:
         if not self.tensor_type.shape:

@@ -146,6 +146,9 @@ class LoadedValues:
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Anybody may look at the strides of a finished program."""
 
+    def dtype_asked(self, tensor: AbstractTensor) -> None:
+        """Anybody may look at the dtypes of a finished program."""
+
 
 class ValueReader:
     """Reads the types of values; equal ones are decoded once."""

@@ -128,6 +128,8 @@ class Follower(Recorder):
             raise Different("writes to other inputs or buffers")
         if self.asks_layout and not theirs.recorder.asks_layout:
             raise Different("asks how its inputs lie in memory")
+        theirs.recorder.asks_dtype = theirs.recorder.asks_dtype or self.asks_dtype
+        theirs.recorder.modes_asked.found.update(self.modes_asked.found)
 
     def _next(self, node: Node) -> Node:
         """The operator of the other capture that this one is."""

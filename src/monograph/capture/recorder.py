@@ -27,6 +27,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture import data, indexing
+from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import MonographError, place, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
@@ -80,6 +81,9 @@ class Recorder(TorchDispatchMode):
         self.input_nodes: tuple[Node, ...] = ()
         self.asks_layout = False
         """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
+        self.asks_dtype: tuple[Frame, ...] | None = None
+        """Where user code first asked a floating-point tensor for its dtype."""
+        self.modes_asked = ModesAsked()
         self.closed = False
         self._requires_grad = False
         self._assertions_seen = 0
@@ -428,6 +432,12 @@ class Recorder(TorchDispatchMode):
         node = self.writer.placeholder_of.get(id(tensor.storage_root))
         if node is None or node in self.input_nodes:
             self.asks_layout = True
+
+    def dtype_asked(self, tensor: AbstractTensor) -> None:
+        """What is computed may depend on the dtype, if it is one that modules are converted in."""
+        dtype = tensor.tensor_type.dtype
+        if self.asks_dtype is None and (dtype.is_floating_point or dtype.is_complex):
+            self.asks_dtype = self.origin()
 
     def truth(self, tensor: AbstractTensor) -> bool:
         """`bool(tensor)`: its value if the tensor is a constant, else refused."""

@@ -22,6 +22,7 @@ from monograph.capture.continuing import Continuing, Problem, Problems
 from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
+from monograph.capture.hidden_questions import hearing
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
 from monograph.capture.literals import literals
 from monograph.capture.module_calls import ModuleCalls
@@ -264,6 +265,7 @@ def _run_under(
             deciding(at_once=inputs.paths.decided),
             state,
             watching(watched),
+            hearing(recorder, request.module),
             below_autograd(),
             recorder,
         ):

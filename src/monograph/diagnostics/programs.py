@@ -3,6 +3,9 @@
 program-called    (nothing)      UnsupportedError
 mode-is-fixed     call: str      UnsupportedError
 program-not-spelt what: str      UnsupportedError
+program-pickled   what: str      UnsupportedError
+dtype-is-fixed    dtype, reason  UnsupportedError
+state-converted   what: str      UnsupportedError
 module-call-lost  path, reason   UnsupportedError
 """
 
@@ -29,6 +32,42 @@ def mode_is_fixed(*, call: str) -> Text:
         headline=f"`{call}` changes nothing: the program was captured in one mode and stays in it",
         helps=(
             f"switch the original module and export it again: model.{call}; export(model, ...)",
+        ),
+    )
+
+
+@message("program-pickled", UnsupportedError)
+def program_pickled(*, what: str) -> Text:
+    """Say that a program, or its module, is not pickled."""
+    return Text(
+        headline=f"{what} is not pickled: reading a pickle runs code",
+        helps=(
+            "write it to a file: monograph.save(program, 'model.pt2'); monograph.load('model.pt2')",
+            "to keep the weights alone: torch.save(program.state_dict, 'weights.pt')",
+        ),
+    )
+
+
+@message("dtype-is-fixed", UnsupportedError)
+def dtype_is_fixed(*, dtype: object, reason: str) -> Text:
+    """Say that a program may compute otherwise than its module would in another dtype."""
+    return Text(
+        headline=f"the program cannot tell what its module does in {dtype}: {reason}",
+        helps=(
+            f"convert the module and export it again: export(model.to({dtype}), ...)",
+            f"to convert every value, whatever forward wants: passes.to_dtype({dtype})",
+        ),
+    )
+
+
+@message("state-converted", UnsupportedError)
+def state_converted(*, what: str) -> Text:
+    """Say that the state of a program's module cannot be changed without the graph."""
+    return Text(
+        headline=f"{what}, and the graph and its contract would stay as they are",
+        helps=(
+            "convert the program: program.to(...).module()",
+            "or the original module, and export it again: export(model.to(...), ...)",
         ),
     )
 

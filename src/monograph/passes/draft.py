@@ -45,6 +45,9 @@ class Describing:
     def layout_asked(self, _tensor: AbstractTensor) -> None:
         """Let a reader of a finished graph look at strides."""
 
+    def dtype_asked(self, _tensor: AbstractTensor) -> None:
+        """Let a reader of a finished graph look at dtypes."""
+
 
 class Draft:
     """One graph in the making."""

@@ -10,6 +10,7 @@ from torch.fx.node import map_aggregate
 from monograph.abstract.tensor_type import TensorType
 from monograph.host.flags import region_operators
 from monograph.passes.registry import rewrite
+from monograph.passes.state_tensors import convert
 from monograph.passes.value_types import retyped
 
 if TYPE_CHECKING:
@@ -36,27 +37,10 @@ def move_to_device(material: Material, device: Device | Mapping[Device, Device])
     def moved(old: torch.device) -> torch.device:
         return moves.get(None) or moves.get(old) or moves.get(torch.device(old.type)) or old
 
-    _move_state(material, moves)
+    convert(material.tensors, material.tensors, lambda t: t.to(moved(t.device)))
     for module in list(material.graphs()):
         _move_graph(module, moved)
     material.devices = {**material.devices, **moves}
-
-
-def _move_state(material: Material, moves: Any) -> None:
-    done: dict[int, torch.Tensor] = {}
-    for name, tensor in material.tensors.items():
-        target = moves.get(None) or moves.get(tensor.device)
-        target = target or moves.get(torch.device(tensor.device.type)) or tensor.device
-        if id(tensor) not in done:
-            done[id(tensor)] = _like(tensor, tensor.detach().to(target))
-        material.tensors[name] = done[id(tensor)]
-
-
-def _like(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """A Parameter for a Parameter."""
-    if isinstance(tensor, torch.nn.Parameter):
-        return torch.nn.Parameter(value, requires_grad=tensor.requires_grad)
-    return value.requires_grad_(tensor.requires_grad)
 
 
 def _move_graph(module: torch.fx.GraphModule, moved: Any) -> None:

@@ -17,6 +17,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
 from monograph.passes.registry import rewrite
+from monograph.passes.state_tensors import convert
 from monograph.passes.value_types import retyped
 
 if TYPE_CHECKING:
@@ -32,24 +33,14 @@ def to_dtype(
     """Replace the type `source` by `dtype` everywhere; the contract asks for it too."""
     if dtype is source:
         return
-    done: dict[int, torch.Tensor] = {}
-    for name, tensor in material.tensors.items():
-        if tensor.dtype is source:
-            if id(tensor) not in done:
-                done[id(tensor)] = _like(tensor, tensor.detach().to(dtype))
-            material.tensors[name] = done[id(tensor)]
+    names = [name for name, tensor in material.tensors.items() if tensor.dtype is source]
+    convert(material.tensors, names, lambda tensor: tensor.to(dtype))
     for module in list(material.graphs()):
         nodes = list(module.graph.nodes)
-        born = {node for node in nodes if _is_born_here(node, source)}
+        born = {node for node in nodes if is_born_here(node, source)}
         for node in nodes:
             _retype(module.graph, node, source, dtype, is_born=node in born)
     material.dtypes = {**material.dtypes, source: dtype}
-
-
-def _like(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    if isinstance(tensor, torch.nn.Parameter):
-        return torch.nn.Parameter(value, requires_grad=tensor.requires_grad)
-    return value.requires_grad_(tensor.requires_grad)
 
 
 def _retype(
@@ -90,7 +81,7 @@ def _names_dtype(node: Node) -> bool:
     return any(each.name == "dtype" and each.kwarg_only for each in arguments)
 
 
-def _is_born_here(node: Node, source: torch.dtype) -> bool:
+def is_born_here(node: Node, source: torch.dtype) -> bool:
     """Whether a tensor has the old type by default, and not from an argument."""
     if not isinstance(node.meta.get("val"), AbstractTensor) or not _has(node, source):
         return False
@@ -109,4 +100,4 @@ def _has(node: Node, dtype: torch.dtype) -> bool:
     return any(each.tensor_type.dtype is dtype for each in tensors)
 
 
-__all__ = ["to_dtype"]
+__all__ = ["is_born_here", "to_dtype"]

@@ -38,6 +38,9 @@ class Described:
     def layout_asked(self, _tensor: AbstractTensor) -> None:
         """Let a reader of a finished graph look at strides."""
 
+    def dtype_asked(self, _tensor: AbstractTensor) -> None:
+        """Let a reader of a finished graph look at dtypes."""
+
 
 def infer_types(module: torch.fx.GraphModule, facts: Facts) -> None:
     """Say of each call what it returns, where that is not said.

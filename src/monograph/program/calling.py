@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
     from torch.fx import Graph, Node
 
-    from monograph.program.contract import Contract
+    from monograph.program.contract import Contract, ModesClause
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import InputSpec
 
 CHECKS = "_guards_fn"
+MODES = "_modes"
 
 STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
 MUTATIONS = (
@@ -109,7 +110,10 @@ class CallCode(PyTreeCodeGen):
 
 
 class ProgramModule(GraphModule):
-    """What `program.module()` returns. Its mode is that of the capture."""
+    """What `program.module()` returns. Its mode is that of the capture.
+
+    Its parameters may be trained, frozen, and loaded; their types are part of the graph.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program.
@@ -129,13 +133,60 @@ class ProgramModule(GraphModule):
             raise
 
     def train(self, mode: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (torch's signature)
-        """Refuse to change the mode.
+        """Set the flags, where the original would compute the same after it.
 
         Raises: mode-is-fixed.
         """
-        if mode == self.training:
-            return self
-        raise problem("mode-is-fixed", call="train()" if mode else "eval()")
+        modes: ModesClause | None = self.__dict__.get(MODES)
+        if mode != self.training if modes is None else not modes.allows(mode):
+            raise problem("mode-is-fixed", call="train()" if mode else "eval()")
+        for each in self.modules():
+            each.training = mode
+        return self
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002
+        """Refuse what `to`, `half`, `cuda` and relatives do, unless nothing would change.
+
+        Raises: state-converted.
+        """
+        for name, tensor in (*self.named_parameters(), *self.named_buffers()):
+            with torch.no_grad():
+                _check_kept(name, tensor, fn(tensor))
+        return super()._apply(fn, recurse)  # pyright: ignore[reportReturnType]  (torch says Module)
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any, **options: Any
+    ) -> None:
+        """Refuse to take over tensors of other types, as `load_state_dict(assign=True)` may.
+
+        Raises: state-converted.
+        """
+        if local_metadata.get("assign_to_params_buffers", False):
+            for name, tensor in (*self.named_parameters(), *self.named_buffers()):
+                given = state_dict.get(prefix + name)
+                if isinstance(given, torch.Tensor):
+                    _check_kept(name, tensor, given)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest, **options)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse to be pickled.
+
+        Raises: program-pickled.
+        """
+        raise problem("program-pickled", what="the module of an ExportedProgram")
+
+
+def _check_kept(name: str, before: torch.Tensor, after: torch.Tensor) -> None:
+    """Hold that state stays of the type that the graph was made for.
+
+    Raises: state-converted.
+    """
+    for what in ("dtype", "device", "layout", "shape"):
+        if getattr(before, what) != getattr(after, what):
+            words = f"`{name}` would change its {what} to {getattr(after, what)}"
+            raise problem("state-converted", what=words)
+    if before.layout is torch.strided and before.stride() != after.stride():
+        raise problem("state-converted", what=f"`{name}` would lie otherwise in memory")
 
 
 def check_call(program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -183,9 +234,15 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
         # Tied weights and state the graph does not read belong to the state dict all the same.
         if name not in read:
             adopt(module, name, value)
+    set_modes(module, program)
+    return module
+
+
+def set_modes(module: ProgramModule, program: ExportedProgram) -> None:
+    """Give the module the mode of the capture, and what may be changed of it."""
+    module.__dict__[MODES] = program.contract.modes
     for each in module.modules():
         each.training = program.training
-    return module
 
 
 def state_of(program: ExportedProgram, spec: InputSpec) -> Any:

@@ -67,6 +67,21 @@ class ValueClause:
     value: Any
 
 
+@dataclass(frozen=True, slots=True)
+class ModesClause:
+    """The `training` flags that user code read, with what they said, by the modules' paths.
+
+    `only_sets_flags` tells whether `train()` and `eval()` of the module do no more than PyTorch's.
+    """
+
+    asked: tuple[tuple[str, bool], ...]
+    only_sets_flags: bool = True
+
+    def allows(self, mode: bool) -> bool:  # noqa: FBT001  (as `train` has it)
+        """Whether the module computes the same after `train(mode)`."""
+        return self.only_sets_flags and all(value == mode for _, value in self.asked)
+
+
 InputClause = TensorClause | NumberClause | FloatClause | ValueClause
 
 
@@ -116,7 +131,9 @@ class Contract:
     is a relation with its origin: the user's lines that asked, innermost first, or None. `names`
     says how a symbol is called in messages: `batch`, or where it comes from: `x.shape[0]`. The
     two inputs of each pair of places in `apart` share no memory: one is written to before the other
-    is read. No two elements of an input paired with itself do.
+    is read. No two elements of an input paired with itself do. `dtype_asked` says where user code
+    asked a tensor for its dtype, which fixes it: None where none did, True where nobody knows. What
+    `modes` says holds for `train()` and `eval()`; None where nobody knows.
     """
 
     in_spec: Any
@@ -125,6 +142,8 @@ class Contract:
     ranges: tuple[SymbolRange, ...] = ()
     names: Mapping[Expr, str] = field(default_factory=lambda: MappingProxyType({}))
     apart: tuple[tuple[int, int], ...] = ()
+    dtype_asked: object = True
+    modes: ModesClause | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)
@@ -217,6 +236,7 @@ __all__ = [
     "FloatClause",
     "FoundLater",
     "InputClause",
+    "ModesClause",
     "NumberClause",
     "SymbolRange",
     "TensorClause",

@@ -30,6 +30,7 @@ from monograph.program.contract import (
     Contract,
     FloatClause,
     FoundLater,
+    ModesClause,
     NumberClause,
     TensorClause,
     ValueClause,
@@ -177,7 +178,7 @@ def _mutations(captured: Capture) -> dict[str, str]:
 
 def contract_of(captured: Capture) -> Contract:
     """What callers must satisfy: the examples' structure and types, ranges, and every guard."""
-    facts = captured.facts
+    facts, modes = captured.facts, captured.recorder.modes_asked
     ranges: list[SymbolRange] = [
         (symbol, *_ends(facts.range_of(symbol)))
         for symbol in captured.inputs.names
@@ -192,6 +193,8 @@ def contract_of(captured: Capture) -> Contract:
         guards=FoundLater(partial(_guards, captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
+        dtype_asked=captured.recorder.asks_dtype,
+        modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
     )
 
 

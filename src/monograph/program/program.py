@@ -6,11 +6,12 @@ It is a description. It runs as `program.module()`, which takes what the origina
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.program.calling import check_call, make_module
+from monograph.program.converting import converted
 from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
 from monograph.program.findings import Report
 from monograph.program.html import program_html
@@ -217,6 +218,16 @@ class ExportedProgram:
         """
         check_call(self, args, kwargs)
 
+    def to(self, *args: Any, **kwargs: Any) -> ExportedProgram:
+        """Return this program on another device, or in another floating-point type.
+
+        Arguments are those of `torch.nn.Module.to`. The state is converted with the graph and the
+        contract; what needs no conversion is shared with this program, which does not change.
+
+        Raises: dtype-is-fixed (the module might compute otherwise in that dtype).
+        """
+        return converted(self, *args, **kwargs)
+
     def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
         """Refuse: the mode is part of what was captured.
 
@@ -237,6 +248,16 @@ class ExportedProgram:
         Raises: program-called.
         """
         raise problem("program-called")
+
+    def __copy__(self) -> ExportedProgram:
+        return replace(self)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse to be pickled.
+
+        Raises: program-pickled.
+        """
+        raise problem("program-pickled", what="an ExportedProgram")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         """Copy graph, signature and state; what never changes is shared."""

@@ -15,6 +15,7 @@ from monograph.program.calling import (
     STATE,
     CallCode,
     CheckInputs,
+    set_modes,
     state_of,
     stateful_graph,
 )
@@ -69,8 +70,7 @@ def unflatten(program: ExportedProgram, *, check: bool = True) -> UnflattenedMod
         if name not in module.state_dict(keep_vars=True):
             adopt(module, name, value)
     module.meta.update(program.graph_module.meta)
-    for each in module.modules():
-        each.training = program.training
+    set_modes(module, program)
     return module
 
 

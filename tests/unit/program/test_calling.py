@@ -1,13 +1,15 @@
 """The module of a program is called like the original and shares the program's state."""
 
 import copy
+import dataclasses
+import pickle
 
 import pytest
 import torch
 from torch.utils import _pytree as pytree
 
 from monograph.diagnostics import ContractError, UnsupportedError
-from monograph.program import OutputKind, OutputSpec, TensorArgument
+from monograph.program import ModesClause, OutputKind, OutputSpec, TensorArgument
 
 
 def inputs(n):
@@ -161,6 +163,73 @@ def test_the_mode_is_fixed(program):
     with pytest.raises(UnsupportedError) as refused:
         module.eval()
     assert refused.value.diagnostic.name == "mode-is-fixed"
+
+
+@pytest.mark.parametrize(
+    ("asked", "only_sets_flags", "allowed"),
+    [
+        ((), True, {True, False}),
+        ((), False, set()),
+        ((("drop", True),), True, {True}),
+        ((("drop", False), ("norm", False)), True, {False}),
+        ((("drop", True), ("norm", False)), True, set()),
+        ((("drop", True),), False, set()),
+    ],
+)
+def test_the_mode_follows_where_nothing_depends_on_it(parts, asked, only_sets_flags, allowed):
+    """What read the flag must have been in the mode that is set."""
+    program = parts.build()
+    modes = ModesClause(asked, only_sets_flags)
+    program.contract = dataclasses.replace(program.contract, modes=modes)
+    for mode in (True, False):
+        module = program.module()
+        if mode in allowed:
+            assert all(each.training is mode for each in module.train(mode).modules())
+            continue
+        with pytest.raises(UnsupportedError) as refused:
+            module.train(mode)
+        assert refused.value.diagnostic.name == "mode-is-fixed"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.half(),
+        lambda m: m.to(torch.float64),
+        lambda m: m.to("meta"),
+        lambda m: torch.nn.Sequential(m).double(),
+        lambda m: m.load_state_dict(m.state_dict() | {"steps": torch.tensor(1)}, assign=True),
+        lambda m: m.load_state_dict(
+            m.state_dict() | {"lin.weight": torch.zeros(3, 5).t()}, assign=True
+        ),
+    ],
+)
+def test_state_keeps_its_types(program, change):
+    """Converting the state without the graph is refused, and nothing has changed."""
+    module = program.module()
+    before = [(each.dtype, each.device, each.stride()) for each in module.state_dict().values()]
+    with pytest.raises(UnsupportedError) as refused:
+        change(module)
+    assert refused.value.diagnostic.name == "state-converted"
+    after = [(each.dtype, each.device, each.stride()) for each in module.state_dict().values()]
+    assert before == after
+
+
+def test_conversions_that_change_nothing_are_fine(program):
+    """So are new values of the same types."""
+    module = program.module()
+    assert module.float().cpu().to(torch.float32) is module
+    module.load_state_dict({name: value + 1 for name, value in module.state_dict().items()})
+    module.load_state_dict(
+        {name: value.clone() for name, value in module.state_dict().items()}, assign=True
+    )
+
+
+def test_a_module_is_not_pickled(program):
+    """A pickle would lose the contract."""
+    with pytest.raises(UnsupportedError) as refused:
+        pickle.dumps(program.module())
+    assert refused.value.diagnostic.name == "program-pickled"
 
 
 def test_it_prints_as_a_graph_module(program):

@@ -56,7 +56,7 @@ def test_types_of_abstract_tensors():
     facts = Facts()
     n = facts.symbol("s0", hint=4)
     t = TensorType((n, 2 * n + 1, 3), torch.bfloat16, torch.device("cpu"))
-    tensor = make_tensor(t, None, SimpleNamespace(facts=facts))
+    tensor = make_tensor(t, None, SimpleNamespace(facts=facts, dtype_asked=lambda _: None))
     assert type_text(tensor) == "bf16[s0, 2*s0 + 1, 3]"
     assert type_text(tensor.shape[0]) == "Sym(s0)"
     assert type_text((tensor, None)) == "(bf16[s0, 2*s0 + 1, 3], )"

@@ -1,6 +1,7 @@
 """A program describes itself, refuses to be used as a module, and can be copied."""
 
 import copy
+import pickle
 import weakref
 
 import pytest
@@ -88,6 +89,14 @@ def test_a_program_is_not_a_module(program, use, name):
         use(program)
     assert refused.value.diagnostic.name == name
     assert refused.value.diagnostic.helps
+
+
+def test_a_program_is_not_pickled(program):
+    """Nor written by `torch.save`; a shallow copy shares everything."""
+    with pytest.raises(UnsupportedError) as refused:
+        pickle.dumps(program)
+    assert refused.value.diagnostic.name == "program-pickled"
+    assert copy.copy(program).graph_module is program.graph_module
 
 
 def test_ranges_print_as_torchs():
