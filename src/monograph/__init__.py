@@ -2,7 +2,7 @@
 
 import os
 
-from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes
+from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes, report
 from monograph.api import draft_export, export, load, register_dataclass, save
 from monograph.diagnostics import (
     ArchiveError,
@@ -68,6 +68,7 @@ __all__ = [
     "passes",
     "refine_dynamic_shapes",
     "register_dataclass",
+    "report",
     "save",
     "set_logs",
     "unflatten",

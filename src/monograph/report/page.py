@@ -1,0 +1,138 @@
+"""A report as one HTML page that needs nothing else: no network, no fonts, no libraries.
+
+The page's policy forbids it to load anything, so that it can be mailed and kept.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from monograph.report.findings import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from monograph.report.findings import Excerpt, Finding, Source
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def as_html(source: Source, *, title: str = "What the export found") -> str:
+    """Return all findings as one HTML page with a table to search and sort them."""
+    found = findings(source)
+    parts = files("monograph.report").joinpath("parts")
+    style = parts.joinpath("page.css").read_text(encoding="utf-8")
+    script = parts.joinpath("page.js").read_text(encoding="utf-8")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f"<title>{escape(title)}</title><style>{style}</style></head><body>",
+            f"<h1>{escape(title)}</h1>",
+            _table(found) if found else "<p>nothing to report</p>",
+            *[_section(i, each) for i, each in enumerate(found)],
+            f"<script>{script}</script></body></html>",
+            "",
+        ]
+    )
+
+
+def _table(found: Iterable[Finding]) -> str:
+    rows = [
+        f'<tr class="{each.level}" data-section="finding-{i}">'
+        f"<td>{i + 1}</td><td>{each.level}</td>"
+        f'<td><a href="#finding-{i}">{escape(each.name)}</a></td>'
+        f"<td>{_code(each.headline)}</td><td>{escape(_short(each.where))}</td>"
+        f"<td>{each.times}</td></tr>"
+        for i, each in enumerate(found)
+    ]
+    heads = ("#", "level", "name", "what", "where", "times")
+    titles = "".join([f'<th><button type="button">{each}</button></th>' for each in heads])
+    return (
+        '<input id="search" type="search" placeholder="search" aria-label="search findings">'
+        '<span id="count" role="status"></span>'
+        f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _section(number: int, finding: Finding) -> str:
+    parts = [
+        f'<section id="finding-{number}" class="{finding.level}">',
+        f"<h2><span>{finding.level}[{escape(finding.name)}]</span> {_code(finding.headline)}</h2>",
+    ]
+    if finding.at:
+        parts.append(_excerpt(finding.at[0], finding.label))
+    if len(finding.at) > 1:
+        calls = "".join([f"<li>{_location(each)}</li>" for each in finding.at[1:]])
+        parts.append(f"<details><summary>called from</summary><ol>{calls}</ol></details>")
+    if finding.values:
+        values = "".join([f"<li><code>{escape(each)}</code></li>" for each in finding.values])
+        parts.append(f"<details open><summary>shapes</summary><ul>{values}</ul></details>")
+    for each in finding.because:
+        parts.append(f"<h3>because {_code(each.label)}</h3>")
+        if each.at is not None:
+            parts.append(_excerpt(each.at, ""))
+    if finding.times > 1:
+        parts.append(f"<p>This line was met {finding.times} times in one call of the model.</p>")
+    parts += [f"<p>{_code(note)}</p>" for note in finding.notes]
+    if finding.assumed:
+        checked = "and checks it when it runs" if finding.is_checked else "and cannot check it"
+        parts.append(f"<p>The program assumes {_code(finding.assumed)} {checked}.</p>")
+    parts += [_help(each) for each in finding.helps]
+    return "".join([*parts, "</section>"])
+
+
+def _help(text: str) -> str:
+    prose, _, code = text.partition("\n")
+    block = f'<pre class="code">{escape(code)}</pre>' if code else ""
+    return f'<div class="help"><p>{_code(prose)}</p>{block}</div>'
+
+
+def _excerpt(at: Excerpt, label: str) -> str:
+    where = at.place
+    rows: list[str] = []
+    for number, line in enumerate(at.lines, at.first):
+        inside = where.line <= number <= where.end_line
+        text = _marked(at, number, line) if inside else escape(line)
+        kind = ' class="here"' if inside else ""
+        rows.append(f"<span{kind}><i>{number:>5}</i> {text}\n</span>")
+    said = f"<figcaption>{_code(label)}</figcaption>" if label else ""
+    return f"<figure><p>{_location(at)}</p><pre>{''.join(rows)}</pre>{said}</figure>"
+
+
+def _marked(at: Excerpt, number: int, line: str) -> str:
+    """A line of source with the part that the place spans marked."""
+    where = at.place
+    if where.column is None or where.end_column is None:
+        return escape(line)
+    start = where.column if number == where.line else len(line) - len(line.lstrip())
+    end = where.end_column if number == where.end_line else len(line)
+    return f"{escape(line[:start])}<mark>{escape(line[start:end])}</mark>{escape(line[end:])}"
+
+
+def _location(at: Excerpt) -> str:
+    where = at.place
+    function = "" if where.function == "<module>" else f" in <code>{escape(where.function)}</code>"
+    return f"{escape(where.file)}:{where.line}{function}"
+
+
+def _short(where: str) -> str:
+    return where.rpartition("/")[2]
+
+
+def _code(text: str) -> str:
+    """Prose with what stands in backticks as code."""
+    parts = text.split("`")
+    return "".join(
+        [
+            f"<code>{escape(part)}</code>" if i % 2 and i < len(parts) - 1 else escape(part)
+            for i, part in enumerate(parts)
+        ]
+    )
+
+
+__all__ = ["POLICY", "as_html"]
