@@ -14,7 +14,7 @@ import torch
 import monograph
 from monograph.archive import load_all
 from monograph.diagnostics import ArchiveError, BugError, ContractError
-from tests.archive.peers import loaded, loaded_there, saved
+from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,6 +89,62 @@ def test_what_shares_storage_shares_it_again():
     assert storages["first.weight"] == storages["tied.weight"]
     assert storages["strided"] == storages["overlapping"]
     assert storages["first.bias"] == storages["shared_apart"]
+
+
+class Ties(torch.nn.Module):
+    """One parameter under three names, one in two halves, and one beside another on its bytes."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Linear(3, 3)
+        self.two = torch.nn.Linear(3, 3)
+        self.two.weight = self.one.weight
+        self.again = self.one
+        self.beside = torch.nn.Parameter(self.one.weight.detach())
+        self.bits = torch.nn.Parameter(self.one.bias.detach().view(torch.float16))
+        self.same_bits = self.bits
+
+    def forward(self, x):
+        return self.two(self.again(x)) @ self.beside + self.bits.sum() * self.same_bits.sum()
+
+
+def test_one_parameter_stays_one():
+    """Its gradient is that of all its uses; another parameter on the same bytes has its own."""
+    module = Ties()
+    program = monograph.export(module, (torch.ones(2, 3),))
+    state = loaded(saved(program)).state_dict
+    assert state["one.weight"] is state["two.weight"] is state["again.weight"]
+    assert state["bits"] is state["same_bits"]
+    assert state["beside"] is not state["one.weight"]
+    assert state["beside"].data_ptr() == state["one.weight"].data_ptr()
+    assert loaded(saved_there(loaded_there(saved(program)))).state_dict["two.weight"] is not None
+
+
+def test_torchs_ties_are_ties():
+    """What torch.export wrote under two names with one payload is one parameter."""
+    module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    module[1].weight = module[0].weight
+    with quietly():
+        theirs = torch.export.export(module, (torch.ones(2, 3),))
+    again = loaded(saved_there(theirs))
+    assert again.state_dict["0.weight"] is again.state_dict["1.weight"]
+    named = dict(again.module().named_parameters())
+    assert named.keys() == {"0.weight", "0.bias", "1.bias"}
+
+
+@pytest.mark.parametrize("place", ["input", "output"])
+def test_an_int_beyond_64_bits_is_refused(place):
+    """Files have no room for it, and nothing is written."""
+
+    class Large(torch.nn.Module):
+        def forward(self, x, n):
+            return (x * (n % 7), n) if place == "output" else x * (n % 7)
+
+    program = monograph.export(Large(), (torch.ones(2), 2**63))
+    with pytest.raises(ArchiveError) as refused:
+        saved(program, verify=False)
+    assert refused.value.diagnostic.name == "archive-cannot-hold"
+    assert "an int beyond 64 bits, 9223372036854775808" in refused.value.diagnostic.headline
 
 
 def test_a_small_part_of_a_large_storage_is_written_alone():

@@ -59,7 +59,6 @@ BEYOND_PLAIN: dict[str, str] = {
     "identity_of_an_input": CHANCE,
 }
 
-TIED = "a parameter under two names is two parameters after it was loaded"
 LONG = "an int beyond 64 bits does not fit the file's format"
 LIES = "a functional graph lies in memory as the example did, and the layout is not guarded"
 DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
@@ -71,8 +70,6 @@ RESHAPED = "a tensor that changes its shape in place is refused when a program i
 
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     "loaded": {
-        ("Tied", "example"): TIED,
-        ("Tied", "thrice"): TIED,
         ("an_int_without_end", "export"): LONG,
     },
     "decomposed": {

@@ -20,7 +20,7 @@ from monograph.archive.codes import (
     operator_name,
 )
 from monograph.archive.refusals import Refused
-from monograph.archive.shapes import boolean, integer, listed, mapping, only_key, text
+from monograph.archive.shapes import boolean, integer, listed, mapping, only_key, small, text
 from monograph.archive.values import (
     SYMBOLIC,
     device_json,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------------------- writing
 PLAIN: Final[Mapping[type, Callable[[Any], Json]]] = {
     bool: lambda x: {"as_bool": x},
-    int: lambda x: {"as_int": x},
+    int: lambda x: {"as_int": small(x)},
     float: lambda x: {"as_float": float_json(x)},
     str: lambda x: {"as_string": x},
     complex: lambda x: {"as_complex": {"real": float_json(x.real), "imag": float_json(x.imag)}},

@@ -100,6 +100,16 @@ def integer(value: Any, lower: int | None = None, upper: int = LARGEST) -> int:
     return value
 
 
+def small(value: int) -> int:
+    """An integer that a file can hold.
+
+    Raises: Refused.
+    """
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise Refused(f"an int beyond 64 bits, {_shown(value)}")
+    return int(value)
+
+
 def only_key(value: Any) -> tuple[str, Any]:
     """The chosen field of a union, and what it holds.
 

@@ -13,6 +13,7 @@ from monograph.archive.shapes import (
     mapping,
     only_key,
     qualified_name,
+    small,
     text,
 )
 from monograph.archive.values import float_json, float_of
@@ -112,6 +113,8 @@ def _constant(value: Any) -> Json:
     tag = CONSTANTS.get(type(value))
     if tag is None:
         return {"as_none": True}
+    if tag == "as_int":
+        return {tag: small(value)}
     return {tag: float_json(value) if tag == "as_float" else value}
 
 

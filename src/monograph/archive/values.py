@@ -18,7 +18,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.archive.codes import DTYPE_OF, DTYPES, LAYOUT_OF
 from monograph.archive.expressions import FLOAT_INPUTS, Reading, Writer
 from monograph.archive.refusals import Refused
-from monograph.archive.shapes import boolean, integer, listed, mapping, only_key, text
+from monograph.archive.shapes import boolean, integer, listed, mapping, only_key, small, text
 from monograph.diagnostics import problem
 from monograph.integers import Expr, Real, Relation, substitute_relation
 
@@ -66,7 +66,7 @@ class ValueWriter:
         if isinstance(value, Expr):
             value = self.facts.simplify(value)
         if not isinstance(value, Expr):
-            return {"as_int": int(value)}
+            return {"as_int": small(value)}
         hint = self.facts.hint_of(value)
         return self._expression(value, None if hint is None else {"as_int": hint})
 

@@ -1,12 +1,15 @@
 """Tensors in a file: the bytes of their storages, and how each tensor lies in one.
 
-Law: tensors that share storage in memory share it again after reading. Reading copies nothing: a
-tensor views the mapped file, copy on write, so its pages are read when they are first touched.
-Every element a tensor reaches lies inside of its member.
+Law: tensors that share storage in memory share it again after reading, and one parameter under two
+names is one parameter: two of the same bytes, seen the same way, are one unless our record
+numbers them. Reading copies nothing: a tensor views the mapped file, copy on write, so its
+pages are read when they are first touched. Every element a tensor reaches lies inside of its
+member.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,15 +93,22 @@ class Planner:
                 block.cover(begin, end)
                 placed.append((folder, name, tensor, block))
         owners = _owners(blocks)
+        seen: dict[Any, dict[int, int]] = {}
         for folder, name, tensor, block in placed:
             is_parameter = isinstance(state[folder][name], torch.nn.Parameter)
             config = plan.configs.setdefault(folder, {})
-            config[name] = _payload(tensor, block, is_parameter=is_parameter)
+            payload = config[name] = _payload(tensor, block, is_parameter=is_parameter)
             owner = owners.get(_storage_key(tensor))
+            alias: Json = {}
             if owner is not None and owner is not block:
                 path = f"data/{owner.folder}/{owner.path}"
-                offset = int(tensor.storage_offset())
-                plan.aliases.setdefault(folder, {})[name] = {"member": path, "offset": offset}
+                alias = {"member": path, "offset": int(tensor.storage_offset())}
+            parameters = seen.setdefault(_identity(folder, payload), {})
+            number = parameters.setdefault(id(state[folder][name]), len(parameters))
+            if is_parameter and number:
+                alias |= {"parameter": number}
+            if alias:
+                plan.aliases.setdefault(folder, {})[name] = alias
         plan.blocks = list(blocks.values())
         return plan
 
@@ -158,6 +168,14 @@ def _payload(tensor: torch.Tensor, block: Block, *, is_parameter: bool) -> Json:
     }
 
 
+def _identity(folder: str, payload: Json) -> Any:
+    """Equal for parameters that are read as one: they have the same bytes, seen the same way."""
+    meta = payload["tensor_meta"]
+    numbers = [*meta["sizes"], *meta["strides"], meta["storage_offset"]]
+    kind = (folder, payload["path_name"], meta["dtype"], meta["requires_grad"])
+    return (*kind, json.dumps([meta["device"], numbers], sort_keys=True))
+
+
 def tensor_json(tensor: torch.Tensor, offset: int) -> Json:
     """The meta of a tensor with data."""
     return {
@@ -214,17 +232,21 @@ class TensorReader:
         Raises: Refused.
         """
         found: dict[str, torch.Tensor] = {}
+        tied: dict[Any, torch.Tensor] = {}
         for name, payload in mapping(mapping(config)["config"]).items():
             qualified_name(name)
             entry = mapping(payload)
             if boolean(entry["use_pickle"]):
                 raise Refused(f"`{name}` is pickled, and pickles run code", "archive-unsafe")
             member, offset = f"data/{folder}/{text(entry['path_name'])}", None
-            alias = mapping(aliases.get(folder, {})).get(name)
-            if alias is not None:
-                member, offset = text(mapping(alias)["member"]), integer(alias["offset"], 0)
+            alias = mapping(mapping(aliases.get(folder, {})).get(name, {}))
+            if "member" in alias:
+                member, offset = text(alias["member"]), integer(alias["offset"], 0)
             tensor = self.tensor(member, mapping(entry["tensor_meta"]), offset)
             found[name] = finished(tensor, entry)
+            if boolean(entry["is_param"]):
+                number = integer(alias.get("parameter", 0), 0)
+                found[name] = tied.setdefault((number, _identity(folder, entry)), found[name])
         return found
 
     def tensor(self, member: str, meta: Json, offset: int | None = None) -> torch.Tensor:
