@@ -2,9 +2,10 @@
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from tests.contract.registry import Call, probe
-from tests.contract.structures import v
+from tests.contract.structures import Batch, v
 from tests.contract.tensor_types import m
 
 KEPT = ("attribute-changed",)
@@ -15,6 +16,46 @@ SEEN: list = []
 def vec():
     """Give a vector."""
     return (v(),)
+
+
+def two_in_a_list():
+    """Give a list of two."""
+    return ([v(), v()],)
+
+
+def one_twice():
+    """Give a list that holds one vector twice."""
+    return ([v()] * 2,)
+
+
+class Store:
+    """A cache of a user's own: a registered class, with more in it than its structure tells."""
+
+    def __init__(self, items, n=0):
+        self.items = items
+        self.n = n
+        self.names = set()
+
+    def __repr__(self):
+        return f"Store({vars(self)})"
+
+    def add(self, item):
+        """Keep an item."""
+        self.items.append(item)
+        self.n += 1
+
+    def with_two_names(self):
+        """Hold the list under a second name."""
+        self.other = self.items
+        return self
+
+
+pytree.register_pytree_node(
+    Store,
+    lambda store: ([store.items], None),
+    lambda children, _: Store(*children),
+    serialized_type_name="tests.contract.Store",
+)
 
 
 def rows():
@@ -109,8 +150,8 @@ class Remembered(nn.Module):
 @probe(
     "write",
     lambda: ([v()],),
-    calls={"two": lambda: ([v(), v()],), "one": lambda: ([v()],)},
-    refused=ARGUMENT,
+    calls={"two": lambda: ([v(), v()],)},
+    agrees={"one": lambda: ([v()],)},
 )
 def an_argument_appended_to(xs):
     """The caller's list grows."""
@@ -118,7 +159,7 @@ def an_argument_appended_to(xs):
     return xs[0] + 1
 
 
-@probe("write", lambda: ({"a": v()},), calls={"same": lambda: ({"a": v()},)}, refused=ARGUMENT)
+@probe("write", lambda: ({"a": v()},), agrees={"same": lambda: ({"a": v()},)})
 def an_argument_filled(d):
     """The caller's dict gets a key."""
     d["b"] = d["a"] * 2
@@ -128,26 +169,149 @@ def an_argument_filled(d):
 @probe(
     "write",
     lambda: ({"a": v(), "b": v()},),
-    calls={"same": lambda: ({"a": v(), "b": v()},)},
-    refused=ARGUMENT,
+    agrees={"same": lambda: ({"a": v(), "b": v()},)},
 )
 def an_argument_emptied(d):
     """The caller's dict loses a key."""
     return d.pop("a") + d["b"]
 
 
-@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)}, refused=ARGUMENT)
+@probe("write", two_in_a_list, agrees={"same": two_in_a_list}, calls={"one twice": one_twice})
 def an_argument_replaced(xs):
     """An element of the caller's list is replaced."""
     xs[0] = xs[1] * 2
     return xs[0] + 1
 
 
-@probe("write", lambda: ([v(), v()],), calls={"same": lambda: ([v(), v()],)}, refused=ARGUMENT)
+@probe("write", two_in_a_list, agrees={"same": two_in_a_list}, calls={"one twice": one_twice})
 def an_argument_reversed(xs):
     """The caller's list is reordered."""
     xs.reverse()
     return xs[0] * 2
+
+
+@probe("write", lambda: ({"a": v(), "b": v()},), agrees={"same": lambda: ({"a": v(), "b": v()},)})
+def an_argument_reordered(d):
+    """A key of the caller's dict is taken out and put at its end."""
+    d["a"] = d.pop("a")
+    return d["a"] - d["b"]
+
+
+@probe("write", two_in_a_list, agrees={"same": two_in_a_list})
+def an_argument_changed_and_returned(xs):
+    """What is returned is the caller's list, with a view and a size in it."""
+    xs.append(xs[0].view(3, 1))
+    xs.append(xs[0].numel())
+    return xs
+
+
+@probe(
+    "write",
+    lambda: ({"k": [v()], "n": 0},),
+    agrees={"same": lambda: ({"k": [v()], "n": 0},)},
+    calls={"other number": lambda: ({"k": [v()], "n": 1},)},
+)
+def an_argument_inside_an_argument(d):
+    """A list in the caller's dict grows, and the dict counts."""
+    d["k"].append({"x": d["k"][0] + 1, "first": d["k"][0]})
+    d["n"] += 1
+    return d["k"][1]["x"] * d["n"]
+
+
+@probe(
+    "write",
+    lambda: ([v()], [v()]),
+    agrees={"same": lambda: ([v()], [v()])},
+    calls={"one list": lambda: ([v()],) * 2, "one in another": lambda: (lambda x: (x, x))([v()])},
+)
+def one_of_two_arguments_appended_to(xs, ys):
+    """How long the second list is shows whether it is the first."""
+    xs.append(xs[0] * 2)
+    return ys[0] * len(ys)
+
+
+@probe("write", lambda: (v(), [v()]), agrees={"same": lambda: (v(), [v()])})
+def an_argument_takes_an_input_that_is_written(x, xs):
+    """What the caller's list holds is the caller's tensor, written to afterwards."""
+    xs[0] = x
+    x.mul_(2)
+    return x + 1
+
+
+@probe("write", lambda: (v(), []), agrees={"same": lambda: (v(), [])})
+class AnArgumentTakesState(nn.Module):
+    """The caller's list gets a buffer, a parameter, and what the module makes of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+        self.weight = nn.Parameter(torch.randn(3))
+
+    def forward(self, x, xs):
+        self.seen.add_(x.detach())
+        xs += [self.seen, self.weight, x * self.weight]
+        return xs[2] + self.seen
+
+
+@probe("write", lambda: (v(), Batch(v())), agrees={"same": lambda: (v(), Batch(v()))})
+def an_attribute_of_an_argument(x, batch):
+    """An object that the caller passes in gets another tensor, and an attribute."""
+    batch.x = batch.x + x
+    batch.scale = 2.0
+    return batch.x * batch.scale
+
+
+@probe(
+    "write",
+    lambda: (v(), Store([v()])),
+    agrees={"same": lambda: (v(), Store([v()]))},
+    calls={
+        "counted": lambda: (v(), Store([v()], n=4)),
+        "longer": lambda: (v(), Store([v(), v()])),
+        "one list": lambda: (lambda store: (v(), store.with_two_names()))(Store([v()])),
+    },
+)
+def a_store_that_counts(x, store):
+    """What the count was is no input: it must be what it was at the export."""
+    store.add(x * 2)
+    return store.items[-1] + store.n
+
+
+@probe("write", lambda: (v(), Store([])), agrees={"same": lambda: (v(), Store([]))})
+def a_store_returned(x, store):
+    """The result holds the caller's object itself."""
+    store.add(x * 2)
+    return {"store": store, "last": store.items[-1]}
+
+
+@probe("write", lambda: (v(), Store([])), refused=ARGUMENT)
+def a_store_with_names(x, store):
+    """A set in an object that the caller passes in grows."""
+    store.names.add("x")
+    return x * 2
+
+
+@probe("write", lambda: (v(), [v()]), refused=ARGUMENT)
+def an_argument_holds_itself(x, xs):
+    """A list that is in itself has no structure."""
+    ys = []
+    ys.append(ys)
+    xs.append(ys)
+    return x * 2
+
+
+@probe("write", lambda: (v(), [v()]), refused=ARGUMENT)
+def an_argument_gets_a_function(x, xs):
+    """What is put there can be no output."""
+    xs.append(lambda: x)
+    return x * 2
+
+
+@probe("write", lambda: (v(), [v()]), refused=ARGUMENT)
+def an_argument_gets_an_iterator(x, xs):
+    """An iterator can be no output either."""
+    xs.append(iter((1, 2)))
+    return x * 2
 
 
 @probe("write", vec, agrees=THREE_TIMES)

@@ -277,21 +277,21 @@ def function_attribute_counts():
     return module_of(lambda x: x * scale()), lambda: scale.calls
 
 
-@program("write-outlives-call", inputs=lambda: ([torch.randn(3)],))
+@program(inputs=lambda: ([torch.randn(3)],))
 def argument_list_grows(xs):
     """The caller's list grows."""
     xs.append(xs[0] * 2)
     return xs[0] + 1
 
 
-@program("write-outlives-call", inputs=lambda: ({"a": torch.randn(3)},))
+@program(inputs=lambda: ({"a": torch.randn(3)},))
 def argument_dict_filled(d):
     """The caller's dict is filled."""
     d["b"] = d["a"] * 2
     return d["b"] + 1
 
 
-@program("write-outlives-call", inputs=lambda: ([torch.randn(3), torch.randn(3)],))
+@program(inputs=lambda: ([torch.randn(3), torch.randn(3)],))
 def argument_list_sorted(xs):
     """The caller's list is turned round."""
     xs.reverse()

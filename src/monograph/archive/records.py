@@ -31,6 +31,17 @@ from monograph.archive.values import (
     float_json,
     float_of,
 )
+from monograph.capture.changes import (
+    Change,
+    Changes,
+    FromInput,
+    FromObject,
+    FromOutput,
+    GivenObject,
+    MadeContainer,
+    MadeObject,
+    Plain,
+)
 from monograph.diagnostics import Frame, Place, place
 from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Guard, Int, Real, Relation
@@ -51,6 +62,12 @@ if TYPE_CHECKING:
 
     from monograph.archive.expressions import Reading, Writer
 
+_CHANGES: Final = (
+    *(Changes, Change, FromInput, FromObject, FromOutput),
+    *(GivenObject, MadeContainer, MadeObject, Plain),
+)
+"""What a call does to what it is given."""
+
 Spot = Frame | Place
 Origin = object
 
@@ -70,6 +87,7 @@ RECORDS: Final[Mapping[str, type[Any]]] = {
     **{each.__name__: each for each in (CallNames, Guard, Report, Specialization)},
     **{each.__name__: each for each in (Assumed, IgnoredEffect, LeftOut, NativeIsland)},
     **{each.__name__: each for each in (Because, Problem)},
+    **{each.__name__: each for each in _CHANGES},
 }
 """What may be carried, by name. A dataclass added to the contract is carried from then on."""
 
@@ -272,6 +290,7 @@ def field_types(kind: type[Any]) -> dict[str, Any]:
     """
     module = vars(sys.modules[kind.__module__])
     names = {"Guard": Guard, "Int": Int, "Expr": Expr, "Spot": Spot, "Origin": Origin}
+    names |= {"Changes": Changes}
     known = {**module, **names, "Mapping": Mapping, "Sequence": Sequence}
     hints = typing.get_type_hints(kind, globalns=known)
     return {each.name: hints[each.name] for each in fields(kind)}

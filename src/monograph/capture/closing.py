@@ -36,19 +36,23 @@ class OutputLeaf:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The result of user code, flattened."""
+    """The result of user code, flattened; leaves beyond its structure go to callers' objects."""
 
     leaves: tuple[OutputLeaf, ...]
     spec: Any
 
 
-def close_outputs(recorder: Recorder, state: ModuleState, result: Any) -> Outputs:
+def close_outputs(
+    recorder: Recorder, state: ModuleState, result: Any, beside: list[Any]
+) -> Outputs:
     """Write the nodes that end the graph, up to and including `output`.
+
+    `beside` are values that leave the graph after the leaves of the result.
 
     Raises: unsupported-output.
     """
     flat, spec = pytree.tree_flatten(result)
-    values = [_output_value(recorder, value, i) for i, value in enumerate(flat)]
+    values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
     values = _write_reassigned(recorder, state, values)
     recorder.write_assertions()
     leaves = tuple(

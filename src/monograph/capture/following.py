@@ -124,6 +124,16 @@ class Follower(Recorder):
                 agrees = self._equal(_number(mine.value), _number(other.value))
             if not agrees:
                 raise Different("returns something else")
+        self._check_left_behind(captured)
+
+    def _check_left_behind(self, captured: Capture) -> None:
+        """What is written to, and asked about, agrees too.
+
+        Raises: Different.
+        """
+        theirs = self._expected
+        if captured.changes != theirs.changes:
+            raise Different("changes its arguments in another way")
         if self.mutated.keys() != theirs.recorder.mutated.keys():
             raise Different("writes to other inputs or buffers")
         if self.asks_layout and not theirs.recorder.asks_layout:

@@ -30,11 +30,11 @@ from monograph.dims import (
     unwrapped,
 )
 from monograph.host.dispatch import has_own_dispatch
-from monograph.host.trees import pytree
+from monograph.host.trees import children_of, pytree
 from monograph.integers import Expr, Real, ge, le, parse_relation, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from torch.fx.node import Node
 
@@ -50,7 +50,7 @@ An example of 1 must not choose the special side of a question (broadcasting, sq
 contiguity). One number for all such dimensions, because sizes of 1 often mean the same thing.
 """
 
-_CONSTANTS = (
+CONSTANTS = (
     int,
     float,
     complex,
@@ -190,14 +190,19 @@ def read_inputs(
 
 
 def _paths(arguments: Mapping[str, Any], count: int) -> list[str]:
-    paths = [
-        name + pytree.keystr(path)
-        for name, value in arguments.items()
-        for path, _ in pytree.tree_flatten_with_path(value)[0]
-    ]
+    paths = [path for name, value in arguments.items() for path in _leaf_paths(name, value)]
     if len(paths) != count:
         return [f"input_{i}" for i in range(count)]
     return paths
+
+
+def _leaf_paths(path: str, value: Any) -> Iterator[str]:
+    """Where each leaf is, as a user writes it."""
+    if pytree.tree_is_leaf(value):
+        yield path
+        return
+    for step, child in children_of(value):
+        yield from _leaf_paths(path + step, child)
 
 
 def _placeholder_name(path: str) -> str:
@@ -221,7 +226,7 @@ def _is_supported(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         own = has_own_dispatch(value) or isinstance(value, AbstractTensor)
         return not own and value.layout == torch.strided
-    return isinstance(value, _CONSTANTS)
+    return isinstance(value, CONSTANTS)
 
 
 class _Symbols:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.capture.changes import Changes
+    from monograph.capture.strict import Effect
+
 _LOCK = threading.Lock()
 """One capture at a time: module state, `nn.Module.__call__` and `torch.tensor` are process-wide."""
 
@@ -63,6 +66,7 @@ class Capture:
     facts: Facts
     calls: ModuleCalls
     observed: Observed
+    changes: Changes | None = None
     exclusions: tuple[Exclusion, ...] = ()
     problems: tuple[Problem, ...] = ()
     """What a capture that goes on after refusals went past."""
@@ -200,7 +204,7 @@ def _account(captured: Capture | None) -> list[str]:
         ),
         *(str(guard.relation) for guard in captured.facts.guards),
         *(f"{name} {real.tolist()}" for name, real in writer.constants.items()),
-        f"{captured.outputs.spec} {sorted(captured.recorder.mutated)}",
+        f"{captured.outputs.spec} {sorted(captured.recorder.mutated)} {captured.changes}",
         *(str(leaf.value) for leaf in captured.outputs.leaves if leaf.node is None),
     ]
 
@@ -272,7 +276,7 @@ def _run_under(
             stack.enter_context(context)
         notes = stack.enter_context(noted())
         arguments = pytree.tree_unflatten(leaves, inputs.spec)
-        given = Given(inputs, *arguments)
+        given = Given(inputs, leaves, *arguments)
         observed = Observed()
         strict = None
         if request.strict:
@@ -283,20 +287,24 @@ def _run_under(
         with given.traced(wanted=watched is not None and strict is None):
             result = request.module(*arguments[0], **arguments[1])
         raise_swallowed(notes)
-        changed, argument = find_changes(state), given.changed()
-        if watched is None and (changed or (argument is not None and strict is None)):
+        changed, after = find_changes(state), given.aftermath(result)
+        if watched is None and (changed or (after.lost and strict is None)):
             return _Run(None, changed)
-        harm, left = _left_behind(state, watched, strict)
-        if argument is not None and not harm:
-            harm = [given.refusal(argument)]
+        lasting = [] if strict is None else strict.lasting()
+        lasting = [each for each in lasting if not given.looks_after(each.place.owner, after)]
+        harm, left = _left_behind(state, watched, lasting)
+        if after.lost and not harm:
+            harm = [given.refusal(after.lost[0])]
         if request.ignores_side_effects:
             harm = observed.ignore(harm)
         goes_on = request.problems is not None
         if harm and not goes_on and (left is None or not left.can_begin_a_call):
             raise harm[0]
-        outputs = close_outputs(recorder, state, result)
+        outputs = close_outputs(recorder, state, result, after.values)
     drop_unused(recorder, calls.kept)
-    captured = Capture(inputs, input_nodes, outputs, state, recorder, facts, calls, observed)
+    captured = Capture(
+        inputs, input_nodes, outputs, state, recorder, facts, calls, observed, after.changes
+    )
     return _Run(captured, changed, harm, left)
 
 
@@ -309,11 +317,10 @@ def _real_values(
 
 
 def _left_behind(
-    state: ModuleState, watched: Watched | None, strict: Strict | None
+    state: ModuleState, watched: Watched | None, lasting: list[Effect]
 ) -> tuple[list[MonographError], Left | None]:
     """What outlives the run and may do harm, and how to begin another with it."""
     harm = [] if watched is None else find_harm(state, watched)
-    lasting = [] if strict is None else strict.lasting()
     harm += [effect.refusal() for effect in lasting]
     return harm, Left(state, [effect.place for effect in lasting]) if harm else None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.dims.dim import DerivedDim, Dim, DimHint
-from monograph.host.trees import pytree
+from monograph.host.trees import children_of, pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +26,9 @@ def children(value: Any) -> list[tuple[str, Any]] | None:
     >>> children({"k": [1, 2]}), children((7,)), children(7)
     ([("['k']", [1, 2])], [('[0]', 7)], None)
     """
-    if isinstance(value, torch.Tensor | Dim | DerivedDim | DimHint):
+    if isinstance(value, torch.Tensor | Dim | DerivedDim | DimHint) or pytree.tree_is_leaf(value):
         return None
-    pairs, spec = pytree.tree_flatten_with_path(value, is_leaf=lambda item: item is not value)
-    if spec.is_leaf() and pairs and not pairs[0][0]:
-        return None
-    return [(pytree.keystr(path), child) for path, child in pairs]
+    return children_of(value)
 
 
 def nested(value: Any, declare: Callable[[str, Any], Any], path: str = "") -> Any:

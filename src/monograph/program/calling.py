@@ -20,6 +20,7 @@ from monograph.host.fx_nodes import append_node, close_graph
 from monograph.passes import seen_through
 from monograph.program.checks import compile_checks
 from monograph.program.graph_module import GraphModule, adopt
+from monograph.program.keeping import Found, Keeper
 from monograph.program.region_calls import runnable_child, runnable_target
 from monograph.program.signature import InputKind, OutputKind
 from monograph.program.structure import CallNames, compile_flatten, structure_clause
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from torch.fx import Graph, Node
 
+    from monograph.capture.changes import Changes
     from monograph.program.contract import Contract, ModesClause
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import InputSpec
@@ -75,11 +77,15 @@ class CheckInputs(torch.nn.Module):
 class CallCode(PyTreeCodeGen):
     """Generates `forward` with the original's parameters and structured inputs and outputs."""
 
-    def __init__(self, names: CallNames, in_spec: Any, out_spec: Any) -> None:
+    def __init__(
+        self, names: CallNames, in_spec: Any, out_spec: Any, changes: Changes | None = None
+    ) -> None:
+        """`changes` are made to the objects that callers pass in."""
         orig_args = [*names.positional, *names.keywords]
         super().__init__(PyTreeInfo(orig_args, in_spec, out_spec))
         self.names = names
         self.flat_inputs = compile_flatten(in_spec, names)
+        self.keeper = None if changes is None else Keeper(changes, names, out_spec)
 
     def gen_fn_def(
         self,
@@ -98,11 +104,39 @@ class CallCode(PyTreeCodeGen):
         head = f"def forward({', '.join(filter(None, ['self', parameters]))})"
         leaves = "".join(f"{each.split(':')[0].strip()}, " for each in free_vars)
         targets = f"{leaves}= " if leaves else ""
-        return f"{head}{maybe_return_annotation}:\n    {targets}flat_inputs({arguments})"
+        head = f"{head}{maybe_return_annotation}:\n    "
+        if self.keeper is None:
+            return f"{head}{targets}flat_inputs({arguments})"
+        return f"{head}found_objects = found_inputs({arguments})\n    {targets}found_objects.leaves"
+
+    def generate_output(self, *args: Any, **kwargs: Any) -> str:
+        """Write the line that builds the result, and gives callers' objects what they hold now."""
+        text = super().generate_output(*args, **kwargs)
+        if self.keeper is None:
+            return text
+        text = text.replace("return pytree.tree_unflatten(", "return kept_result(found_objects, ")
+        return text.replace(", self._out_spec)", ")")
+
+    def process_outputs(self, out: Any) -> Any:
+        """What an interpreter of the graph returns.
+
+        Raises: NotImplementedError, where callers' objects are to be changed: it has none.
+        """
+        if self.keeper is not None:
+            raise NotImplementedError("this program changes its arguments: call it as a module")
+        return super().process_outputs(out)
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """Bind `flat_inputs` in the generated code."""
-        return [*super().additional_globals(), ("flat_inputs", self.flat_inputs)]
+        """Bind in the generated code what it calls."""
+        bound: list[tuple[str, Any]] = [("flat_inputs", self.flat_inputs)]
+        keeper = self.keeper
+        if keeper is not None:
+
+            def found_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Found:
+                return keeper.find(args, kwargs, self.flat_inputs(args, kwargs))
+
+            bound += [("found_inputs", found_inputs), ("kept_result", keeper.finish)]
+        return [*super().additional_globals(), *bound]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CallCode:
         # Nothing in it changes, and the structures may hold types that cannot be copied.
@@ -202,7 +236,10 @@ def check_call(program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str
         except TypeError:
             clause = structure_clause(in_spec, names, args, kwargs)
             raise problem("contract-broken", clauses=[clause]) from None
-    compile_checks(program.contract)(compile_flatten(in_spec, names)(args, kwargs))
+    leaves = compile_flatten(in_spec, names)(args, kwargs)
+    if program.contract.changes is not None:
+        Keeper(program.contract.changes, names, program.out_spec).find(args, kwargs, leaves)
+    compile_checks(program.contract)(leaves)
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -217,7 +254,7 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     """Return a module that is called like the original and shares the program's state."""
     names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
     graph = stateful_graph(program, check=check)
-    graph.set_codegen(CallCode(names, in_spec, out_spec))
+    graph.set_codegen(CallCode(names, in_spec, out_spec, program.contract.changes))
     children: dict[str, Any] = {
         name: runnable_child(child) for name, child in program.graph_module.named_children()
     }

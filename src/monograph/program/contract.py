@@ -23,6 +23,7 @@ from monograph.program.printing import dtype_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from monograph.capture.changes import Changes
     from monograph.diagnostics import Spot
     from monograph.integers import Guard, Int
 
@@ -133,7 +134,8 @@ class Contract:
     two inputs of each pair of places in `apart` share no memory: one is written to before the other
     is read. No two elements of an input paired with itself do. `dtype_asked` says where user code
     asked a tensor for its dtype, which fixes it: None where none did, True where nobody knows. What
-    `modes` says holds for `train()` and `eval()`; None where nobody knows.
+    `modes` says holds for `train()` and `eval()`; None where nobody knows. `changes` says what a
+    call does to the objects it is given; they hold before what it says they do.
     """
 
     in_spec: Any
@@ -144,6 +146,7 @@ class Contract:
     apart: tuple[tuple[int, int], ...] = ()
     dtype_asked: object = True
     modes: ModesClause | None = None
+    changes: Changes | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)

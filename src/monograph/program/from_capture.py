@@ -195,6 +195,7 @@ def contract_of(captured: Capture) -> Contract:
         names=captured.inputs.names,
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
+        changes=captured.changes,
     )
 
 

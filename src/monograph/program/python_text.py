@@ -84,6 +84,8 @@ def to_python_text(program: ExportedProgram) -> str:
 
     Raises: program-not-spelt.
     """
+    if program.contract.changes is not None:
+        raise problem("program-not-spelt", what="a change of an object that the caller passes in")
     return _Text(program).whole()
 
 

@@ -26,7 +26,10 @@ Flattened = list[Any]
 
 
 USED_BY_CODE = frozenset(
-    {"self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree", "flat_inputs"}
+    {
+        *("self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree"),
+        *("flat_inputs", "found_inputs", "found_objects", "kept_result"),
+    }
 )
 """Names that the generated code means something by, so that no parameter may have them."""
 

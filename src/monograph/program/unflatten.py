@@ -58,7 +58,9 @@ def unflatten(program: ExportedProgram, *, check: bool = True) -> UnflattenedMod
     connect(tree, interfaces)
     graphs = Graphs(tree, interfaces, {*program.state_dict, *program.constants})
     graph = graphs.add_program()
-    graph.set_codegen(CallCode(program.call_names, program.in_spec, program.out_spec))
+    changes = program.contract.changes
+    code = CallCode(program.call_names, program.in_spec, program.out_spec, changes)
+    graph.set_codegen(code)
     children = graphs.holder("").children
     if check:
         children[CHECKS] = CheckInputs(program.contract)

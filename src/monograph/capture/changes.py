@@ -1,0 +1,205 @@
+"""What a call does to the containers that its caller passed in, as data.
+
+A call may append to a list, fill a dict, or put a new tensor into an object; the program does the
+same to the objects that its own caller passes in. Law: the objects are found by the ways that led
+to them at the export, what they held is what they held then, and everything that is put into them
+is an output of the graph, an input of this call, a constant, or another object of the table.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class FromOutput:
+    """What the graph returns at this place."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromInput:
+    """The leaf of the arguments at this place, itself."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromObject:
+    """The object of the table with this number, itself."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A number, a text, a dtype: the same in every call."""
+
+    value: Any
+
+
+Source = FromOutput | FromInput | FromObject | Plain
+"""Where a value comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenObject:
+    """An object that the caller passes in, or that something passed in holds.
+
+    `root` is the place of a positional argument, or the name of a keyword argument. Each step is
+    ("item", key) or ("attribute", name). `kind` is the class, in text. `visits` says how many ways
+    lead to it.
+    """
+
+    root: int | str
+    steps: tuple[tuple[str, Any], ...]
+    kind: str
+    visits: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MadeContainer:
+    """A container that the call makes; `structure` has one level."""
+
+    structure: Any
+    parts: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeObject:
+    """An object that the call makes, of a class that is no registered container."""
+
+    kind: Any
+    attributes: tuple[tuple[str, Source], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one object holds before the call, and afterwards.
+
+    Entries are those of a list or a dict, all of them, attributes only those that changed. None
+    among the former values stands for any; a name that is missing was not there.
+    """
+
+    number: int
+    entries_before: tuple[tuple[Any, Source | None], ...] | None = None
+    entries: tuple[tuple[Any, Source], ...] | None = None
+    attributes_before: tuple[tuple[str, Source | None], ...] = ()
+    attributes: tuple[tuple[str, Source], ...] = ()
+    deleted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Everything a call does to what it was given, and which of it the call returns.
+
+    `result` is where the result comes from, if an object of the table is in it.
+    """
+
+    objects: tuple[GivenObject | MadeContainer | MadeObject, ...]
+    changed: tuple[Change, ...] = ()
+    result: Source | None = None
+
+
+# --- looking at objects ------------------------------------------------------------------------
+
+_NO_OBJECTS: Final = (
+    *(torch.Tensor, torch.nn.Module, torch.SymInt, torch.SymFloat, torch.SymBool, torch.dtype),
+    *(type, FunctionType, MethodType, BuiltinFunctionType, ModuleType, enum.Enum),
+)
+"""What has attributes and is no container of the caller's."""
+
+_CONTAINERS: Final = (list, dict, deque, set)
+
+Way = tuple[int | str, tuple[tuple[str, Any], ...]]
+"""A root and the steps from it."""
+
+
+def is_object(value: Any) -> bool:
+    """Whether somebody who was given it may change it: a container, an object with attributes."""
+    if isinstance(value, _CONTAINERS):
+        return True
+    return not isinstance(value, _NO_OBJECTS) and (hasattr(value, "__dict__") or _has_slots(value))
+
+
+def _has_slots(value: Any) -> bool:
+    return any(vars(cls).get("__slots__") for cls in type(value).__mro__)
+
+
+def entries_of(value: Any) -> dict[Any, Any] | None:
+    """What a list, a deque or a dict holds, by key, in order; None of anything else."""
+    if isinstance(value, dict):
+        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+    if isinstance(value, list | tuple | deque):
+        return dict(enumerate(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+    return dict.fromkeys(value) if isinstance(value, set) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """What an object's own attributes are, wherever its class keeps them."""
+    if isinstance(value, tuple):
+        return {}
+    found: dict[str, Any] = dict(getattr(value, "__dict__", {}))
+    for cls in type(value).__mro__:
+        slots: Any = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in {"__dict__", "__weakref__"} and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
+
+
+def kind_of(value: Any) -> str:
+    """The class of an object, in text."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def objects_among(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[Way, Any]]:
+    """Every object that the arguments lead to, as often as they do, with the way to it."""
+    seen: set[int] = set()
+    for root, value in (*enumerate(args), *kwargs.items()):
+        yield from _objects((root, ()), value, seen)
+
+
+def _objects(way: Way, value: Any, seen: set[int]) -> Iterator[tuple[Way, Any]]:
+    if is_object(value):
+        yield way, value
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+    elif not isinstance(value, tuple):
+        return
+    root, steps = way
+    for key, each in (entries_of(value) or {}).items():
+        yield from _objects((root, (*steps, ("item", key))), each, seen)
+    for name, each in attributes_of(value).items():
+        yield from _objects((root, (*steps, ("attribute", name))), each, seen)
+
+
+__all__ = [
+    "Change",
+    "Changes",
+    "FromInput",
+    "FromObject",
+    "FromOutput",
+    "GivenObject",
+    "MadeContainer",
+    "MadeObject",
+    "Plain",
+    "Source",
+    "Way",
+    "attributes_of",
+    "entries_of",
+    "is_object",
+    "kind_of",
+    "objects_among",
+]
