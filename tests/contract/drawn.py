@@ -1,15 +1,16 @@
 """Random small programs, and random calls unlike their example.
 
-A program is a function of two tensors, a dict of two and a plain value: operators, views, writes in
-place, containers, branches on metadata. Each line is kept if it runs at the example; at other calls
-it may raise, and then the program must not answer.
+A program takes two tensors, a dict of two and a plain value: operators, views, writes in place,
+containers, branches on metadata. Half of them have a parameter and a buffer, and are called twice.
+Each line is kept if it runs at the example; at other calls it may raise, and then the program must
+not answer. A program is all that follows from one number, so that programs are unlike each other.
 """
 
 import itertools
+import random
 from dataclasses import dataclass, replace
 
 import torch
-from hypothesis import strategies as st
 
 from tests.contract.modes import cast, double
 from tests.contract.registry import Call, Probe
@@ -46,6 +47,31 @@ CONTAINERS = (
     "{v} = len(d)", "{v} = {a}.shape", "{v} = {a}.size(0)", "{v} = str(k)", "{v} = {a}.dtype",
     "d['a'] = {a}", "d.pop('b')", "d['c'] = {b}", "{v} = sorted(d)",
     "{v} = next(iter(d.items()))[1]",
+)  # fmt: skip
+STATEMENTS = (
+    "for each in d.values(): each.add_(1)", "with torch.no_grad(): {v} = {a} * 2",
+    "if {cond}: {a}.add_(1)", "if not {cond}: {a} = {b}", "{v} = (lambda t: t * 2)({a})",
+    "{v} = [{a} * i for i in range(k if isinstance(k, int) else 2)]",
+    "{v} = [each for each in ({a}, {b}) if each.dim() > 1]", "{v} = [*{a}]", "{v}, *_ = {a}",
+    "{v} = torch.stack([each.sum() for each in d.values()])", "del d['b']",
+    "{v} = {a} * max({a}.shape[0], {b}.shape[-1])", "{v} = {a}.new_zeros({a}.shape[0] + 1)",
+    "{v} = torch.arange({a}.shape[0]) * 2", "{v} = {a}.shape[0] // 2 * {a}",
+    "{v} = {a}.repeat(2, *[1] * ({a}.dim() - 1))", "{v} = {a}.view({a}.shape[0], -1) + 1",
+    "{v} = torch.zeros({b}.shape[-1]) + {a}", "{v} = {a}.reshape({a}.shape[::-1])",
+    "{v} = {{str(i): each for i, each in enumerate({a}.unbind(-1))}}",
+    "{v} = {a}[{b}.shape[0] - 1:]", "{v} = {a}[-2:, ...].mul_(2)", "{v} = {a}.data.add_(1)",
+    "try: {v} = {a}.view(-1)\n    except RuntimeError: {v} = {a}.reshape(-1)",
+)  # fmt: skip
+STATE_TENSORS = (
+    "self.w * {a}", "{a} + self.b", "self.w", "self.b[1:]", "self.w.sum() * {a}", "self.b.clone()",
+    "self.w.detach()", "{a} @ self.w", "self.w[None].t()", "F.linear({a}, self.w[None])",
+    "self.b.expand(2, -1)", "{a} * (2 if self.training else 3)",
+    "F.dropout({a}, 0.5, self.training)",
+)  # fmt: skip
+STATE_WRITES = (
+    "self.b.add_(1)", "self.b.copy_({a}.sum(0))", "self.b = self.b + 1", "self.b[0] = 3",
+    "self.b.mul_({a}.sum())", "self.b[1:].neg_()", "self.b = self.w.detach() * 2", "self.b = {a}",
+    "self.b.view(-1)[0].add_({a}.sum())", "{a} = self.b",
 )  # fmt: skip
 CONDITIONS = (
     "{a}.is_contiguous()", "{a}.stride(0) > 2", "{a}.stride() == {b}.stride()", "{a}.dim() == 2",
@@ -96,10 +122,11 @@ class Inputs:
         table = {"a": a, "b": b}
         return x, y, {key: table.get(key, b) for key in self.keys}, self.value
 
-    def call(self) -> Call:
+    def call(self, times: int = 1) -> Call:
         """The call with these inputs."""
         around = MODES[self.mode]
-        return Call(self.make) if around is None else Call(self.make, under=around)
+        made = {} if around is None else {"under": around}
+        return Call(self.make, times=times, **made)
 
 
 def laid(tensor: torch.Tensor, layout: str) -> torch.Tensor:
@@ -115,45 +142,46 @@ def laid(tensor: torch.Tensor, layout: str) -> torch.Tensor:
     return tensor
 
 
-@st.composite
-def calls(draw, example: Inputs) -> Inputs:
+def other_call(rng: random.Random, example: Inputs) -> Inputs:
     """A call that differs from the example in one to three ways."""
-    sizes = st.tuples(st.integers(0, 5), st.integers(0, 5))
     changes = {
-        "sizes": sizes,
-        "layouts": st.tuples(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS)),
-        "dtype": st.sampled_from([torch.float64, torch.int64, torch.float16, torch.bool]),
-        "alias": st.sampled_from(ALIASES),
-        "keys": st.sampled_from([("b", "a"), ("a", "c"), ("a",), ("a", "b", "c")]),
-        "value": st.sampled_from(VALUES),
-        "grad": st.just(True),
-        "mode": st.sampled_from([*MODES]),
+        "sizes": lambda: (rng.randint(0, 5), rng.randint(0, 5)),
+        "layouts": lambda: (rng.choice(LAYOUTS), rng.choice(LAYOUTS)),
+        "dtype": lambda: rng.choice([torch.float64, torch.int64, torch.float16, torch.bool]),
+        "alias": lambda: rng.choice(ALIASES),
+        "keys": lambda: rng.choice([("b", "a"), ("a", "c"), ("a",), ("a", "b", "c")]),
+        "value": lambda: rng.choice(VALUES),
+        "grad": lambda: True,
+        "mode": lambda: rng.choice([*MODES]),
     }
-    chosen = draw(st.lists(st.sampled_from([*changes]), min_size=1, max_size=3, unique=True))
-    return replace(example, **{name: draw(changes[name]) for name in chosen})
+    # Sizes and layouts are what most programs admit others of.
+    kinds = [*changes, "sizes", "sizes", "layouts", "alias"]
+    chosen = sorted({rng.choice(kinds) for _ in range(rng.randint(1, 3))})
+    return replace(example, **{name: changes[name]() for name in chosen})
 
 
-@st.composite
-def probes(draw) -> tuple[Probe, str]:
+def drawn(number: int) -> tuple[Probe, str]:
     """A program, its example and up to five calls; and its source, to be shown."""
+    rng = random.Random(number)
+    has_state, dynamic = rng.random() < 0.5, rng.random() < 0.5
     example = Inputs(
-        draw(st.tuples(st.integers(1, 4), st.integers(2, 4))),
-        (draw(st.sampled_from(LAYOUTS)), "plain"),
-        alias=draw(st.sampled_from(["none", "none", "none", "y is x"])),
-        value=draw(st.sampled_from(VALUES)),
+        (rng.randint(1, 4), rng.randint(2, 4)),
+        (rng.choice(LAYOUTS), "plain"),
+        alias=rng.choice(["none", "none", "none", "y is x"]),
+        value=rng.choice(VALUES),
     )
-    source = draw(sources(example))
-    found = {f"call {at}": draw(calls(example)) for at in range(draw(st.integers(2, 5)))}
-    dynamic = draw(st.booleans())
+    source = source_of(rng, example, has_state=has_state)
+    found = {f"call {at}": other_call(rng, example) for at in range(rng.randint(2, 5))}
+    times = 2 if has_state else 1
     probe = Probe(
         "drawn",
         "structure",
         lambda: compiled("drawn", source, names_of_the_module()),
         example.call(),
-        {"example": example.call(), **{name: each.call() for name, each in found.items()}},
+        {"example": example.call(times), **{n: each.call(times) for n, each in found.items()}},
         shapes=shapes if dynamic else None,
     )
-    told = "\n".join([source, f"example: {example}", f"dynamic: {dynamic}"])
+    told = "\n".join([source, f"number: {number}, dynamic: {dynamic}", f"example: {example}"])
     return probe, "\n".join([told, *(f"{name}: {each}" for name, each in found.items())])
 
 
@@ -163,32 +191,51 @@ def shapes(dim) -> tuple:
     return both, both, {"a": None, "b": None}, None
 
 
-@st.composite
-def sources(draw, example: Inputs) -> str:
+def source_of(rng: random.Random, example: Inputs, *, has_state: bool) -> str:
     """Lines that run at the example, and all that they made as the result."""
     torch.manual_seed(0)
     given = example.make()
     names = dict(zip(("x", "y", "d", "k"), given, strict=True))
+    head = STATEFUL.format(example.sizes[1]) if has_state else "def drawn(x, y, d, k):"
+    if has_state:
+        names["self"] = compiled("drawn", f"{head}\n        pass\n", names_of_the_module())
+    kinds = [TENSORS, TENSORS, TENSORS, WRITES, CONTAINERS, STATEMENTS]
+    kinds += [STATE_TENSORS, STATE_WRITES] if has_state else []
     scope, fresh, lines = names_of_the_module(), map("v{}".format, itertools.count()), []
-    for _ in range(draw(st.integers(1, 8))):
-        kind = draw(st.sampled_from([TENSORS, TENSORS, TENSORS, WRITES, CONTAINERS]))
-        line = filled(draw, draw(st.sampled_from(kind)), names)
+    for _ in range(rng.randint(2, 9)):
+        kind = rng.choice(kinds)
+        line = filled(rng, rng.choice(kind), names)
         target = next(fresh)
-        line = f"{target} = {line}" if kind is TENSORS else line.replace("{v}", target)
+        is_value = kind in (TENSORS, STATE_TENSORS)
+        line = f"{target} = {line}" if is_value else line.replace("{v}", target)
         trial = {**scope, **names}
         try:
-            exec(line, trial)
-        except (RuntimeError, ValueError, IndexError, TypeError, KeyError, AttributeError):
+            exec(line.replace("\n    ", "\n"), trial)
+        except ERRORS:
             continue
         if isinstance(trial.get(target), torch.Tensor) and trial[target].numel() > 5000:
             continue
         # A line that warns leaves `__warningregistry__` behind.
         names = {
-            name: trial[name] for name in trial if name not in scope and not name.startswith("__")
+            name: trial[name] for name in trial if name not in scope and not name.startswith("_")
         }
-        lines.append(line)
-    results = ", ".join(name for name in names if name not in {"d", "k"})
-    return "\n    ".join(["def drawn(x, y, d, k):", *lines, f"return {results}\n"])
+        lines += line.split("\n    ")
+    names = {name: value for name, value in names.items() if name != "each"}
+    results = ", ".join(name for name in names if name not in {"d", "k", "self"})
+    indent = "\n        " if has_state else "\n    "
+    return indent.join([head, *lines, f"return {results}\n"])
+
+
+STATEFUL = """\
+class drawn(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.arange(1.0, {0} + 1))
+        self.register_buffer("b", torch.ones({0}))
+
+    def forward(self, x, y, d, k):"""
+
+ERRORS = (RuntimeError, ValueError, IndexError, TypeError, KeyError, AttributeError)
 
 
 def names_of_the_module() -> dict:
@@ -196,10 +243,10 @@ def names_of_the_module() -> dict:
     return {"torch": torch, "F": torch.nn.functional}
 
 
-def filled(draw, template: str, names: dict) -> str:
+def filled(rng: random.Random, template: str, names: dict) -> str:
     """Fill in tensors and conditions; `{v}` stays."""
     tensors = [name for name, value in names.items() if isinstance(value, torch.Tensor)]
     if "{cond}" in template:
-        template = template.replace("{cond}", f"({draw(st.sampled_from(CONDITIONS))})")
-    pick = st.sampled_from([*tensors, "x", "y"])
-    return template.format(a=draw(pick), b=draw(pick), v="{v}")
+        template = template.replace("{cond}", f"({rng.choice(CONDITIONS)})")
+    a, b = (rng.choice([*tensors, "x", "y"]) for _ in range(2))
+    return template.format(a=a, b=b, v="{v}")

@@ -59,7 +59,6 @@ BEYOND_PLAIN: dict[str, str] = {
     "identity_of_an_input": CHANCE,
 }
 
-LONG = "an int beyond 64 bits does not fit the file's format"
 LIES = "a functional graph lies in memory as the example did, and the layout is not guarded"
 DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
 NORMALISED = "the functional normalisation in training has no gradient"
@@ -68,10 +67,12 @@ SETTING = "a formula is traced once, under the modes of that moment"
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
 
+REFUSED_IN: dict[str, dict[str, str]] = {
+    "loaded": {"an_int_without_end": "archive-cannot-hold"},
+}
+"""Programs that one form alone refuses by name, for good: files have no room for such an int."""
+
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
-    "loaded": {
-        ("an_int_without_end", "export"): LONG,
-    },
     "decomposed": {
         ("written_through_contiguous", "transposed"): LIES,
         ("written_through_contiguous", "gapped"): LIES,
@@ -101,6 +102,17 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     },
 }
 """What is missing in one form alone; `export` stands for making the program and the form."""
+
+COPIED = "`aten.copy`, which keeps a functional value's layout, has no derivative"
+
+UNTRAINED: dict[str, str] = {
+    "Images": NORMALISED,
+    "Cut": DETACHED,
+    "Counting": DETACHED,
+    "Written": COPIED,
+    "Recurrent": COPIED,
+}
+"""Modules whose decomposed programs cannot be trained as the module is."""
 
 UNSEEN = frozenset({"global_list_appended"})
 """Refused by the interpreter for a write that no result shows; plain Python does not see it."""

@@ -16,7 +16,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
 )
 from tests.contract.forms import FORMS, MISSING, WANTED
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
-from tests.contract.known import BEYOND_PLAIN, KNOWN, OF_FORMS, UNSEEN
+from tests.contract.known import BEYOND_PLAIN, KNOWN, OF_FORMS, REFUSED_IN, UNSEEN
 from tests.contract.registry import PROBES, ROWS
 
 STRICT = ("write-outlives-call", "outside-read")
@@ -65,6 +65,9 @@ def test_probe(probe, form):
     if (probe.name, "export") in known:
         expected = program is None or bool(probe.refused) or probe.name in BEYOND_PLAIN
         assert expected, f"{known[probe.name, 'export']}: take it off the list"
+        return
+    if probe.name in REFUSED_IN.get(form.name, {}):
+        assert (export.kind, export.why) == (REFUSED, REFUSED_IN[form.name][probe.name])
         return
     if form.is_strict and probe.name in BEYOND_PLAIN.keys() | UNSEEN:
         assert export.kind == REFUSED, str(export)
