@@ -55,6 +55,11 @@ def as_module(program):
     return program.module()
 
 
+def unchecked(program):
+    """Without the checks of the contract."""
+    return program.module(check=False)
+
+
 def copied(program):
     """A deep copy of the program."""
     return copy.deepcopy(program).module()

@@ -1,5 +1,7 @@
 """Every probe, in every form of a program, agrees with eager at each call or is refused by name."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.contract import (  # noqa: F401  importing registers the probes
@@ -14,7 +16,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     structures,
     tensor_types,
 )
-from tests.contract.forms import FORMS, MISSING, WANTED
+from tests.contract.forms import FORMS, MISSING, WANTED, unchecked
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
 from tests.contract.known import BEYOND_PLAIN, KNOWN, OF_FORMS, REFUSED_IN, UNSEEN
 from tests.contract.registry import PROBES, ROWS
@@ -82,6 +84,18 @@ def test_probe(probe, form):
         return
     wrong = [problem(probe, name, verdict, known) for name, verdict in verdicts.items()]
     assert [text for text in wrong if text] == []
+
+
+@pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
+def test_without_checks_what_must_agree_agrees(probe):
+    """The checks do nothing but refuse: calls that agree with them agree without."""
+    form = replace(FORMS["plain"], name="unchecked", callable_from=unchecked)
+    program, _ = exported(probe, form)
+    if program is None or probe.refused or probe.name in BEYOND_PLAIN:
+        return
+    for name in probe.must - {call for known, call in KNOWN if known == probe.name}:
+        verdict = judged(probe, program, form, probe.calls[name])
+        assert verdict.kind == AGREES, f"`{name}` {verdict}"
 
 
 def known_of(form):

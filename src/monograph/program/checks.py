@@ -106,7 +106,8 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
     def explain(leaves: Sequence[Any]) -> None:
         clauses = list(broken_clauses(contract, plan, leaves))
         if clauses:
-            raise problem("contract-broken", clauses=clauses)
+            helps = list(_declarations(contract, leaves))
+            raise problem("contract-broken", clauses=clauses, helps=helps)
 
     namespace = {**constants, "explain": explain}
     exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
@@ -341,6 +342,23 @@ def _broken_tensor(
             seen[f"d{index}_{dim}"] = size
         elif size != expected:
             yield Clause(f"{path}.size()[{dim}]", expected, size)
+
+
+def _declarations(contract: Contract, leaves: Sequence[Any]) -> Iterator[str]:
+    """How to export with the sizes that differ here, where the export fixed them."""
+    found: dict[str, str] = {}
+    for clause, leaf in zip(contract.clauses, leaves, strict=False):
+        if not isinstance(clause, TensorClause) or not isinstance(leaf, torch.Tensor):
+            continue
+        if not clause.path.isidentifier() or leaf.dim() != len(clause.shape):
+            continue
+        sizes = zip(clause.shape, leaf.shape, strict=True)
+        dims = [d for d, (size, got) in enumerate(sizes) if isinstance(size, int) and size != got]
+        if dims:
+            found[clause.path] = ", ".join(f"{dim}: Dim.AUTO" for dim in dims)
+    if found:
+        inner = ", ".join(f'"{path}": {{{dims}}}' for path, dims in found.items())
+        yield f"if sizes differ between calls, export with dynamic_shapes={{{inner}}}"
 
 
 def _broken_layouts(

@@ -194,7 +194,12 @@ class ExportedProgram:
         """Return a module that is called like the original and shares this program's state.
 
         Its inputs are checked against the contract before any operator runs, unless `check` is
-        False; `check_guards` is torch.export's name for that.
+        False; `check_guards` is torch.export's name for that. Without the checks the structure of
+        the arguments is compared and nothing else: inputs of other sizes, types, values, layouts
+        or with shared memory may give results that differ from the model's, without a word. What
+        the contract admits gives the same results either way.
+
+        Raises (a call): contract-broken.
         """
         return make_module(self, check=check and check_guards)
 

@@ -188,6 +188,20 @@ def test_a_broken_bound_is_said_once(symbols):
     ]
 
 
+def test_sizes_that_the_export_fixed_are_to_be_declared():
+    """All of them in one line, and only what can be declared so."""
+    contract = Contract(
+        None, (clause("x", 2, 3), clause("y", 4), clause("d['a']", 5), ValueClause("k", 1))
+    )
+    with pytest.raises(ContractError) as refused:
+        compile_checks(contract)([tensor(2, 5), tensor(3), tensor(6), 2])
+    (said_so,) = refused.value.diagnostic.helps
+    assert said_so.endswith('dynamic_shapes={"x": {1: Dim.AUTO}, "y": {0: Dim.AUTO}}')
+    with pytest.raises(ContractError) as refused:
+        compile_checks(contract)([tensor(2), tensor(4), tensor(5), 2])
+    assert refused.value.diagnostic.helps == ()
+
+
 def test_overlapping_inputs_are_named():
     """Both paths of a pair, and an input whose own elements share memory."""
     contract = Contract(
