@@ -15,6 +15,7 @@ from monograph.dims import bind
 from tests.programs.harness import SEED_OF_EXAMPLE, agree, build, inputs_at
 from tests.sizes.programs import (  # noqa: F401  importing registers the programs
     conditions,
+    constraints,
     declarations,
     documents,
     operators,
@@ -99,16 +100,18 @@ def test_refused_under_the_names_expected(program, request):
     names = tuple(each.diagnostic.name for each in problems(error))
     assert names == program.refused, str(error)
     assert f"{program.name}.py" in str(error) or program.placeless
-    golden = MESSAGES / f"{program.name}.md"
-    text = page(program, error)
-    if request.config.getoption("--accept", default=False):
-        golden.write_text(text, encoding="utf-8")
-    assert golden.read_text(encoding="utf-8") == text
+    assert_golden(request, program, error)
+
+
+@over(CAPTURED)
+def test_what_a_program_says_of_its_sizes(program, request):
+    """Its guards, what it left out or fixed, and every line that a size was asked for at."""
+    assert_golden(request, program, said(captured(program)))
 
 
 def test_every_golden_message_has_its_program():
     """And the other way round."""
-    assert {path.stem for path in MESSAGES.glob("*.md")} == {each.name for each in REFUSED}
+    assert {path.stem for path in MESSAGES.glob("*.md")} == SIZE_PROGRAMS.keys()
 
 
 @over(REPAIRED)
@@ -124,6 +127,23 @@ def test_the_suggested_declaration_exports(program):
     assert set(taken.values()) <= {"agrees"}, taken
     for sizes in program.sweep():
         agree(program, exported, sizes)
+
+
+def assert_golden(request, program, message):
+    """The page is as it was accepted."""
+    golden = MESSAGES / f"{program.name}.md"
+    text = page(program, message)
+    if request.config.getoption("--accept", default=False):
+        golden.write_text(text, encoding="utf-8")
+    assert golden.read_text(encoding="utf-8") == text
+
+
+def said(exported):
+    """The contract, the report, and the explanation of each size."""
+    facts = exported.facts
+    paths = [facts.source_of(symbol) for symbol in facts.symbols if not facts.is_unbacked(symbol)]
+    explained = [str(exported.explain(path)) for path in paths]
+    return "\n\n".join([str(exported.contract), str(exported.report), *explained])
 
 
 def page(program, error):

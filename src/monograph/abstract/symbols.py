@@ -8,6 +8,7 @@ only `guard_*` and `bool` choose a side, and they do it in one place, `decide`.
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -212,7 +213,17 @@ class SymbolNode(SymbolicNumber):
 
     def bool_(self) -> bool:
         """`bool(x)`: in user code this is a branch."""
+        overlook = self.facts.overlook
+        if overlook is not None and in_force(self.facts):
+            # Who asked Python's `__bool__` for it.
+            answer = overlook(self._question(), self.value, sys._getframe(1).f_back)
+            if answer is not None:
+                return answer
         return self.guard_bool("", 0)
+
+    def _question(self) -> Any:
+        value = self.settled()
+        return value if isinstance(value, bool | Relation) else _differs_from_zero(value)
 
     def int_(self) -> int:
         """`int(x)`: the value becomes a constant of the program."""
@@ -220,10 +231,7 @@ class SymbolNode(SymbolicNumber):
 
     def guard_bool(self, file: str, line: int) -> bool:  # noqa: ARG002 - torch's signature
         """Choose the side the example takes, and remember it."""
-        value = self.settled()
-        if isinstance(value, bool | Relation):
-            return self._decide(value)
-        return self._decide(_differs_from_zero(value))
+        return self._decide(self._question())
 
     def guard_int(self, file: str, line: int) -> int:
         """Fix the value to the example's, and remember it."""

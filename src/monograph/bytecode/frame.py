@@ -50,12 +50,14 @@ PASS_ON: Final = Mark("pass on")
 class Body:
     """The linked body of one code object; it does not keep the code alive.
 
-    `steps` are pairs (handler, argument). `parameters` are the slots of those that callers can
-    name; `n_plain` is the number of parameters where all are positional, else -1. `is_native`
-    marks code that is never interpreted: our own, and what only makes sense to CPython's frames.
+    `steps` are pairs (handler, argument); `names` are what the instructions are called.
+    `parameters` are the slots of those that callers can name; `n_plain` is the number of parameters
+    where all are positional, else -1. `is_native` marks code that is never interpreted: our own,
+    and what only makes sense to CPython's frames.
     """
 
     steps: list[tuple[Callable[[Frame, Any], Any], Any]]
+    names: tuple[str, ...]
     handlers: tuple[Handler | None, ...]
     offsets: list[int]
     slots: tuple[str, ...]

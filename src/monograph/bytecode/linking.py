@@ -56,6 +56,7 @@ def _linked(decoded: Instructions) -> Body:
     is_plain = not (code.co_kwonlyargcount or code.co_flags & _SPECIAL_PARAMETERS)
     return Body(
         steps=[(HANDLERS[name], argument) for name, argument, _ in decoded.body],
+        names=tuple(name for name, _, _ in decoded.body),
         handlers=decoded.handlers,
         offsets=[offset for _, _, offset in decoded.body],
         slots=decoded.slots,

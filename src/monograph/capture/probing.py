@@ -1,8 +1,9 @@
 """Probing: sizes of 0 and 1 that guards leave out are tried, and let in where nothing differs.
 
 Operators and user code may treat a size of 0 or 1 in a way of their own, and then a guard keeps it
-out. Whether that was necessary is found out by running the module once more with that size fixed,
-beside what was captured (see `following`), other sizes being as general as before.
+out. Whether that was necessary is found out by asking the operators' rules again (see `replaying`)
+and, where user code itself asked, by running the module once more with that size fixed, beside what
+was captured (see `following`), other sizes being as general as before.
 
 Law: a run with sizes `fixed` that does not differ vouches for the inputs that have these sizes and
 satisfy every guard of that run, and for no others. Its guards become guards of the program for
@@ -10,9 +11,9 @@ these sizes. So if the runs at n = 1 and at m = 1 each leave out the other size,
 two sizes that broadcast meet) stays out, until a run that fixes both vouches for it; what three
 sizes would do together is let in only where runs that fix one or two of them allow it.
 
-Nothing is run if no guard leaves out 0 or 1, which were declared, while taking the size after them.
-What is left to capture, `Dim.AUTO` without a least size, declares neither, and is tried only at the
-size that its example has: each run costs as much as a capture of fixed sizes.
+Nothing is tried if no guard leaves out 0 or 1 while taking the size after them. Nothing is run for
+what is left to capture, `Dim.AUTO` without a least size, which declares neither, but at the size
+that its example has: each run costs as much as a capture of fixed sizes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture.following import Different, Follower
+from monograph.capture.replaying import replayed
 from monograph.diagnostics import MonographError, raised_at
 from monograph.dims import DerivedDim, DimHint
 from monograph.integers import (
@@ -80,9 +82,14 @@ def probed(
     let_in: list[Fixed] = []
     left_out: list[Exclusion] = []
     for symbol, value in list(_excluded(captured)):
-        difference = _probe(captured, {symbol: value}, read, run, paths)
+        fixed = {symbol: value}
+        if not _is_declared(symbol, value, captured.inputs):
+            if _is_let_in_unrun(captured, fixed):
+                let_in.append(fixed)
+            continue
+        difference = _probe(captured, fixed, read, run, paths)
         if difference is None:
-            let_in.append({symbol: value})
+            let_in.append(fixed)
         else:
             left_out.append(Exclusion(symbol, value, difference.what, difference.at))
     for pair in itertools.islice(_pairs_left_out(captured.facts, let_in), _MOST_PAIRS):
@@ -104,14 +111,13 @@ def _excluded(captured: Capture) -> Iterator[tuple[Expr, int]]:
         if facts.known(eq(symbol, max(values) + 1)) is False:
             continue
         for value in values:
-            if _is_declared(symbol, value, inputs) and facts.known(eq(symbol, value)) is False:
+            within = value in declared_interval(symbol)
+            if within and facts.known(eq(symbol, value)) is False:
                 yield symbol, value
 
 
 def _is_declared(symbol: Expr, value: int, inputs: Inputs) -> bool:
     """Whether the user asked for it: by a range, or by an example of it."""
-    if value not in declared_interval(symbol):
-        return False
     return inputs.examples[symbol] == value or not all(
         isinstance(size.entry, DimHint) and size.entry.mode == "AUTO" and size.entry.min is None
         for size in inputs.dynamic
@@ -150,6 +156,9 @@ def _probe(
 ) -> Different | None:
     """Run the module with these sizes, and let them in; or say what it does differently."""
     try:
+        needed = replayed(captured, fixed)
+        if needed is not None and relax(captured.facts, fixed, needed):
+            return None
         settled = followers(captured.facts, fixed)
         names = {captured.inputs.names[symbol]: value for symbol, value in settled.items()}
         inputs, facts = read(replace(paths, fixed=names))
@@ -168,6 +177,15 @@ def _probe(
     if relax(captured.facts, fixed, list(_translated(facts.guards, back))):
         return None
     return Different("needs other sizes to be what they are not elsewhere")
+
+
+def _is_let_in_unrun(captured: Capture, fixed: Fixed) -> bool:
+    """Let the size in if what is written down is enough to know that it makes no difference."""
+    try:
+        needed = replayed(captured, fixed)
+    except Different:
+        return False
+    return needed is not None and relax(captured.facts, fixed, needed)
 
 
 def _values(general: Inputs, special: Inputs, settled: Fixed) -> dict[Expr, Int]:

@@ -28,6 +28,7 @@ from monograph.abstract.tensor import (
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture import data, indexing
 from monograph.capture.hidden_questions import ModesAsked
+from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import MonographError, place, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.scopes import Scopes
     from monograph.diagnostics import Frame
-    from monograph.integers import Facts, Guard
+    from monograph.integers import Facts, Guard, Truth
 
 _PLAIN: frozenset[type] = frozenset(
     {
@@ -85,6 +86,13 @@ class Recorder(TorchDispatchMode):
         """Where user code first asked a floating-point tensor for its dtype."""
         self.modes_asked = ModesAsked()
         self.closed = False
+        self.inferences: dict[Node, Inference] = {}
+        """What the rule of each operator was given, told, and gave, where one was asked."""
+        self._inference: Inference | None = None
+        self.premises: dict[Truth, bool] = facts.premises
+        """What anything but rules was told about sizes."""
+        self.shows_layout = False
+        """Whether user code asked any tensor how it lies in memory."""
         self._requires_grad = False
         self._assertions_seen = 0
         self._assertions_waiting: list[Guard] = []
@@ -155,7 +163,7 @@ class Recorder(TorchDispatchMode):
             )
         result = self._infer(op, types, keyword_types)
         if op.answers_now:
-            return to_sym(result)
+            return self._answered(result)
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
         if op.silent_flag is not None:
             self._note_silent_writes(op, args, kwargs)
@@ -165,20 +173,27 @@ class Recorder(TorchDispatchMode):
         return self.wrap(result, node, requires_grad=self._requires_grad, root=root)
 
     def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
-        rule = op.rule
+        facts = self.facts
+        others, facts.premises = facts.premises, {}
         try:
-            if rule is None:
-                result = self.fallback.infer(op.overload, types, keywords)
-            else:
-                result = rule(*types, **keywords)
+            result = inferred(op, types, keywords, self.fallback)
         except MonographError:
+            # User code may catch it, and do something else then.
+            others[False] = True
             raise
-        except Exception as error:
-            reason = f"the rule of {op.overload} failed: {type(error).__name__}: {error}"
-            raise problem("bug", reason=reason) from error
-        if len(self.facts.assertions) != self._assertions_seen or self._assertions_waiting:
+        finally:
+            premises, facts.premises = facts.premises, others
+        if len(facts.assertions) != self._assertions_seen or self._assertions_waiting:
             self.write_assertions()
+        self._inference = Inference(op, types, keywords, result, premises, len(others))
         return result
+
+    def _answered(self, result: Any) -> Any:
+        """User code is told at once, and so of what the rule was told."""
+        if self._inference is not None:
+            self.facts.premises.update(self._inference.premises)
+            self._inference = None
+        return to_sym(result)
 
     def write_assertions(self) -> None:
         """What was assumed about data-dependent values is checked where it was assumed.
@@ -197,8 +212,9 @@ class Recorder(TorchDispatchMode):
             node.meta["val"] = None
 
     def close(self) -> None:
-        """From now on this capture's tensors are refused."""
+        """From now on this capture's tensors are refused, and nobody is told anything."""
         self.closed = True
+        self.facts.premises = {}
 
     def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
         """This capture's tensor for any tensor: itself, known state, or a lifted constant."""
@@ -254,6 +270,9 @@ class Recorder(TorchDispatchMode):
         )
         self.scopes.describe(node, sys._getframe(1))
         self.operations.append(node)
+        inference, self._inference = self._inference, None
+        if inference is not None:
+            self.inferences[node] = inference
         return node
 
     def wrap(
@@ -429,6 +448,7 @@ class Recorder(TorchDispatchMode):
 
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Inputs must lie as the example does, unless the tensor is the module's own."""
+        self.shows_layout = True
         node = self.writer.placeholder_of.get(id(tensor.storage_root))
         if node is None or node in self.input_nodes:
             self.asks_layout = True

@@ -19,6 +19,7 @@ from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, 
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
 from monograph.capture.continuing import Continuing, Problem, Problems
+from monograph.capture.crossroads import overlooked
 from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
@@ -251,6 +252,7 @@ def _run_under(
         recording = partial(Continuing, problems=request.problems)
     recorder = recording(writer, scopes, facts)
     facts.locate = recorder.origin
+    facts.overlook = partial(overlooked, facts)
     state = ModuleState(request.module)
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)

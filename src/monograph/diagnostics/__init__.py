@@ -30,7 +30,7 @@ from monograph.diagnostics.errors import (
 )
 from monograph.diagnostics.explanations import explain, page_names
 from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, raised_at, user_frames
-from monograph.diagnostics.problems import problem
+from monograph.diagnostics.problems import asked_from, problem
 from monograph.diagnostics.rendering import render, render_all, snippet
 from monograph.diagnostics.repair import Repair
 from monograph.diagnostics.spelling import nearest
@@ -59,6 +59,7 @@ __all__ = [
     "Spot",
     "Text",
     "UnsupportedError",
+    "asked_from",
     "entries",
     "explain",
     "find_entry",

@@ -6,7 +6,9 @@ name, facts that do not fit) comes back as a `BugError` that says so and repeats
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
 
 from monograph.diagnostics import (
     archive,
@@ -31,9 +33,11 @@ from monograph.diagnostics.rendering import snippet
 from monograph.diagnostics.spelling import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
-__all__ = ["problem"]
+__all__ = ["asked_from", "problem"]
+
+_FRAMES: Final[ContextVar[tuple[Frame, ...] | None]] = ContextVar("monograph_frames", default=None)
 
 # A family enters its messages when it is imported.
 FAMILIES = (
@@ -80,9 +84,20 @@ def problem(
     return entry.error(_diagnostic(name, text, spots, tuple(causes), graph))
 
 
+@contextmanager
+def asked_from(frames: tuple[Frame, ...]) -> Generator[None]:
+    """What is refused meanwhile is refused there: user code asked earlier, and is not running."""
+    token = _FRAMES.set(frames)
+    try:
+        yield
+    finally:
+        _FRAMES.reset(token)
+
+
 def _spots(at: Spot | Iterable[Spot] | None) -> tuple[Spot, ...]:
     if at is None:
-        return user_frames()
+        frames = _FRAMES.get()
+        return user_frames() if frames is None else frames
     return (at,) if isinstance(at, Frame | Place) else tuple(at)
 
 

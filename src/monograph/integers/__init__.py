@@ -62,7 +62,7 @@ from monograph.integers.relation import (
     relation_symbols,
     substitute_relation,
 )
-from monograph.integers.relaxing import followers, leaves_out, relax
+from monograph.integers.relaxing import followers, if_let_in, leaves_out, relax
 from monograph.integers.solve import solution_order, solve
 from monograph.integers.structure import (
     ceildiv,
@@ -121,6 +121,7 @@ __all__ = [
     "ge",
     "gt",
     "holds",
+    "if_let_in",
     "in_force",
     "is_symbol",
     "known",

@@ -132,6 +132,7 @@ def require(r: Truth, name: str, **facts: Any) -> None:
         return
     example = None if answer is False else here.hint_of_relation(r)
     if answer is False or example is False:
+        here.premises[False] = True
         raise problem(name, **facts)
     try:
         if example is None:
@@ -139,6 +140,7 @@ def require(r: Truth, name: str, **facts: Any) -> None:
         else:
             here.guard(r)
     except Contradiction as error:
+        here.premises[False] = True
         raise problem(name, **facts) from error
 
 
@@ -161,6 +163,7 @@ def decide(r: Truth) -> bool:
         return answer
     example = here.hint_of_relation(r)
     if example is None:
+        here.premises[False] = True
         refusal = _undecidable(here, r)
         if here.example is None:
             raise refusal

@@ -8,7 +8,7 @@ were made (a later one may lean on an earlier one, e.g. for a divisor that is no
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Protocol, cast
 
 from monograph.integers.events import (
@@ -27,7 +27,7 @@ from monograph.integers.learning import learn
 from monograph.integers.pool import Pool
 from monograph.integers.proving import known
 from monograph.integers.real import Real, call
-from monograph.integers.relation import Relation, Truth, eq, holds
+from monograph.integers.relation import Relation, Truth, eq, ge, holds, le
 from monograph.integers.second_opinion import is_nonlinear, second_opinion
 from monograph.integers.structure import evaluate, substitute
 
@@ -95,7 +95,10 @@ class Facts:
         "knowledge",
         "listener",
         "locate",
+        "overlook",
         "pool",
+        "premises",
+        "rewritten",
         "spoken",
         "stated",
     )
@@ -111,6 +114,9 @@ class Facts:
         self.spoken: dict[Expr, str] = {}
         self.knowledge = Knowledge(self.pool, self._precedence)
         self.locate: Callable[[], Origin] = _nowhere
+        # What else may answer where user code asks for the truth of a number: (the question, the
+        # number, the frame that asks) -> the answer, or None if it must be decided.
+        self.overlook: Callable[[Truth, object, FrameType | None], bool | None] | None = None
         # Told of every event, for logs; None costs nothing.
         self.listener: Callable[[Event], None] | None = None
         # Asked, instead of refusing, for what only data tells, where an export goes on after that.
@@ -120,6 +126,11 @@ class Facts:
         self.stated: list[Guard] = []
         self.guards: list[Guard] = []
         self.assertions: list[Guard] = []
+        # What was answered or stated since somebody put these here, and what `simplify` made of
+        # expressions: a run that is told the same does the same. `False: True`, which never holds,
+        # stands for a refusal: whoever caught it went on by the example.
+        self.premises: dict[Truth, bool] = {}
+        self.rewritten: dict[Expr, Int] = {}
 
     def copy(self) -> "Facts":
         """The same facts about the same symbols; what either learns from here on is its own.
@@ -138,7 +149,7 @@ class Facts:
             setattr(copied, name, value.copy() if isinstance(value, dict | set | list) else value)
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
-        copied.listener = None
+        copied.listener = copied.overlook = None
         copied.example = None
         return copied
 
@@ -256,6 +267,13 @@ class Facts:
 
     def interval(self, e: Int) -> Interval:
         """Bounds of an expression."""
+        found = self._interval(e)
+        for end, bounds in ((found.lower, ge), (found.upper, le)):
+            if isinstance(end, int):
+                self.premises[bounds(e, end)] = True
+        return found
+
+    def _interval(self, e: Int) -> Interval:
         k = self.knowledge
         own = k.interval(e)
         if not k.bindings:
@@ -272,11 +290,17 @@ class Facts:
 
     def simplify(self, e: Int) -> Int:
         """Apply the equalities that were learnt."""
-        return self.knowledge.simplify(e)
+        simpler = self.knowledge.simplify(e)
+        if simpler is not e and isinstance(e, Expr):
+            self.rewritten[e] = simpler
+        return simpler
 
     def known(self, r: Truth) -> bool | None:
         """Whether a relation holds: True or False if that is provable, else None."""
-        return known(self.knowledge, r)
+        answer = known(self.knowledge, r)
+        if answer is not None:
+            self.premises[r] = answer
+        return answer
 
     def prove(self, r: Truth) -> bool | None:
         """Try harder than `known` where that pays: where no example may answer, or not linear."""
@@ -285,7 +309,10 @@ class Facts:
             return answer
         if self.is_backed(r) and not is_nonlinear(r):
             return None
-        return second_opinion(self.knowledge, self._hints, r)
+        answer = second_opinion(self.knowledge, self._hints, r)
+        if answer is not None:
+            self.premises[r] = answer
+        return answer
 
     def is_backed(self, r: Relation) -> bool:
         """Whether no symbol in it lacks a hint."""
@@ -325,6 +352,7 @@ class Facts:
     def _state(self, r: Truth, standing: Standing, origin: Origin) -> None:
         if isinstance(r, Relation):
             self.stated.append(Guard(r, origin))
+            self.premises[r] = True
         if self.listener is None:
             learn(self.knowledge, r)
         else:
@@ -336,13 +364,13 @@ class Facts:
         """Tell of the relation, then of what it changed."""
         if isinstance(r, Relation):
             tell(Stated(r, standing, origin))
-        ranges = {symbol: self.interval(symbol) for symbol in self._symbols}
+        ranges = {symbol: self._interval(symbol) for symbol in self._symbols}
         replaced = dict(self.knowledge.visible)
         learn(self.knowledge, r)
         for symbol, value in self.knowledge.visible.items():
             if replaced.get(symbol) is not value and replaced.get(symbol) != value:
                 tell(Replaced(symbol, value, origin))
         for symbol, before in ranges.items():
-            after = self.interval(symbol)
+            after = self._interval(symbol)
             if after != before:
                 tell(Narrowed(symbol, before, after, origin))

@@ -24,7 +24,7 @@ from monograph.integers.relation import (
 )
 from monograph.integers.structure import evaluate
 
-__all__ = ["followers", "leaves_out", "relax"]
+__all__ = ["followers", "if_let_in", "leaves_out", "relax"]
 
 
 def followers(facts: Facts, fixed: Mapping[Expr, int]) -> dict[Expr, int]:
@@ -59,6 +59,28 @@ def leaves_out(facts: Facts, fixed: Mapping[Expr, int]) -> bool:
         return any(substitute_relation(made.relation, env) is False for made in facts.guards)
     except ZeroDivisionError:
         return True
+
+
+def if_let_in(facts: Facts, fixed: Mapping[Expr, int]) -> Facts | None:
+    """What would be known at these values if no guard left them out; None if nothing has them.
+
+    >>> from monograph.integers import ge
+    >>> facts = Facts()
+    >>> n, m = facts.symbol("n", hint=3), facts.symbol("m", hint=3)
+    >>> for relation in (ge(n, 2), ge(m, n)):
+    ...     facts.guard(relation)
+    >>> there = if_let_in(facts, {n: 1})
+    >>> there.known(eq(n, 1)), there.known(ge(m, 1)), there.known(ge(m, 2))
+    (True, True, None)
+    """
+    here = all_of(*[eq(symbol, value) for symbol, value in fixed.items()])
+    there = facts.copy()
+    try:
+        there.restate([], _widened(facts, here, fixed))
+        there.assume(here)
+    except (Contradiction, ZeroDivisionError):
+        return None
+    return there
 
 
 def relax(facts: Facts, fixed: Mapping[Expr, int], needed: Sequence[Guard]) -> bool:

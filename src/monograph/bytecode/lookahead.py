@@ -1,0 +1,335 @@
+"""What a short stretch of code comes to, found out without running it.
+
+Only what can have no effect is followed: variables and constants, attributes of modules, branches,
+and calls of functions that do no more than that. What values mean is for a `Meaning` to say, which
+gives up (`Unsure`) where it would have to do something. So a stretch may be looked at that will not
+be run, or before it is.
+
+Law: where `walk` comes by, the code would come by, with these variables and this stack, and with
+nothing else changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from monograph.bytecode.frame import MISSING, NULL, Frame
+from monograph.bytecode.linking import link
+from monograph.bytecode.loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["Meaning", "Method", "Standpoint", "Unsure", "asker", "sides", "standpoint", "walk"]
+
+_OURS: Final = f"{Path(__file__).parent}{os.sep}"
+_MOST_STEPS = 200
+_MOST_CALLS = 4
+_NOT_PLAIN: Final = 0x04 | 0x08 | 0x20 | 0x80 | 0x200
+"""The flags of `*args`, `**kwargs`, generators and coroutines."""
+
+
+class Unsure(Exception):  # noqa: N818 - it is an answer
+    """The code does something that nothing but running it can tell."""
+
+
+class Method(NamedTuple):
+    """A method that code is about to call."""
+
+    owner: Any
+    name: str
+
+
+class Meaning(Protocol):
+    """What values mean. Every method may raise Unsure, and has no effect."""
+
+    def truth(self, value: Any) -> bool:
+        """Which side a branch on this value takes."""
+        ...
+
+    def operate(self, symbol: str, left: Any, right: Any) -> Any:
+        """The result of a comparison or of arithmetic."""
+        ...
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """The attribute of anything but a Python module."""
+        ...
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """What stands under this key or index."""
+        ...
+
+    def call(self, callee: Any, args: list[Any]) -> Any:
+        """The result of calling a method, or anything but a Python function."""
+        ...
+
+
+@dataclass(slots=True)
+class Standpoint:
+    """Where code stands: the next instruction, its variables, and the stack as far as it is known.
+
+    `stack` begins where the stretch began: what lies below is not looked at.
+    """
+
+    code: CodeType
+    ip: int
+    variables: dict[str, Any]
+    globals: Mapping[str, Any]
+    builtins: Mapping[str, Any]
+    stack: list[Any] = field(default_factory=list[Any])
+
+
+def asker(frame: FrameType | None) -> Frame | FrameType | None:
+    """Who called from here, native or interpreted, past what the interpreter is made of."""
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        if frame.f_code is run.__code__:
+            return frame.f_locals["frame"]
+        frame = frame.f_back
+    return frame
+
+
+def standpoint(frame: Frame | FrameType) -> Standpoint:
+    """Where a call in progress stands, its stack left out."""
+    return Standpoint(frame.f_code, 0, dict(frame.f_locals), frame.f_globals, frame.f_builtins)
+
+
+def sides(at: Standpoint, offset: int, condition: Any) -> dict[bool, Standpoint] | None:
+    """Where the branch at this offset leads if the condition is true, and if it is false.
+
+    None where no branch stands there. `at.ip` and `at.stack` are not looked at.
+    """
+    body = link(at.code)
+    index = body.offsets.index(offset) if offset in body.offsets else None
+    if index is None or body.names[index] not in _BRANCHES:
+        return None
+    jumps_if, keeps = _BRANCHES[body.names[index]]
+    jumped = replace(at, ip=body.steps[index][1], stack=[condition] if keeps else [])
+    return {jumps_if: jumped, not jumps_if: replace(at, ip=index + 1, stack=[])}
+
+
+_BRANCHES: Final[Mapping[str, tuple[bool, bool]]] = MappingProxyType(
+    {
+        "POP_JUMP_IF_TRUE": (True, False),
+        "POP_JUMP_IF_FALSE": (False, False),
+        "JUMP_IF_TRUE_OR_POP": (True, True),
+        "JUMP_IF_FALSE_OR_POP": (False, True),
+    }
+)
+"""When it jumps, and whether it leaves the condition on the stack where it does."""
+
+
+def walk(start: Standpoint, meaning: Meaning) -> Iterator[Standpoint]:
+    """Where the code stands before each instruction, until it returns or nobody can tell."""
+    walker = _Walker(start, meaning, calls=0)
+    while not walker.has_returned:
+        yield replace(start, ip=walker.ip, variables=walker.variables, stack=walker.stack)
+        try:
+            walker.step()
+        except Unsure:
+            return
+
+
+class _Walker:
+    """One walk through the code of one call."""
+
+    def __init__(self, start: Standpoint, meaning: Meaning, calls: int) -> None:
+        self.ip = start.ip
+        self.variables = start.variables
+        self.stack = start.stack
+        self.has_returned = False
+        self._start = start
+        self._meaning = meaning
+        self._calls = calls
+        self._body = link(start.code)
+        self._steps = 0
+
+    def step(self) -> None:
+        """Follow one instruction. Raises: Unsure."""
+        self._steps += 1
+        self.variables, self.stack = dict(self.variables), list(self.stack)
+        name, argument = self._body.names[self.ip], self._body.steps[self.ip][1]
+        self.ip += 1
+        follow = _FOLLOWED.get(name)
+        if follow is None or self._steps > _MOST_STEPS:
+            raise Unsure
+        try:
+            follow(self, argument)
+        except Unsure:
+            raise
+        except Exception as error:
+            raise Unsure from error
+
+    def returned(self) -> Any:
+        """What the call returns. Raises: Unsure."""
+        while not self.has_returned:
+            self.step()
+        return self.stack[-1]
+
+    # --- one method for each kind of instruction ---------------------------------------------
+
+    def load_constant(self, value: Any) -> None:
+        """A constant."""
+        self.stack.append(value)
+
+    def load_variable(self, slot: int) -> None:
+        """A variable, of an enclosing function too."""
+        self.stack.append(self.variables[self._body.slots[slot]])
+
+    def store_variable(self, slot: int) -> None:
+        """A variable of this call alone."""
+        value = self.stack.pop()
+        if value is MISSING:
+            raise Unsure
+        self.variables[self._body.slots[slot]] = value
+
+    def load_global(self, name: str) -> None:
+        """A variable of the module, or a builtin."""
+        start = self._start
+        found = start.globals.get(name, MISSING)
+        self.stack.append(start.builtins[name] if found is MISSING else found)
+
+    def import_name(self, name: str) -> None:
+        """A module that was imported before."""
+        level, names = self.stack[-2], self.stack[-1]
+        if level or names:
+            raise Unsure
+        self.stack[-2:] = [sys.modules[name.partition(".")[0]]]
+
+    def load_attribute(self, name: str) -> None:
+        """An attribute."""
+        self.stack[-1] = self._attribute(self.stack[-1], name)
+
+    def load_method(self, name: str) -> None:
+        """What is about to be called."""
+        owner = self.stack.pop()
+        is_module = isinstance(owner, ModuleType)
+        found = self._attribute(owner, name) if is_module else Method(owner, name)
+        self.stack += [NULL, found]
+
+    def _attribute(self, owner: Any, name: str) -> Any:
+        if isinstance(owner, ModuleType):
+            return vars(owner)[name]
+        return self._meaning.attribute(owner, name)
+
+    def pop(self, _: Any) -> None:
+        """Forget the top."""
+        self.stack.pop()
+
+    def push_null(self, _: Any) -> None:
+        """A call begins."""
+        self.stack.append(NULL)
+
+    def copy(self, n: int) -> None:
+        """Once more the n-th from the top."""
+        self.stack.append(self.stack[-n])
+
+    def swap(self, n: int) -> None:
+        """The top, and the n-th from it."""
+        self.stack[-1], self.stack[-n] = self.stack[-n], self.stack[-1]
+
+    def operate(self, symbol: str) -> None:
+        """Arithmetic and comparisons."""
+        right, left = self.stack.pop(), self.stack.pop()
+        self.stack.append(self._meaning.operate(symbol, left, right))
+
+    def item(self, _: Any) -> None:
+        """What stands in a container."""
+        key, owner = self.stack.pop(), self.stack.pop()
+        self.stack.append(self._meaning.item(owner, key))
+
+    def same(self, negated: Any) -> None:
+        """Whether two values are one object."""
+        right, left = self.stack.pop(), self.stack.pop()
+        self.stack.append((left is right) is not bool(negated))
+
+    def negate(self, _: Any) -> None:
+        """The other truth."""
+        self.stack[-1] = not self._meaning.truth(self.stack[-1])
+
+    def jump(self, target: int) -> None:
+        """Go on there."""
+        self.ip = target
+
+    def jump_if_none(self, target: int) -> None:
+        """Go on there, where the top is None."""
+        if self.stack.pop() is None:
+            self.ip = target
+
+    def jump_if_not_none(self, target: int) -> None:
+        """Go on there, where the top is not None."""
+        if self.stack.pop() is not None:
+            self.ip = target
+
+    def branch(self, target: int) -> None:
+        """Go on there, or not."""
+        jumps_if, keeps = _BRANCHES[self._body.names[self.ip - 1]]
+        value = self.stack.pop()
+        if self._meaning.truth(value) is jumps_if:
+            self.ip = target
+            if keeps:
+                self.stack.append(value)
+
+    def call(self, argument: tuple[int, tuple[str, ...]]) -> None:
+        """A call without names."""
+        n, names = argument
+        if names:
+            raise Unsure
+        args = self.stack[len(self.stack) - n :]
+        del self.stack[len(self.stack) - n :]
+        second, first = self.stack.pop(), self.stack.pop()
+        if NULL not in (first, second):
+            raise Unsure
+        callee = second if first is NULL else first
+        if isinstance(callee, FunctionType):
+            self.stack.append(self._returned_by(callee, args))
+        else:
+            self.stack.append(self._meaning.call(callee, args))
+
+    def _returned_by(self, function: FunctionType, args: list[Any]) -> Any:
+        code = function.__code__
+        is_plain = not (code.co_flags & _NOT_PLAIN or code.co_cellvars or code.co_freevars)
+        is_plain = is_plain and code.co_argcount == len(args) and not code.co_kwonlyargcount
+        if not is_plain or self._calls >= _MOST_CALLS:
+            raise Unsure
+        variables = dict(zip(code.co_varnames, args, strict=False))
+        builtins: Any = function.__builtins__
+        start = Standpoint(code, 0, variables, function.__globals__, builtins)
+        return _Walker(start, self._meaning, self._calls + 1).returned()
+
+    def return_value(self, _: Any) -> None:
+        """The call is over."""
+        self.has_returned = True
+
+
+_FOLLOWED: Final[Mapping[str, Callable[[_Walker, Any], None]]] = MappingProxyType(
+    {
+        "BINARY_OP": _Walker.operate,
+        "BINARY_SUBSCR": _Walker.item,
+        "CALL": _Walker.call,
+        "COMPARE_OP": _Walker.operate,
+        "COPY": _Walker.copy,
+        "IMPORT_NAME": _Walker.import_name,
+        "IS_OP": _Walker.same,
+        "JUMP": _Walker.jump,
+        "LOAD_ATTR": _Walker.load_attribute,
+        "LOAD_CONST": _Walker.load_constant,
+        "LOAD_DEREF": _Walker.load_variable,
+        "LOAD_FAST": _Walker.load_variable,
+        "LOAD_GLOBAL": _Walker.load_global,
+        "LOAD_METHOD": _Walker.load_method,
+        "POP_JUMP_IF_NONE": _Walker.jump_if_none,
+        "POP_JUMP_IF_NOT_NONE": _Walker.jump_if_not_none,
+        "POP_TOP": _Walker.pop,
+        "PUSH_NULL": _Walker.push_null,
+        "RETURN_VALUE": _Walker.return_value,
+        "STORE_FAST": _Walker.store_variable,
+        "SWAP": _Walker.swap,
+        "UNARY_NOT": _Walker.negate,
+        **dict.fromkeys(_BRANCHES, _Walker.branch),
+    }
+)
