@@ -4,10 +4,12 @@
 """
 
 import linecache
+import re
 from pathlib import Path
 
 import pytest
 import torch
+from torch.utils._pytree import tree_map
 
 import monograph
 from monograph import MonographError
@@ -152,13 +154,18 @@ def page(program, error):
     shown = "".join(
         f"{name}: {described(value)}\n" for name, value in bind(build(program), args, {}).items()
     )
+    declared = re.sub(r"<[\w.]*?(\w+) object at \w+>", r"\1(...)", repr(program.declaration(args)))
     return (
         f"# {program.name}\n\n```python program\n{program.source}```\n\n"
-        f"```text example\n{shown}dynamic_shapes: {program.declaration(args)!r}\n```\n\n"
+        f"```text example\n{shown}dynamic_shapes: {declared}\n```\n\n"
         f"```text\n{error}\n```\n"
     )
 
 
 def described(value):
-    """A tensor by its sizes."""
-    return list(value.shape) if isinstance(value, torch.Tensor) else repr(value)
+    """A value, with tensors by their sizes."""
+    return repr(tree_map(lambda each: Sizes(each.shape) if torch.is_tensor(each) else each, value))
+
+
+class Sizes(list):
+    """The sizes of a tensor, which is no list to those who look into lists."""
