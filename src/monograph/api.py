@@ -67,7 +67,7 @@ def export(
         found = all_problems(request, error)
         if found is error:
             raise
-        raise found from None
+        raise found.with_traceback(error.__traceback__) from found.__cause__
     check_declarations(captured.inputs, captured.facts)
     program = program_of(captured)
     if isinstance(dynamic_shapes, AdditionalInputs):

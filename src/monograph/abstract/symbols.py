@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.arithmetic import SymbolicNumber, Value, result_type
-from monograph.diagnostics import problem
+from monograph.diagnostics import MonographError, problem
 from monograph.integers import (
     Expr,
     Real,
@@ -247,17 +247,21 @@ class SymbolNode(SymbolicNumber):
             exact = _only_value(value, self.facts)
             if exact is not None:
                 return exact
-            return int(self._ask("int(...)"))
+            return int(self._ask("int"))
         self._decide(eq(value, hint))
         return hint
 
-    def _ask(self, question: str) -> float:
+    def _ask(self, kind: str) -> float:
         """What the value is, if the example is to tell; else a refusal."""
-        refusal = problem("data-dependent-size", question=question, size=self._unknown())
+        unknown = self._unknown()
+
+        def refuse(example: float | None) -> MonographError:
+            return problem("specialized-value", kind=kind, size=unknown, example=example)
+
         value, example = self.settled(), self.facts.example
         if example is None or isinstance(value, int | float):
-            raise refusal
-        return example.value_of(value, refusal)
+            raise refuse(None)
+        return example.value_of(value, refuse)
 
     def _unknown(self) -> str:
         """What it depends on, by where that comes from: `x.sum().item()`."""
@@ -272,7 +276,7 @@ class SymbolNode(SymbolicNumber):
             return float(value)
         hint = _hint(self.facts, value)
         if hint is None:
-            return self._ask("float(...)")
+            return self._ask("float")
         if isinstance(value, Real) and not self.facts.float_inputs.isdisjoint(value.symbols):
             return self._fix_float(value, hint)
         for symbol in sorted(value.symbols, key=str):
@@ -282,7 +286,7 @@ class SymbolNode(SymbolicNumber):
     def _fix_float(self, value: Real, hint: float) -> float:
         """Fix what depends on a float that callers give; a zero with its sign, and never NaN."""
         if math.isnan(hint):
-            raise problem("data-dependent-size", question="float(...)", size=str(value))
+            raise problem("specialized-value", kind="float", size=str(value))
         self._decide(eq(value, hint))
         if not hint:
             # atan2(0.0, -1.0) is pi, and atan2(-0.0, -1.0) is -pi.

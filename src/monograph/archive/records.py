@@ -42,7 +42,7 @@ from monograph.capture.changes import (
     MadeObject,
     Plain,
 )
-from monograph.diagnostics import Frame, Place, place
+from monograph.diagnostics import Edit, Frame, Place, place
 from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Guard, Int, Real, Relation
 from monograph.program import (
@@ -86,7 +86,7 @@ RECORDS: Final[Mapping[str, type[Any]]] = {
     **_contract_records(),
     **{each.__name__: each for each in (CallNames, Guard, Report, Specialization)},
     **{each.__name__: each for each in (Assumed, IgnoredEffect, LeftOut, NativeIsland)},
-    **{each.__name__: each for each in (Because, Problem)},
+    **{each.__name__: each for each in (Because, Edit, Problem)},
     **{each.__name__: each for each in _CHANGES},
 }
 """What may be carried, by name. A dataclass added to the contract is carried from then on."""

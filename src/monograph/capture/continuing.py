@@ -31,7 +31,7 @@ from monograph.integers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from torch.fx.node import Node
 
@@ -142,15 +142,16 @@ class Continuing(Recorder):
     def truth_of(self, r: Relation, refusal: Exception) -> bool:
         """Whether the relation holds for the example: assumed and asserted from here on."""
         answer = bool(self._computed(r, refusal))
-        holds = r if answer else negate(r)
-        self._assume(holds, refusal)
+        self._assume(r if answer else negate(r), _given(refusal, answer=answer))
         return answer
 
-    def value_of(self, number: Expr | Real | Relation, refusal: Exception) -> float:
+    def value_of(
+        self, number: Expr | Real | Relation, refuse: Callable[[float | None], Exception]
+    ) -> float:
         """The number for the example: assumed and asserted from here on."""
-        value = self._computed(number, refusal)
+        value = self._computed(number, refuse(None))
         if isinstance(number, Expr | Real):
-            self._assume(eq(number, value), refusal)
+            self._assume(eq(number, value), refuse(value))
         return value
 
     def truth(self, tensor: AbstractTensor) -> bool:
@@ -168,7 +169,8 @@ class Continuing(Recorder):
             if known is not None:
                 return known
             answer = bool(self._computed(relation, refusal))
-            self._assume(relation if answer else negate(relation), refusal, f"it is {answer}")
+            given = _given(refusal, answer=answer)
+            self._assume(relation if answer else negate(relation), given, f"it is {answer}")
             return answer
 
     def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
@@ -309,6 +311,13 @@ class Continuing(Recorder):
             return self._computed(size, problem("bug", reason="a size has no value"))
         except MonographError:
             return None
+
+
+def _given(refusal: Exception, *, answer: bool) -> Exception:
+    """The refusal, where the example's answer is known."""
+    if not isinstance(refusal, MonographError):
+        return refusal
+    return type(refusal)(refusal.diagnostic.given(answer))
 
 
 def _each(function: Any, value: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import Entry, entries, find_entry, message
 from monograph.diagnostics.contract import Clause
 from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
+from monograph.diagnostics.edits import Edit
 from monograph.diagnostics.errors import (
     ArchiveError,
     BugError,
@@ -45,6 +46,7 @@ __all__ = [
     "ContractError",
     "DataDependentError",
     "Diagnostic",
+    "Edit",
     "Entry",
     "ExportError",
     "ExportErrors",

@@ -3,7 +3,7 @@
 A message is one decorated function in a family file; the decorator refuses a name in use, a name
 that is not kebab-case, and facts that are not keyword-only. Facts are values: strings already
 worded, or objects with a `str`. A template that takes `here` receives the source text under the
-caret ("" if unknown) unless the caller gives one.
+caret ("" if unknown) unless the caller gives one; one that takes `where`, the innermost place.
 """
 
 from __future__ import annotations

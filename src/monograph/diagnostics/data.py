@@ -2,6 +2,7 @@
 
 data-dependent-branch  condition=""              (the source under the caret, unless given)
 data-dependent-size    question, size, born="", negation=""   (a comparison in the source first)
+specialized-value      kind, size, born="", example=None
 value-read             call, tensor=""
 """
 
@@ -14,10 +15,18 @@ from typing import TYPE_CHECKING, Final
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import DataDependentError
-from monograph.diagnostics.wording import paste
+from monograph.diagnostics.rewriting import (
+    condition_at,
+    edits_of_branch,
+    edits_of_comparison,
+    edits_of_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from monograph.diagnostics.edits import Edit
+    from monograph.diagnostics.frames import Place
 
 _OPPOSITES: Final[Mapping[type[ast.cmpop], str]] = MappingProxyType(
     {ast.Gt: "<=", ast.GtE: "<", ast.Lt: ">=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
@@ -25,34 +34,43 @@ _OPPOSITES: Final[Mapping[type[ast.cmpop], str]] = MappingProxyType(
 
 
 @message("data-dependent-branch", DataDependentError)
-def data_dependent_branch(*, condition: object = "", here: str = "") -> Text:
-    """Say that python asks for the truth of a tensor's value: `if x.sum() > 0`."""
-    source = str(condition) or here
+def data_dependent_branch(
+    *, condition: object = "", here: str = "", where: Place | None = None
+) -> Text:
+    """Say that python asks for the truth of a tensor's value: `if x.sum() > 0`.
+
+    `condition` is given where the question is about a number read out of a tensor.
+    """
+    words = "" if where is None else condition_at(where)
+    source = str(condition) or here or words
     value = f"the value of `{source}`," if source else "a value"
-    asked = source or "condition"
+    edits = () if where is None else edits_of_branch(where, is_number=bool(str(condition)))
+    asked = here or words or source or "condition"
     return Text(
         headline=f"this branch depends on {value} known only when the program runs",
         label="true or false?",
-        helps=(
-            f"to choose between values, compute both: torch.where({asked}, a, b)",
-            paste(
-                "to run only one side, give both as functions:",
-                f"torch.cond({asked}, true_side, false_side, (x,))",
-            ),
-        ),
+        helps=tuple([each.shown() for each in edits])
+        or (f"to choose between values, compute both: torch.where({asked}, a, b)",),
+        edits=edits,
     )
 
 
 @message("data-dependent-size", DataDependentError)
 def data_dependent_size(
-    *, question: object, size: object, born: object = "", negation: object = "", here: str = ""
+    *,
+    question: object,
+    size: object,
+    born: object = "",
+    negation: object = "",
+    here: str = "",
+    where: Place | None = None,
 ) -> Text:
     """Say that a question about a size that depends on data has no answer yet.
 
-    `question` is a relation, "int(...)" where a plain number is asked for, or "count(...)" where it
-    says how many results there are; `born` says where the size comes from: "mask.sum().item() at
-    model.py:31"; `negation` is the opposite of the question, where it can be written. A comparison
-    in the source is repeated as it stands there, so that the help can be pasted.
+    `question` is a relation, or "count(...)" where the size says how many results there are; `born`
+    says where the size comes from: "mask.sum().item() at model.py:31"; `negation` is the opposite
+    of the question, where it can be written. A comparison in the source is repeated as it stands
+    there, so that the help can be pasted.
     """
     if str(question) == "count(...)":
         return Text(
@@ -61,32 +79,57 @@ def data_dependent_size(
             helps=("compute with the whole tensor instead of with one part after the other",),
         )
     question, negation = _comparison(here) or (question, negation)
+    edits = () if where is None else edits_of_comparison(where)
     origin = (f"`{size}` comes from {born}",) if str(born) else ()
-    number = str(question).removesuffix("(...)")
-    if number != str(question) and here == str(size):
-        kind = {"int": "integer"}.get(number, number)
-        return Text(
-            headline=f"`{here}` needs a plain {kind}, known only when the program runs",
-            notes=origin,
-            helps=(
-                "stay with tensor operations",
-                "or read a number of an integer tensor as a size: n = x.item()",
-            ),
-        )
-    if number != str(question):
-        return Text(
-            headline=f"`{number}` needs the value of `{size}`, known only when the program runs",
-            notes=origin,
-            helps=(f"use `{size}` as it is, without `{number}`",),
-        )
     return Text(
         headline=f"whether `{question}` holds depends on data: `{size}` is known only "
         "when the program runs",
         notes=origin,
-        helps=(
+        helps=tuple([each.shown() for each in edits])
+        or (
             f"if it always holds, say so before this line: torch._check({question})",
             *((f"if it never holds: torch._check({negation})",) if str(negation) else ()),
         ),
+        edits=edits,
+    )
+
+
+@message("specialized-value", DataDependentError)
+def specialized_value(
+    *,
+    kind: str,
+    size: object,
+    born: object = "",
+    example: float | None = None,
+    here: str = "",
+    where: Place | None = None,
+) -> Text:
+    """Say that Python wants a plain number of what only data tells: `range(n)`, `items[n]`.
+
+    `kind` is int or float; `size` says where the number comes from, and is the source itself where
+    it is read out of a tensor there; `example` is what it is for the example, where that is known.
+    """
+    number = {"int": "integer"}.get(kind, kind)
+    is_tensor = bool(here) and here == str(size)
+    edits: tuple[Edit, ...] = ()
+    if where is not None and example is not None:
+        edits = edits_of_number(where, example, is_tensor=is_tensor)
+    if is_tensor:
+        helps = (
+            "stay with tensor operations",
+            "or read a number of an integer tensor as a size: n = x.item()",
+        )
+    else:
+        helps = (f"use `{size}` as a size or in arithmetic, where it need not be plain",)
+    origin = f"`{size}` comes from {born}"
+    return Text(
+        headline=f"`{here or kind}` needs a plain {number}, and `{size}` is known only when the "
+        "program runs"
+        if not is_tensor
+        else f"`{here}` needs a plain {number}, known only when the program runs",
+        notes=(origin,) if str(born) else (),
+        helps=(*[each.shown() for each in edits], *helps),
+        edits=edits,
     )
 
 

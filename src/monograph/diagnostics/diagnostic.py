@@ -6,9 +6,13 @@ while a program is captured) or a place (read from a file); both become source w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from monograph.diagnostics.frames import Frame, Place
+
+if TYPE_CHECKING:
+    from monograph.diagnostics.edits import Edit
 
 __all__ = ["Cause", "Diagnostic", "Spot", "Text"]
 
@@ -32,6 +36,7 @@ class Text:
     notes: tuple[str, ...] = ()
     helps: tuple[str, ...] = ()
     causes: tuple[Cause, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ class Diagnostic:
     """One message: name, headline, the user's frames innermost first, causes, notes and edits.
 
     `graph` is the program so far, where there is one; it is never printed with the message.
-    `times` is how often one run met it at its line.
+    `times` is how often one run met it at its line; `edits` are those of the helps that can be
+    applied as they stand.
     """
 
     name: str
@@ -51,3 +57,14 @@ class Diagnostic:
     helps: tuple[str, ...] = ()
     graph: object = field(default=None, compare=False, repr=False)
     times: int = 1
+    edits: tuple[Edit, ...] = ()
+
+    def given(self, answer: bool) -> Diagnostic:  # noqa: FBT001 - the fact itself
+        """The message where the example's answer is known: edits that state the other one go."""
+        wrong = [each for each in self.edits if each.answer is (not answer)]
+        shown = {each.shown() for each in wrong}
+        return replace(
+            self,
+            helps=tuple([each for each in self.helps if each not in shown]),
+            edits=tuple([each for each in self.edits if each not in wrong]),
+        )

@@ -27,7 +27,7 @@ from monograph.diagnostics import (
 from monograph.diagnostics.catalogue import entries, find_entry
 from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
 from monograph.diagnostics.errors import BugError, MonographError
-from monograph.diagnostics.frames import Frame, Place, user_frames
+from monograph.diagnostics.frames import Frame, Place, place, user_frames
 from monograph.diagnostics.internal import bug
 from monograph.diagnostics.rendering import snippet
 from monograph.diagnostics.spelling import nearest
@@ -77,6 +77,8 @@ def problem(
         return _mistake(f"there is no message named `{name}`{hint}", facts, spots)
     if "here" in entry.facts and "here" not in facts:
         facts["here"] = snippet(spots)
+    if "where" in entry.facts:
+        facts["where"] = place(spots[0]) if spots else None
     try:
         text = entry.template(**facts)
     except TypeError as error:
@@ -113,6 +115,7 @@ def _diagnostic(
         notes=text.notes,
         helps=text.helps,
         graph=graph,
+        edits=text.edits,
     )
 
 

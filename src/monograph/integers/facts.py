@@ -61,8 +61,10 @@ class Example(Protocol):
         """Whether the relation holds, which is assumed from now on. Raises the refusal."""
         ...
 
-    def value_of(self, number: Expr | Real | Relation, refusal: Exception) -> float:
-        """The number, which is assumed to be that from now on. Raises the refusal."""
+    def value_of(
+        self, number: Expr | Real | Relation, refuse: Callable[[float | None], Exception]
+    ) -> float:
+        """The number, which is assumed to be that from now on; `refuse` makes the refusal."""
         ...
 
 

@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.diagnostics import Cause, Diagnostic
+from monograph.diagnostics import Cause, Diagnostic, Edit
 from monograph.dims import DimHint
 from monograph.integers import Real, eq, evaluate
 from monograph.program.contract import spots, where
@@ -140,6 +140,7 @@ class Problem:
     times: int = 1
     assumed: str = ""
     is_checked: bool = False
+    edits: tuple[Edit, ...] = ()
 
     @property
     def place(self) -> str:
@@ -159,6 +160,7 @@ class Problem:
             self.notes,
             self.helps,
             times=self.times,
+            edits=self.edits,
         )
 
     def __str__(self) -> str:
@@ -180,6 +182,7 @@ def problem_of(found: Refusal) -> Problem:
         diagnostic.times,
         found.assumed,
         found.is_checked,
+        diagnostic.edits,
     )
 
 

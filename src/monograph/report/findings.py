@@ -9,7 +9,7 @@ import linecache
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from monograph.diagnostics import Diagnostic, MonographError, Place, place
+from monograph.diagnostics import Diagnostic, Edit, MonographError, Place, place
 from monograph.program import ExportedProgram, Problem, Report, type_text
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Finding:
 
     `at` are the user's lines, innermost first. `values` are the types of what the first of them
     computes, where a program is there to tell. `assumed` and `is_checked` are those of a draft.
+    `edits` are those of the helps that can be applied as they stand.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Finding:
     assumed: str = ""
     is_checked: bool = False
     values: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     @property
     def where(self) -> str:
@@ -131,6 +133,7 @@ def _of_diagnostic(
         assumed=assumed,
         is_checked=is_checked,
         values=values,
+        edits=diagnostic.edits,
     )
 
 

@@ -17,6 +17,7 @@ from monograph.report.findings import findings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from monograph.diagnostics import Edit
     from monograph.report.findings import Excerpt, Finding, Source
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -76,11 +77,33 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
             for i, each in enumerate(related)
             if each.at is not None
         ]
+    if finding.edits:
+        result["fixes"] = [_fix(each) for each in finding.edits]
     if finding.times > 1:
         result["occurrenceCount"] = finding.times
     if finding.assumed:
         result["properties"] = {"assumed": finding.assumed, "isChecked": finding.is_checked}
     return result
+
+
+def _fix(edit: Edit) -> dict[str, Any]:
+    """An edit as whole lines: what is deleted ends where the line after it begins."""
+    region = {
+        "startLine": edit.first,
+        "startColumn": 1,
+        "endLine": max(edit.last + 1, edit.first),
+        "endColumn": 1,
+    }
+    inserted = {"text": "".join([f"{line}\n" for line in edit.lines])}
+    return {
+        "description": {"text": edit.title},
+        "artifactChanges": [
+            {
+                "artifactLocation": _artifact(edit.file),
+                "replacements": [{"deletedRegion": region, "insertedContent": inserted}],
+            }
+        ],
+    }
 
 
 def _sentences(finding: Finding) -> list[str]:

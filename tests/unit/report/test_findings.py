@@ -29,7 +29,7 @@ def test_an_error_and_a_draft_say_the_same():
     ]
     assert [e.name for e in error] == [
         "data-dependent-branch",
-        "data-dependent-size",
+        "specialized-value",
         "value-read",
         "outside-read",
     ]

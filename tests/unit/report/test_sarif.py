@@ -175,6 +175,24 @@ def test_fingerprints_survive_other_lines():
     assert len(set(prints(first))) == len(prints(first))
 
 
+def test_fixes_are_the_edits_of_the_message():
+    """A fix replaces just the lines that the edit replaces, by the lines that it has."""
+    error = sample.error()
+    log = json.loads(report.as_sarif(error))
+    found = report.findings(error)
+    assert any(each.edits for each in found)
+    for finding, result in zip(found, log["runs"][0]["results"], strict=True):
+        for edit, fix in zip(finding.edits, result.get("fixes", []), strict=True):
+            ((change,),) = [fix["artifactChanges"]]
+            ((replacement,),) = [change["replacements"]]
+            source = Path(edit.file).read_text(encoding="utf-8")
+            lines = source.splitlines(keepends=True)
+            gone = replacement["deletedRegion"]
+            before, after = lines[: gone["startLine"] - 1], lines[gone["endLine"] - 1 :]
+            new = replacement["insertedContent"]["text"]
+            assert "".join([*before, new, *after]) == edit.applied(source)
+
+
 def test_counts_and_assumptions_are_carried():
     """A result that stands for several says so; a draft's assumption is among its properties."""
     *_, repeated = logs()
