@@ -52,10 +52,16 @@ variants(
     {
         "branch_on_item": lambda x: x * 2 if x.sum().item() > 0 else x * 3,
         "branch_on_int_item": lambda x: x * 2 if x.argmax().item() == 3 else x * 3,
+    },
+    refused="data-dependent-size",
+)
+variants(
+    one,
+    {
         "range_of_value": lambda x: sum(x for _ in range(x.argmax().item())),
         "list_by_value": lambda x: [x, x * 2][x.argmax().item()],
     },
-    refused="data-dependent-size",
+    refused="specialized-value",
 )
 variants(
     one,

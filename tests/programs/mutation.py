@@ -356,7 +356,7 @@ class BatchNormTraining(nn.Module):
         return self.norm(x.sum() * torch.ones(4, 3) + torch.arange(12.0).view(4, 3))
 
 
-@program(one, refused="data-dependent-size")
+@program(one, refused="specialized-value")
 class BatchNormMomentumNone(nn.Module):
     """A cumulative average divides by the number of batches, a value known at run time."""
 

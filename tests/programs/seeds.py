@@ -161,7 +161,7 @@ class IndexedAfterChecks(nn.Module):
         return y[a]
 
 
-@program(lambda n=60: (torch.tensor(32), torch.randn(n)), refused="data-dependent-size")
+@program(lambda n=60: (torch.tensor(32), torch.randn(n)), refused="specialized-value")
 class RangeOfItem(nn.Module):
     """`range` and `int` of a value known at run time."""
 

@@ -363,7 +363,8 @@ def test_every_refusal_has_a_line_of_the_user():
     cases = {
         "data-dependent-branch": lambda x: x if x.sum() > 0 else -x,
         "value-read": lambda x: x + x.numpy(),
-        "data-dependent-size": lambda x: [x, -x][x.argmax().item()],
+        "data-dependent-size": lambda x: x if x.argmax().item() > 2 else -x,
+        "specialized-value": lambda x: [x, -x, x, x, x, x][x[0].argmax().item()],
         "sizes-disagree": lambda x: x + torch.ones(5),
         "view-impossible": lambda x: x.view(5, 5),
         "dimension-out-of-range": lambda x: x.sum(7),
