@@ -357,3 +357,61 @@ def _wider():
     more = AdditionalInputs()
     more.add((torch.randn(9, 6),))
     return more
+
+
+# --- the page about debugging -------------------------------------------------------------------
+
+
+@size_program(
+    lambda batch=4, seq=6: (torch.randn(batch, seq),),
+    {"x": {0: Dim("batch", min=1, max=1024), 1: Dim("seq", min=1, max=512)}},
+    accepts=({"batch": 1, "seq": 1}, {"batch": 1024, "seq": 512}, {"batch": 1, "seq": 512}),
+    refuses=({"batch": 0}, {"batch": 1025}, {"seq": 0}, {"seq": 513}),
+)
+def debugging_ranges(x):
+    """The page's ranges, from 1 on."""
+    return torch.softmax(x, -1) + x.mean(0)
+
+
+@size_program(
+    lambda batch=32, m=4: (torch.randn(batch, m),),
+    {"x": (Dim("batch"), None)},
+    refused=("relation-not-declared",),
+    repaired=({"batch": 8}, {"batch": 64}),
+)
+def debugging_hardcoded(x):
+    """Bad: the number of rows is written down, so other numbers have to share it."""
+    return x.view(32, -1)
+
+
+@size_program(
+    lambda batch=32, m=4: (torch.randn(batch, m),),
+    {"x": (Dim("batch"), None)},
+    accepts=({"batch": 1}, {"batch": 7}),
+)
+def debugging_minus_one(x):
+    """Good: the batch is asked for."""
+    return x.view(x.size(0), -1)
+
+
+@size_program(
+    lambda batch=32, m=4: (torch.randn(batch, m),),
+    {"x": (Dim("batch"), None)},
+    refused=("dim-range-violated",),
+    repaired=({"batch": 11}, {"batch": 600}),
+)
+def debugging_indexing(x):
+    """Bad: what is returned depends on a size."""
+    if x.size(0) > 10:
+        return x[:10]
+    return x
+
+
+@size_program(
+    lambda batch=32, m=4: (torch.randn(batch, m),),
+    {"x": (Dim("batch"), None)},
+    accepts=({"batch": 1}, {"batch": 10}, {"batch": 600}),
+)
+def debugging_clamped(x):
+    """Good: a slice ends where the tensor does."""
+    return x[:10] + 1
