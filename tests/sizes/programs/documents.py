@@ -415,3 +415,14 @@ def debugging_indexing(x):
 def debugging_clamped(x):
     """Good: a slice ends where the tensor does."""
     return x[:10] + 1
+
+
+@size_program(
+    lambda batch=32, m=4: (torch.randn(batch, m),),
+    {"x": (Dim("batch"), None)},
+    accepts=({"batch": 1}, {"batch": 10}, {"batch": 600}),
+)
+def debugging_clamp(x):
+    """Good: the page's own, with the number computed by the program."""
+    n = torch.clamp(torch.tensor(x.size(0)), max=10)
+    return x[:n]
