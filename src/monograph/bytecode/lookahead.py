@@ -277,7 +277,7 @@ class _Walker:
     def call(self, argument: tuple[int, tuple[str, ...]]) -> None:
         """A call without names."""
         n, names = argument
-        if names:
+        if names or len(self.stack) < n + 2:
             raise Unsure
         args = self.stack[len(self.stack) - n :]
         del self.stack[len(self.stack) - n :]
