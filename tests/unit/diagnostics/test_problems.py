@@ -7,8 +7,10 @@ from monograph.diagnostics import (
     Cause,
     Clause,
     ConstraintViolation,
+    Frame,
     Place,
     UnsupportedError,
+    asked_from,
     place,
     problem,
     user_frames,
@@ -85,3 +87,12 @@ def test_a_contract_lists_its_clauses() -> None:
         "`c` expected 1, got 2 (model.py:3)",
         "`d` expected 1, got 2",
     ]
+
+
+def test_what_was_asked_earlier_is_refused_there():
+    """Not where the question is looked at again."""
+    frames = (Frame((lambda: None).__code__, 0, 7),)
+    with asked_from(frames):
+        assert problem("sizes-disagree", left=2, right=3).diagnostic.at == frames
+        assert problem("sizes-disagree", at=(), left=2, right=3).diagnostic.at == ()
+    assert problem("sizes-disagree", left=2, right=3).diagnostic.at != frames
