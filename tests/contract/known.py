@@ -6,46 +6,15 @@ Python cannot see through: there is no hook on a global, a clock or `id`. The in
 and must refuse them all.
 """
 
-TYPE = "the class of a tensor input is not guarded (parameter, subclass)"
-KEYS = "keys are compared by equality, not by type; keywords by name, not by order"
-FLAGS = "requires_grad, is_leaf, conj and neg bits that user code asked for are not guarded"
-MODES = "grad, inference, autocast, default dtype, default device, determinism are not guarded"
-
 HASH = "a size that varies has no hash: code that asks sees TypeError, as with torch.export"
 TEXT = "the text of a size that varies, or of a tensor, is not the text at run time"
 
 KNOWN: dict[tuple[str, str], str] = {
-    ("numbers_as_keys", "floats"): KEYS,
-    ("numbers_as_keys", "a bool"): KEYS,
-    ("any_keywords", "other order"): KEYS,
-    ("class_of_the_input", "a parameter"): TYPE,
-    ("a_subclass_at_the_call", "a subclass"): TYPE,
-    ("requires_grad_asked", "with gradient"): FLAGS,
-    ("requires_grad_asked", "computed"): FLAGS,
-    ("requires_grad_asked", "a parameter"): FLAGS,
-    ("requires_grad_of_the_example", "without"): FLAGS,
-    ("requires_grad_of_the_example", "under no_grad"): FLAGS,
-    ("leaf_asked", "computed"): FLAGS,
-    ("grad_fn_asked", "computed"): FLAGS,
-    ("conj_asked", "conjugate"): FLAGS,
-    ("neg_asked", "negative"): FLAGS,
-    ("grad_mode_asked", "no_grad"): MODES,
-    ("grad_mode_asked", "inference"): MODES,
-    ("grad_on_inside", "no_grad"): MODES,
-    ("inference_asked", "inference"): MODES,
-    ("exported_under_autocast", "none"): MODES,
-    ("exported_under_autocast", "half"): MODES,
-    ("autocast_asked", "autocast"): MODES,
-    ("default_dtype_asked", "double"): MODES,
-    ("made_of_numbers", "double"): MODES,
-    ("default_device", "meta"): MODES,
-    ("determinism_asked", "deterministic"): MODES,
-    ("requires_grad_set", "example"): FLAGS,
     ("a_size_as_a_key", "export"): HASH,
     ("shown_to_people", "example"): TEXT,
     ("shown_to_people", "negative"): TEXT,
-    ("ParametersChanged", "no parameter gradients"): FLAGS,
 }
+
 
 IDENTITY = "whether two objects are one is asked without a hook"
 CHANCE = "a clock and an address leave no trace in the module"
@@ -63,7 +32,6 @@ LIES = "a functional graph lies in memory as the example did, and the layout is 
 DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
 NORMALISED = "the functional normalisation in training has no gradient"
 WRITTEN = "a parameter written in place receives no gradient"
-SETTING = "a formula is traced once, under the modes of that moment"
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
 
@@ -83,9 +51,6 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
         ("grad_not_asked", "example"): DETACHED,
         ("one_tensor_written", "example"): SHARED,
         ("ViewsOfOneParameter", "export"): SHARED,
-        ("autocast_inside", "autocast"): SETTING,
-        ("made_in_the_default_dtype", "double"): SETTING,
-        ("exported_under_double", "example"): SETTING,
         ("InTraining", "example"): NORMALISED,
         ("InTraining", "twice"): NORMALISED,
         ("InTraining", "train"): NORMALISED,

@@ -263,6 +263,7 @@ def written_in_place(x):
         "leaf": lambda: (v().requires_grad_(),),
         "computed": lambda: (v().requires_grad_() * 1,),
     },
+    refused=("write-outlives-call",),
 )
 def requires_grad_set(x):
     """The caller's tensor requires gradients afterwards."""

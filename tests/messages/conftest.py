@@ -1,5 +1,7 @@
 """Golden messages: each `<name>.md` is a program, the problem found in it, and the exact message.
 
+`<name>.<more>.md` is another program with a problem of that name.
+
 A file holds one fence `python program`, compiled under the name `model.py`, and pairs of a fence
 `python problem` (an expression that makes the exception) with the fence `text` it renders to. In
 the expression `at("left + right")` is the place of that source text; several texts are a chain of
@@ -68,7 +70,7 @@ class Message(pytest.Item):
         names["at"] = lambda *texts: tuple(_place(program, text) for text in texts)
         linecache.cache[FILE] = (len(program), None, program.splitlines(keepends=True), FILE)
         error = eval(expression.strip(), names)
-        assert error.diagnostic.name == self.name
+        assert error.diagnostic.name == self.name.partition(".")[0]
         shown = str(error)
         lines = shown.split("\n")
         assert len(lines) <= 25

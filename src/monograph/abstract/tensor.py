@@ -7,10 +7,11 @@ Both have no data: whatever needs data goes to the recorder that made them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from monograph.abstract.flags import Flags
 from monograph.abstract.layout import contiguity, is_contiguous, is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor_type import TensorType
@@ -51,6 +52,14 @@ class Recording(Protocol):
         """User code knows the dtype of this tensor."""
         ...
 
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """What the tensor says of itself, which user code depends on from then on."""
+        ...
+
+    def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:
+        """Let autograd follow the tensor, or not."""
+        ...
+
     def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
         """This capture's tensor for any tensor."""
         ...
@@ -72,7 +81,7 @@ class Recording(Protocol):
         ...
 
 
-class AbstractTensor(torch.Tensor):
+class AbstractTensor(Flags):
     """A tensor without data. Made by `make_tensor` only."""
 
     __torch_function__ = DISABLED_TORCH_FUNCTION
@@ -102,33 +111,6 @@ class AbstractTensor(torch.Tensor):
     def storage_root(self) -> AbstractTensor:
         """The tensor that owns the storage: this one, or the one it views."""
         return self if self.root is None else self.root
-
-    @property
-    def requires_grad(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
-        """Whether autograd would follow this tensor at run time."""
-        return self.tensor_type.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, flag: bool) -> None:
-        self.requires_grad_(flag)
-
-    def requires_grad_(  # pyright: ignore[reportIncompatibleMethodOverride] - Tensor there
-        self, requires_grad: bool = True
-    ) -> Self:
-        """Set `requires_grad` of what this tensor stands for."""
-        if requires_grad != self.tensor_type.requires_grad:
-            self.tensor_type = with_requires_grad(self.tensor_type, requires_grad)
-        return self
-
-    @property
-    def is_leaf(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """An input or a tensor that autograd does not follow."""
-        return not self.requires_grad or self.node is None or self.node.op == "placeholder"
-
-    @property
-    def grad(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Abstract tensors never hold gradients."""
-        return
 
     @property
     def dtype(self) -> torch.dtype:  # pyright: ignore[reportIncompatibleVariableOverride]

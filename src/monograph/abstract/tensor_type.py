@@ -123,3 +123,8 @@ def type_of(tensor: torch.Tensor) -> TensorType:
         int(tensor.storage_offset()),
         tensor.requires_grad,
     )
+
+
+def is_differentiable(dtype: torch.dtype) -> bool:
+    """Whether tensors of this dtype may require gradients."""
+    return dtype.is_floating_point or dtype.is_complex

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.flags import described
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.symbols import SymbolNode, to_python
 from monograph.abstract.tensor import AbstractTensor, make_tensor
@@ -141,13 +142,17 @@ class LoadedValues:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise problem("leaked-tensor", op="a value of a program that was loaded")
 
-    call = item = truth = getitem = setitem = read_data = _refuse
+    call = item = truth = getitem = setitem = read_data = set_requires_grad = _refuse
 
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Anybody may look at the strides of a finished program."""
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """Anybody may look at the dtypes of a finished program."""
+
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """Anybody may look at the flags of a finished program."""
+        return described(tensor, question)
 
 
 class ValueReader:

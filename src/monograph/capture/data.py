@@ -175,7 +175,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
         if not _is_fresh(source):
             source.node = recorder.append(aten.detach_.default, "detach_", (source.node,), {})
             source.node.meta["val"] = source
-            source.requires_grad_(False)
+            recorder.mark_requires_grad(source, False)
         return source
 
     def equal(left: Any, right: Any) -> Any:
@@ -208,7 +208,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
 def _is_fresh(tensor: AbstractTensor) -> bool:
     """A literal, or made of no other tensor: PyTorch detaches those, which changes nothing."""
     node = tensor.node
-    if node is None or node.op != "call_function" or tensor.requires_grad:
+    if node is None or node.op != "call_function" or tensor.tensor_type.requires_grad:
         return False
     if node.target is torch.ops.aten.lift_fresh_copy.default:
         return True
@@ -233,7 +233,7 @@ def plain_number(value: Any) -> Any:
 
 def tensor_from(recorder: Recorder, data: Any, dtype: Any, device: Any) -> Any:
     """`torch.tensor(data)` where data holds symbolic numbers or abstract tensors."""
-    options = {"device": torch.device(device or "cpu")}
+    options = {"device": torch.device(device or torch.get_default_device())}
     if isinstance(data, list | tuple):
         rows = [tensor_from(recorder, row, dtype, device) for row in data]
         wide = dtype or _common_dtype(rows)

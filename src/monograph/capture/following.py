@@ -124,22 +124,24 @@ class Follower(Recorder):
                 agrees = self._equal(_number(mine.value), _number(other.value))
             if not agrees:
                 raise Different("returns something else")
-        self._check_left_behind(captured)
+        self._check_account(captured)
 
-    def _check_left_behind(self, captured: Capture) -> None:
+    def _check_account(self, captured: Capture) -> None:
         """What is written to, and asked about, agrees too.
 
         Raises: Different.
         """
-        theirs = self._expected
-        if captured.changes != theirs.changes:
+        other = self._expected.recorder
+        if captured.changes != self._expected.changes:
             raise Different("changes its arguments in another way")
-        if self.mutated.keys() != theirs.recorder.mutated.keys():
+        if self.mutated.keys() != other.mutated.keys():
             raise Different("writes to other inputs or buffers")
-        if self.asks_layout and not theirs.recorder.asks_layout:
+        if self.asks_layout and not other.asks_layout:
             raise Different("asks how its inputs lie in memory")
-        theirs.recorder.asks_dtype = theirs.recorder.asks_dtype or self.asks_dtype
-        theirs.recorder.modes_asked.found.update(self.modes_asked.found)
+        if not self.consulted.answers.keys() <= other.consulted.answers.keys():
+            raise Different("asks about other modes, or other flags of tensors")
+        other.asks_dtype = other.asks_dtype or self.asks_dtype
+        other.modes_asked.found.update(self.modes_asked.found)
 
     def _next(self, node: Node) -> Node:
         """The operator of the other capture that this one is."""

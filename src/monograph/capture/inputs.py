@@ -29,7 +29,7 @@ from monograph.dims import (
     read_specification,
     unwrapped,
 )
-from monograph.host.dispatch import has_own_dispatch
+from monograph.host.dispatch import has_own_dispatch, has_own_functions
 from monograph.host.trees import children_of, pytree
 from monograph.integers import Expr, Real, ge, le, parse_relation, terms
 
@@ -224,7 +224,8 @@ def _check_leaves(flat: list[Any], paths: list[str]) -> None:
 
 def _is_supported(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
-        own = has_own_dispatch(value) or isinstance(value, AbstractTensor)
+        own = has_own_dispatch(value) or has_own_functions(value)
+        own = own or isinstance(value, AbstractTensor)
         return not own and value.layout == torch.strided
     return isinstance(value, CONSTANTS)
 

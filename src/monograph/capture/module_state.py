@@ -69,7 +69,7 @@ class ModuleState:
             is_parameter = kind == "_parameters"
             node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
             abstract = make_tensor(type_of(real), node, recorder)
-            _copy_markers(real, abstract, is_parameter=is_parameter)
+            _copy_markers(real, abstract)
             node.meta["val"] = abstract
             writer.know(real, abstract)
             self.tensors.append(StateTensor(path, real, node, abstract, is_parameter, persistent))
@@ -131,9 +131,8 @@ def _check_plain(real: torch.Tensor, path: str) -> None:
         raise problem("unsupported-subclass", type=f"Tensor of layout {real.layout}", path=path)
 
 
-def _copy_markers(real: torch.Tensor, abstract: AbstractTensor, *, is_parameter: bool) -> None:
-    """Attributes set on parameters, and what makes `isinstance(x, nn.Parameter)` true."""
+def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:
+    """Attributes that code set on parameters and buffers."""
     for name, value in real.__dict__.items():
-        setattr(abstract, name, value)
-    if is_parameter:
-        abstract._is_param = True  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Parameter's isinstance reads
+        if name != "_is_param":
+            setattr(abstract, name, value)

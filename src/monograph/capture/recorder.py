@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
 from monograph.abstract.symbols import to_python, to_sym
@@ -25,8 +26,8 @@ from monograph.abstract.tensor import (
     make_tensor,
     with_requires_grad,
 )
-from monograph.abstract.tensor_type import TensorType
-from monograph.capture import data, indexing
+from monograph.abstract.tensor_type import TensorType, is_differentiable
+from monograph.capture import consulted, data, indexing
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
@@ -75,6 +76,7 @@ class Recorder(TorchDispatchMode):
         self.scopes = scopes
         self.facts = facts
         self.fallback = Memo()
+        self.consulted = consulted.Consulted()
         self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
         self.mutated: dict[str, AbstractTensor] = {}
         self.operations: list[Node] = []
@@ -285,7 +287,7 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """What user code gets for a result of the given types, made by `node`."""
         if result.__class__ is TensorType:
-            if requires_grad and torch.is_grad_enabled() and _differentiable(result.dtype):
+            if requires_grad and is_grad_enabled() and is_differentiable(result.dtype):
                 if not result.requires_grad:
                     result = with_requires_grad(result, True)
             elif result.requires_grad:
@@ -425,11 +427,11 @@ class Recorder(TorchDispatchMode):
 
     def _written(self, tensor: AbstractTensor, op: Operator, result: Any) -> None:
         self._note_write(tensor)
-        if self._requires_grad and torch.is_grad_enabled():
-            tensor.requires_grad_(_differentiable(tensor.tensor_type.dtype))
+        if self._requires_grad and is_grad_enabled():
+            self.mark_requires_grad(tensor, is_differentiable(tensor.tensor_type.dtype))
         if op.inplace_view and isinstance(result, TensorType):
             self._keep_type(tensor)
-            tensor.tensor_type = with_requires_grad(result, tensor.requires_grad)
+            tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
             if isinstance(tensor, StaticTensor):
                 restride(tensor, result.shape, result.stride(), result.offset)  # pyright: ignore[reportArgumentType] - static sizes stay static
 
@@ -456,8 +458,21 @@ class Recorder(TorchDispatchMode):
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""
         dtype = tensor.tensor_type.dtype
-        if self.asks_dtype is None and (dtype.is_floating_point or dtype.is_complex):
+        if self.asks_dtype is None and is_differentiable(dtype):
             self.asks_dtype = self.origin()
+
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """What a tensor says of itself; every call must be able to say it again."""
+        return consulted.asked(self, tensor, question)
+
+    def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
+        """`tensor.requires_grad = flag`."""
+        consulted.set_requires_grad(self, tensor, flag)
+
+    def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
+        """The tensor is of that type from here on."""
+        if flag != tensor.tensor_type.requires_grad:
+            tensor.tensor_type = with_requires_grad(tensor.tensor_type, flag)
 
     def truth(self, tensor: AbstractTensor) -> bool:
         """`bool(tensor)`: its value if the tensor is a constant, else refused."""
@@ -491,10 +506,6 @@ def _asked_at(origin: Any) -> str:
         return ""
     spot = place(origin[0])
     return f" ({spot.file}:{spot.line} needs it)"
-
-
-def _differentiable(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point or dtype.is_complex
 
 
 def _is_inplace(op: Operator) -> bool:

@@ -18,6 +18,7 @@ import torch
 from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
+from monograph.capture.consulted import Subject, asking, note_implied
 from monograph.capture.continuing import Continuing, Problem, Problems
 from monograph.capture.crossroads import overlooked
 from monograph.capture.float_division import python_division
@@ -206,6 +207,7 @@ def _account(captured: Capture | None) -> list[str]:
         *(str(guard.relation) for guard in captured.facts.guards),
         *(f"{name} {real.tolist()}" for name, real in writer.constants.items()),
         f"{captured.outputs.spec} {sorted(captured.recorder.mutated)} {captured.changes}",
+        f"{sorted(captured.recorder.consulted.answers, key=str)}",
         *(str(leaf.value) for leaf in captured.outputs.leaves if leaf.node is None),
     ]
 
@@ -273,6 +275,7 @@ def _run_under(
             watching(watched),
             hearing(recorder, request.module),
             below_autograd(),
+            asking(recorder, state.modules, _subjects(inputs, input_nodes, state)),
             recorder,
         ):
             stack.enter_context(context)
@@ -304,6 +307,7 @@ def _run_under(
             raise harm[0]
         outputs = close_outputs(recorder, state, result, after.values)
     drop_unused(recorder, calls.kept)
+    note_implied(recorder)
     captured = Capture(
         inputs, input_nodes, outputs, state, recorder, facts, calls, observed, after.changes
     )
@@ -316,6 +320,15 @@ def _real_values(
     """What the placeholders stand for in the example."""
     own = {t.node: t.real for t in state.tensors}
     return own | {n: leaf.value for n, leaf in zip(input_nodes, inputs.leaves, strict=True)}
+
+
+def _subjects(inputs: Inputs, nodes: tuple[Node, ...], state: ModuleState) -> dict[Node, Subject]:
+    """The tensors that may be others when the program is called."""
+    found = {each.node: Subject(each.target, None, each.real) for each in state.tensors}
+    for number, (leaf, node) in enumerate(zip(inputs.leaves, nodes, strict=True)):
+        if leaf.tensor_type is not None:
+            found[node] = Subject(leaf.path, number, leaf.value)
+    return found
 
 
 def _left_behind(

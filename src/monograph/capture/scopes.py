@@ -13,6 +13,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
 from monograph.diagnostics import FrameFilter
 
@@ -56,14 +57,15 @@ class ModuleCall:
         regions: State,
         n_casts: int,
         *,
-        grad: bool,
+        grad: bool | None,
     ) -> None:
         self.key = key
         self.stack = stack
         self.frames = frames
         self.text = text
         self.regions = regions
-        """The regions it was called in, and how many of them are casts; then the grad mode."""
+        """The regions it was called in, and how many of them are casts; then the grad mode, None
+        where forward has not set it."""
         self.n_casts = n_casts
         self.grad = grad
 
@@ -80,7 +82,12 @@ class Scopes:
             id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
         }
         self.stop = stop
-        self.current = ModuleCall("", {}, (), "", (), 0, grad=torch.is_grad_enabled())
+        self.current = ModuleCall("", {}, (), "", (), 0, grad=None)
+        self.grad: bool | None = None
+        """The grad mode that forward has set, None where it is the caller's."""
+        self.outer_grads: dict[int, bool | None] = {}
+        """What it was before a context in progress, by the context's identity."""
+        self.caller_grad = is_grad_enabled()
         self.depth = 0
         self.autocast: State = ()
         self.calls: dict[str, int] = {}
@@ -111,15 +118,34 @@ class Scopes:
 
     def regions(self) -> State:
         """The regions around what is recorded now."""
-        call, grad = self.current, torch.is_grad_enabled()
+        call, grad = self.current, self.grad_mode()
         if self.autocast or grad is not call.grad or call.regions:
             return self._regions(call, grad=grad)
         return ()
 
-    def _regions(self, call: ModuleCall, *, grad: bool) -> State:
+    def grad_mode(self) -> bool | None:
+        """The grad mode that forward has set, None where it follows the caller's.
+
+        Why not only what differs from the caller's: another call may be made in another mode.
+        """
+        mode = is_grad_enabled()
+        return None if self.grad is None and mode is self.caller_grad else mode
+
+    def decides(self, question: str, device: str) -> bool:
+        """Whether forward itself has set what the question is about, where it stands now."""
+        if question in {"grad_mode", "inference_mode"}:
+            return self.grad_mode() is not None
+        if question in {"autocast", "autocast_dtype"}:
+            return any(region.settings[0] == device for region in self.autocast)
+        return False
+
+    def _regions(self, call: ModuleCall, *, grad: bool | None) -> State:
         """What the call stands in, then what was entered in it."""
         state = (*call.regions, *self.autocast[call.n_casts :])
-        return state if grad is call.grad else (*state, Region("grad", (grad,), call.key))
+        if grad is call.grad:
+            return state
+        mode = is_grad_enabled() if grad is None else grad
+        return (*state, Region("grad", (mode,), call.key))
 
     def user_frames(self, frame: FrameType) -> tuple[Frame, ...]:
         """The user's frames around `frame`, innermost first, library frames left out."""
@@ -142,7 +168,7 @@ class Scopes:
         key = f"{key}@{count}" if count else key
         stack[key] = (path or "", f"{kind.__module__}.{kind.__qualname__}")
         text = outer.text + self.filter.stack_text(frames)
-        grad = torch.is_grad_enabled()
+        grad = self.grad_mode()
         regions = self._regions(outer, grad=grad)
         n_casts = len(self.autocast)
         self.current = ModuleCall(
@@ -163,6 +189,13 @@ class Scopes:
         cast = torch.autocast
         self._patch(cast, "__enter__", _autocast_enter(live, cast.__enter__))
         self._patch(cast, "__exit__", _autocast_exit(live, cast.__exit__))
+        for kind in (torch.no_grad, torch.enable_grad, torch.inference_mode):
+            self._patch(kind, "__enter__", _grad_change(live, kind.__enter__, begins=True))
+            self._patch(kind, "__exit__", _grad_change(live, kind.__exit__, ends=True))
+        kind = torch.set_grad_enabled
+        self._patch(kind, "__init__", _grad_change(live, kind.__init__, begins=True))
+        self._patch(kind, "__enter__", _grad_change(live, kind.__enter__))
+        self._patch(kind, "__exit__", _grad_change(live, kind.__exit__, ends=True))
         return self
 
     def _patch(self, owner: type, name: str, replacement: Any) -> None:
@@ -234,3 +267,20 @@ def _autocast_exit(live: Live, original: Any) -> Any:
         return original(cast, *exception)
 
     return leave
+
+
+def _grad_change(live: Live, original: Any, *, begins: bool = False, ends: bool = False) -> Any:
+    """A method of a context that sets the grad mode; one of them begins it, one of them ends it."""
+
+    def change(mode: Any, *args: Any, **kwargs: Any) -> Any:
+        if not live or get_ident() != live[0].thread:
+            return original(mode, *args, **kwargs)
+        scopes = live[0]
+        before = scopes.grad
+        result = original(mode, *args, **kwargs)
+        if begins:
+            scopes.outer_grads[id(mode)] = before
+        scopes.grad = scopes.outer_grads.pop(id(mode), None) if ends else is_grad_enabled()
+        return result
+
+    return change

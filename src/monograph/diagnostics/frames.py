@@ -178,6 +178,21 @@ class FrameFilter:
         """Tell whether this file belongs to the interpreter, which stands between user frames."""
         return file.startswith(self._interpreter)
 
+    def asker(self, frame: FrameType | None) -> str:
+        """Return the file of the innermost frame that is not this package's, "" without one.
+
+        Where `isinstance(x, torch.nn.Parameter)` asks, it is whoever calls that.
+        """
+        while frame is not None:
+            code = frame.f_code
+            if self.is_loop(code):
+                code = _interpreted(frame)[0]
+            file = code.co_filename
+            if not file.startswith(self._roots.ours) and code.co_name != "__instancecheck__":
+                return file
+            frame = frame.f_back
+        return ""
+
     def is_ours(self, file: str) -> bool:
         """Tell whether this file belongs to this package."""
         return self._kind(file) == "ours"

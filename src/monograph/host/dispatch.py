@@ -107,6 +107,17 @@ def has_own_dispatch(tensor: torch.Tensor) -> bool:
     return getattr(type(tensor), _DISPATCH) is not getattr(torch.Tensor, _DISPATCH)
 
 
+def has_own_functions(tensor: torch.Tensor) -> bool:
+    """Whether results of functions on this tensor have its class (`__torch_function__`)."""
+    kind = type(tensor)
+    return kind is not torch.Tensor and kind.__torch_function__ is not DISABLED_TORCH_FUNCTION
+
+
+def is_plain_tensor(value: Any) -> bool:
+    """Whether it is a tensor that leaves the class of results to the functions."""
+    return isinstance(value, torch.Tensor) and not has_own_functions(value)
+
+
 def restride(
     tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int], offset: int
 ) -> None:

@@ -31,3 +31,14 @@ def exporting() -> Generator[None]:
 def region_operators() -> tuple[object, object]:
     """The higher-order operators that run a subgraph under another grad mode, or under autocast."""
     return wrap_with_set_grad_enabled, wrap_with_autocast
+
+
+def default_device() -> torch.device:
+    """What `torch.get_default_device()` answers, in a tenth of its time where nobody set one.
+
+    A default device is a mode on the stack of functions (`_len_torch_function_stack`).
+    """
+    return torch.get_default_device() if torch._C._len_torch_function_stack() else _CPU
+
+
+_CPU = torch.device("cpu")

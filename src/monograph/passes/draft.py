@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.flags import described
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
@@ -47,6 +48,10 @@ class Describing:
 
     def dtype_asked(self, _tensor: AbstractTensor) -> None:
         """Let a reader of a finished graph look at dtypes."""
+
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """Let a reader of a finished graph look at flags."""
+        return described(tensor, question)
 
 
 class Draft:

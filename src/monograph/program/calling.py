@@ -19,6 +19,7 @@ from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.passes import seen_through
 from monograph.program.checks import compile_checks
+from monograph.program.contract import state_asked
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.keeping import Found, Keeper
 from monograph.program.region_calls import runnable_child, runnable_target
@@ -47,7 +48,10 @@ MUTATIONS = (
 
 
 class CheckInputs(torch.nn.Module):
-    """Checks the flat inputs against the contract; its code is generated at the first call."""
+    """Checks the flat inputs, and the state that user code asked, against the contract.
+
+    Its code is generated at the first call.
+    """
 
     # torch.fx: not to be removed although nothing uses its result.
     _is_impure = True
@@ -239,7 +243,9 @@ def check_call(program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str
     leaves = compile_flatten(in_spec, names)(args, kwargs)
     if program.contract.changes is not None:
         Keeper(program.contract.changes, names, program.out_spec).find(args, kwargs, leaves)
-    compile_checks(program.contract)(leaves)
+    state = {**program.constants, **program.state_dict}
+    asked = [state[name] for name in state_asked(program.contract)]
+    compile_checks(program.contract)([*leaves, *asked])
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -292,8 +298,6 @@ def state_of(program: ExportedProgram, spec: InputSpec) -> Any:
 
 def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
     """Copy the graph, with state read by get_attr, checks first and mutations written back."""
-    signature = program.graph_signature
-    specs = {spec.arg.name: spec for spec in signature.input_specs}
     graph = torch.fx.Graph()
     taken = {node.name for node in program.graph.nodes}
     copies: dict[Node, Node] = {}
@@ -302,15 +306,7 @@ def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
         return append_node(graph, name, op, target, args, kwargs or {})
 
     inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
-    leaves = [node for node in inputs if specs[node.name].kind not in STATE]
-    for node in leaves:
-        copies[node] = put("placeholder", node.name, node.name)
-    if check:
-        put("call_module", _free(CHECKS, taken), CHECKS, tuple(copies[node] for node in leaves))
-    for node in inputs:
-        if node not in copies:
-            target = specs[node.name].target or node.name
-            copies[node] = put("get_attr", _free(target.replace(".", "_"), taken), target)
+    _put_inputs(put, inputs, copies, program, taken, check=check)
     for node in program.graph.nodes:
         if node.op == "output":
             _close(put, node, inputs, copies, program, taken)
@@ -322,6 +318,37 @@ def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
         copied.meta = dict(node.meta)
     close_graph(graph, [node.name for node in graph.nodes])
     return graph
+
+
+def _put_inputs(
+    put: Callable[..., Node],
+    inputs: list[Node],
+    copies: dict[Node, Node],
+    program: ExportedProgram,
+    taken: set[str],
+    *,
+    check: bool,
+) -> None:
+    """Placeholders, the call of the checks, and what reads the state: before it what it checks."""
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    leaves = [node for node in inputs if specs[node.name].kind not in STATE]
+    for node in leaves:
+        copies[node] = put("placeholder", node.name, node.name)
+    asked = state_asked(program.contract) if check else ()
+
+    def put_checks(*state: Node) -> None:
+        given = (*(copies[node] for node in leaves), *state)
+        put("call_module", _free(CHECKS, taken), CHECKS, given)
+
+    if check and not asked:
+        put_checks()
+    for node in inputs:
+        if node not in copies:
+            target = specs[node.name].target or node.name
+            copies[node] = put("get_attr", _free(target.replace(".", "_"), taken), target)
+    if asked:
+        state = {specs[node.name].target: copies[node] for node in inputs}
+        put_checks(*(state[name] for name in asked))
 
 
 def _close(

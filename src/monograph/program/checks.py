@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.questions import asks_tensor, code_of, names_of_questions
 from monograph.diagnostics import Clause, problem
+from monograph.host.dispatch import is_plain_tensor
 from monograph.integers import (
     evaluate,
     evaluate_namespace,
@@ -31,7 +33,10 @@ from monograph.program.contract import (
     NumberClause,
     TensorClause,
     ValueClause,
+    answer_text,
+    question_text,
     spots,
+    state_asked,
 )
 from monograph.program.overlaps import is_folded, meets, overlap
 from monograph.program.printing import type_text
@@ -73,12 +78,14 @@ class Plan:
 
 
 def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
-    """Make the function that takes the flat inputs and returns None, or refuses.
+    """Make the function that takes the flat inputs, and the state that was asked, or refuses.
+
+    It returns None; the state is `state_asked(contract)`, in that order.
 
     Raises (the function): contract-broken.
     """
-    constants: dict[str, Any] = {"Tensor": torch.Tensor, "same": same_value}
-    constants |= evaluate_namespace()
+    constants: dict[str, Any] = {"Tensor": torch.Tensor, "plain": is_plain_tensor}
+    constants |= {"same": same_value, **names_of_questions(), **evaluate_namespace()}
     plan = solution_plan(contract)
     names = {step.symbol: _symbol_name(step) for step in plan.steps}
     lines = [_unpacking(contract), *_size_lines(contract), *_step_lines(plan, names)]
@@ -89,6 +96,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         *_apart_conditions(contract, constants),
         *_range_conditions(contract, names),
         *(f"({relation_source(guard.relation, names)})" for guard in contract.guards),
+        *_answer_conditions(contract, constants),
     ]
     body = "\n        ".join(line for line in lines if line)
     condition = "\n            and ".join(conditions) or "True"
@@ -98,7 +106,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         f"        {body or 'pass'}\n"
         f"        if (\n            {condition}\n        ):\n"
         "            return\n"
-        "    except (AttributeError, TypeError, ValueError, ArithmeticError):\n"
+        "    except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError):\n"
         "        pass\n"
         "    explain(leaves)\n"
     )
@@ -179,7 +187,8 @@ def _is_static(clause: TensorClause) -> bool:
 
 
 def _unpacking(contract: Contract) -> str:
-    names = "".join(f"l{index}, " for index in range(len(contract.clauses)))
+    count = len(contract.clauses) + len(state_asked(contract))
+    names = "".join(f"l{index}, " for index in range(count))
     return f"{names}= leaves" if names else ""
 
 
@@ -221,7 +230,7 @@ def _input_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator
 
 def _tensor_conditions(name: str, clause: TensorClause, constants: dict[str, Any]) -> Iterator[str]:
     flag = DEVICE_FLAGS.get(clause.device_type)
-    yield f"isinstance({name}, Tensor)"
+    yield f"({name}.__class__ is Tensor or plain({name}))"
     yield f"{name}.dtype is {_constant(clause.dtype, constants)}"
     yield f"{name}.{flag}" if flag else f"{name}.device.type == {clause.device_type!r}"
     yield f"{name}.layout is {_constant(clause.layout, constants)}"
@@ -263,6 +272,24 @@ def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]
             yield Clause(path, words, "memory that both reach")
 
 
+def _answer_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
+    variables = _variables(contract, "l{}")
+    for answer, variable in zip(contract.answers, variables, strict=True):
+        yield _value_condition(code_of(answer, variable, quick=True), answer.value, constants)
+
+
+def _variables(contract: Contract, name: str) -> list[str]:
+    """The variables that hold the tensors that were asked; "" for the surroundings."""
+    begin, state = len(contract.clauses), state_asked(contract)
+    found: list[str] = []
+    for answer in contract.answers:
+        place = answer.argument
+        if place is None and asks_tensor(answer):
+            place = begin + state.index(answer.path)
+        found.append("" if place is None else name.format(place))
+    return found
+
+
 def _value_condition(name: str, value: object, constants: dict[str, Any]) -> str:
     if value is None or isinstance(value, bool):
         return f"{name} is {value!r}"
@@ -294,7 +321,9 @@ def _range_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterator
 # ---------------------------------------------------------------------------------------- reasons
 def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Iterator[Clause]:
     """Yield everything in which a call differs from the contract, inputs first."""
-    if len(leaves) != len(contract.clauses):
+    asked = leaves[len(contract.clauses) :]
+    leaves = leaves[: len(contract.clauses)]
+    if len(leaves) + len(asked) != len(contract.clauses) + len(state_asked(contract)):
         yield Clause("forward", f"{len(contract.clauses)} flat inputs", str(len(leaves)))
         return
     seen: dict[str, Any] = {}
@@ -316,6 +345,20 @@ def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Ite
                 if not same_value(clause.value, leaf):
                     yield Clause(clause.path, _shown(clause.value), _shown(leaf))
     yield from _broken_relations(contract, plan, seen, leaves)
+    yield from _broken_answers(contract, (*leaves, *asked))
+
+
+def _broken_answers(contract: Contract, given: Sequence[Any]) -> Iterator[Clause]:
+    """Ask again what user code asked."""
+    names = {**names_of_questions(), "given": given}
+    for answer, variable in zip(contract.answers, _variables(contract, "given[{}]"), strict=True):
+        try:
+            got = eval(code_of(answer, variable), names)  # noqa: S307  (code of the table)
+        except (AttributeError, RuntimeError):
+            continue  # it is no tensor, which has been said
+        if not same_value(answer.value, got):
+            words = answer_text(answer.value), answer_text(got)
+            yield Clause(question_text(answer), *words, spots(answer.origin))
 
 
 def _broken_tensor(
@@ -327,6 +370,8 @@ def _broken_tensor(
         sizes = ", ".join(expr_text(size, contract.names) for size in clause.shape)
         yield Clause(path, f"a tensor of shape [{sizes}]", _shown(leaf))
         return
+    if not is_plain_tensor(leaf):
+        yield Clause(f"type({path})", "torch.Tensor", type(leaf).__qualname__)
     if leaf.dtype is not clause.dtype:
         yield Clause(f"{path}.dtype", clause.dtype, leaf.dtype)
     if leaf.device.type != clause.device_type:

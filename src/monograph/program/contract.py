@@ -11,10 +11,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
+from monograph.capture.questions import Answer, asks_tensor, code_of
 from monograph.diagnostics import Frame, Place, place
 from monograph.integers import Expr, maximum, relation_text
 from monograph.integers import text as expr_text
@@ -135,7 +136,8 @@ class Contract:
     is read. No two elements of an input paired with itself do. `dtype_asked` says where user code
     asked a tensor for its dtype, which fixes it: None where none did, True where nobody knows. What
     `modes` says holds for `train()` and `eval()`; None where nobody knows. `changes` says what a
-    call does to the objects it is given; they hold before what it says they do.
+    call does to the objects it is given; they hold before what it says they do. `answers` are what
+    user code was told when it asked for modes of the process, and for flags of tensors.
     """
 
     in_spec: Any
@@ -147,13 +149,14 @@ class Contract:
     dtype_asked: object = True
     modes: ModesClause | None = None
     changes: Changes | None = None
+    answers: tuple[Answer, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)
 
 
 def tables(contract: Contract) -> list[tuple[str, list[tuple[str, ...]]]]:
-    """Return the contract as titled rows of text: inputs, ranges, relations."""
+    """Return the contract as titled rows of text: inputs, ranges, relations, answers."""
     names = contract.names
     return [
         ("inputs", [_input_row(clause, names) for clause in contract.clauses]),
@@ -168,7 +171,36 @@ def tables(contract: Contract) -> list[tuple[str, list[tuple[str, ...]]]]:
             "relations",
             [(relation_text(each.relation, names), where(each.origin)) for each in contract.guards],
         ),
+        (
+            "modes and flags",
+            [
+                (question_text(each), answer_text(each.value), where(each.origin))
+                for each in contract.answers
+            ],
+        ),
     ]
+
+
+def question_text(answer: Answer) -> str:
+    """Return what was asked, as code that asks it: `x.requires_grad`."""
+    if answer.question == "autocast":
+        return f"torch.autocast on {answer.path}"
+    return code_of(answer, answer.path)
+
+
+def answer_text(value: object) -> str:
+    """Return an answer as people read it."""
+    return "off" if value is None else dtype_text(value) if _is_dtype(value) else str(value)
+
+
+def _is_dtype(value: object) -> TypeGuard[torch.dtype]:
+    return isinstance(value, torch.dtype)
+
+
+def state_asked(contract: Contract) -> tuple[str, ...]:
+    """Return the parameters and buffers that were asked, by name, each once."""
+    found = (each for each in contract.answers if asks_tensor(each) and each.argument is None)
+    return tuple(dict.fromkeys(each.path for each in found))
 
 
 def shape_text(shape: Iterable[Int], names: Mapping[Expr, str]) -> str:
@@ -235,6 +267,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 
 
 __all__ = [
+    "Answer",
     "Contract",
     "FloatClause",
     "FoundLater",
@@ -244,10 +277,13 @@ __all__ = [
     "SymbolRange",
     "TensorClause",
     "ValueClause",
+    "answer_text",
+    "question_text",
     "range_text",
     "real_strides",
     "shape_text",
     "spots",
+    "state_asked",
     "tables",
     "where",
 ]

@@ -196,6 +196,7 @@ def contract_of(captured: Capture) -> Contract:
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
         changes=captured.changes,
+        answers=tuple(captured.recorder.consulted.answers.values()),
     )
 
 

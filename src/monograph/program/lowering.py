@@ -6,13 +6,16 @@ everything else about the program is kept: its contract, its sizes, its state.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx.node import Node
 
+from monograph.capture.questions import Answer
 from monograph.diagnostics import problem
+from monograph.host.flags import region_operators
 from monograph.integers import Facts
 from monograph.passes import core_decompositions, decompose, facts_of_program
 from monograph.passes.decompositions import DecompositionTable
@@ -30,7 +33,7 @@ from monograph.program.signature import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.passes import Decomposed
@@ -54,16 +57,19 @@ def lowered(
     """
     table = core_decompositions() if table is None else table
     to_core = isinstance(table, DecompositionTable)
-    done = decompose(
-        program.graph,
-        table,
-        program.facts or Facts(),
-        GraphModule,
-        keeps_autocast=not to_core,
-        lasting=table.lasting if isinstance(table, DecompositionTable) else None,
-    )
+    with _default_dtype_of(program.contract):
+        done = decompose(
+            program.graph,
+            table,
+            program.facts or Facts(),
+            GraphModule,
+            keeps_autocast=not to_core,
+            lasting=table.lasting if isinstance(table, DecompositionTable) else None,
+        )
     _check_state(program, done)
     facts, contract = _conditions(program, done)
+    if to_core:
+        contract = replace(contract, answers=(*contract.answers, *_casts_written_out(program)))
     result = replace(
         program,
         graph_module=GraphModule(done.submodules, done.graph),
@@ -79,6 +85,33 @@ def lowered(
     result.graph_module.meta[REASONS] = dict(done.reasons)
     result.validate()
     return result
+
+
+@contextmanager
+def _default_dtype_of(contract: Contract) -> Generator[None]:
+    """Formulas follow the default dtype; where the program depends on it, it is the program's."""
+    before = torch.get_default_dtype()
+    asked = (each.value for each in contract.answers if each.question == "default_dtype")
+    torch.set_default_dtype(next(asked, before))
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _casts_written_out(program: ExportedProgram) -> Iterator[Answer]:
+    """Where casts replace a region of autocast, no autocast around the call may cast otherwise."""
+    known = {
+        each.path
+        for each in program.contract.answers
+        if each.question == "autocast" and each.value is None
+    }
+    _, autocast = region_operators()
+    for module in program.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            if node.target is autocast and node.args[0] not in known:
+                known.add(node.args[0])
+                yield Answer("autocast", None, node.args[0], None, node.meta.get("frames"))
 
 
 def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contract]:

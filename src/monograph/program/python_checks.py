@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.capture.questions import Answer, asks_tensor, code_of
 from monograph.integers import python_source, relation_source
 from monograph.program.checks import solution_plan
 from monograph.program.contract import (
@@ -79,7 +80,34 @@ def check_lines(
         place = where(guard.origin)
         note = f"  # {place}" if place else ""
         lines.append(f"assert {_spelt(relation_source(guard.relation, names))}{note}")
+    lines += _answer_lines(contract, leaves)
     return [part for line in lines for part in _fitted(line)]
+
+
+def _answer_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:
+    """What user code was told must be said again; parameters are looked up in `state`."""
+    for answer in contract.answers:
+        if asks_tensor(answer) and answer.argument is None:
+            leaf = f"state[{answer.path!r}]"
+        else:
+            leaf = "" if answer.argument is None else leaves[answer.argument]
+        place = where(answer.origin)
+        for condition in _conditions(answer, leaf):
+            yield f"assert {condition}{f'  # {place}' if place else ''}"
+
+
+def _conditions(answer: Answer, leaf: str) -> Iterator[str]:
+    value, code = answer.value, code_of(answer, leaf)
+    if answer.question == "autocast":
+        code = f'torch.is_autocast_enabled("{answer.path}")'
+        yield f"not {code}" if value is None else code
+        code = f'torch.get_autocast_dtype("{answer.path}")'
+    if isinstance(value, bool):
+        yield code if value else f"not {code}"
+    elif isinstance(value, torch.dtype):
+        yield f"{code} is {value}"
+    elif value is not None:
+        yield f"{code} == {one_line(constant(value)[0])}"
 
 
 def _fitted(line: str) -> list[str]:

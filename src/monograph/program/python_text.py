@@ -9,6 +9,7 @@ function of assertions. Law: running the text gives what `program.module()` give
 from __future__ import annotations
 
 import itertools
+import json
 import keyword
 import operator
 import os
@@ -26,7 +27,7 @@ from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import Expr, is_symbol
 from monograph.program.calling import STATE, stateful_graph
-from monograph.program.contract import tables
+from monograph.program.contract import state_asked, tables
 from monograph.program.graph_module import GraphModule
 from monograph.program.printing import type_text
 from monograph.program.python_checks import check_lines, functions_of_checks
@@ -140,7 +141,7 @@ class _Text:
         if len(head) > WIDTH:
             inside = Bracketed("def forward", tuple(head[12:-2].split(", ")))
             head = "\n".join(statement("", inside, "")) + ":"
-        call = statement("", Bracketed(self.check, tuple(leaves)), INDENT)
+        call = statement("", Bracketed(self.check, tuple(self._checked(leaves))), INDENT)
         first = [*taken_apart, *call] if leaves else taken_apart
         lines = [head, *first, *body.lines]
         main = "\n".join(lines)
@@ -214,7 +215,8 @@ class _Text:
 
     def _is_plain(self) -> bool:
         names = self.program.call_names
-        return names.is_plain and not {*USED} & {*names.positional, *names.keywords}
+        taken = {*USED} & {*names.positional, *names.keywords}
+        return names.is_plain and not names.gathered and not taken
 
     def _inputs(self) -> tuple[list[str], list[str]]:
         """The lines that take the arguments apart, and the variables that hold the leaves."""
@@ -223,12 +225,15 @@ class _Text:
         args_spec, kwargs_spec = program.in_spec.children()
         specs = [*args_spec.children(), *kwargs_spec.children()]
         roots = self._roots()
+        if program.call_names.gathered:
+            order = json.dumps(program.call_names.gathered)
+            lines.append(f"{INDENT}assert [key for key in kwargs if key in {order}] == {order}")
         paths = [leaf_paths(root, spec) for root, spec in zip(roots, specs, strict=True)]
         if any(each is None for each in paths):
             arguments = program.call_names.arguments() if self._is_plain() else "args, kwargs"
             variables = [self.variable(node) for node in leaves]
             source = f"pytree.tree_leaves(({arguments}))"
-            return [f"{INDENT}{name_list(variables)} = {source}"], variables
+            return [*lines, f"{INDENT}{name_list(variables)} = {source}"], variables
         for root, spec in zip(roots, specs, strict=True):
             for condition in structure_conditions(root, spec, self.class_name):
                 lines.append(f"{INDENT}assert {condition}")
@@ -256,6 +261,10 @@ class _Text:
         self.values[node] = name, ATOM
         return name
 
+    def _checked(self, leaves: list[str]) -> list[str]:
+        """What the checks look at: the inputs, and the state where forward asked it."""
+        return ["state", *leaves] if state_asked(self.program.contract) else leaves
+
     def _checks(self, leaves: list[str]) -> list[str]:
         contract = self.program.contract
         if not leaves:
@@ -268,7 +277,8 @@ class _Text:
             if isinstance(number, Expr) and is_symbol(number):
                 self.symbols[number] = leaves[index]
         lines = check_lines(contract, leaves, self.symbols, self.class_name)
-        head = "\n".join(statement("", Bracketed(f"def {self.check}", tuple(leaves)), ""))
+        checked = tuple(self._checked(leaves))
+        head = "\n".join(statement("", Bracketed(f"def {self.check}", checked), ""))
         doc = f'{INDENT}"""Refuse what the program does not vouch for."""'
         return ["\n".join([f"{head}:", doc, *lines])]
 

@@ -1,9 +1,9 @@
 """How a call's arguments become the flat list of leaves that a graph takes, and where each leaf is.
 
 Law: arguments are accepted when their structure is that of the example, exactly: the same container
-types, lengths, keys in the same order, contexts of registered types. Two freedoms, which change
-nothing the model could see: keyword arguments come in any order, and an argument may be given by
-position or by name where the signature allows both.
+types, lengths, keys of the same types in the same order, contexts of registered types. Two
+freedoms, which change nothing the model could see: arguments that the signature names come by
+keyword in any order, and by position or by name where it allows both.
 """
 
 from __future__ import annotations
@@ -40,18 +40,22 @@ class CallNames:
 
     `positional` names `args`, of which the first `n_position_only` cannot be given by name.
     `keywords` are the keys of `kwargs` in the example's order; those in `either_way`, which are the
-    parameters that follow the positional ones, may be given by position too, in that order.
+    parameters that follow the positional ones, may be given by position too, in that order. Those
+    that the signature does not name end up in its `**more`, whose order the model sees: `gathered`
+    are these, if there are several, under the name that `gatherer` is.
     """
 
     positional: tuple[str, ...]
     n_position_only: int
     keywords: tuple[str, ...]
     either_way: tuple[str, ...] = ()
+    gathered: tuple[str, ...] = ()
+    gatherer: str = ""
 
     @property
     def is_plain(self) -> bool:
         """Whether a Python signature can be written with these names."""
-        names = (*self.positional, *self.keywords)
+        names = (*self.positional, *self._named(), *filter(None, [self.gatherer]))
         return len({*names, *USED_BY_CODE}) == len(names) + len(USED_BY_CODE) and all(
             name.isidentifier() and not keyword.iskeyword(name) for name in names
         )
@@ -62,14 +66,20 @@ class CallNames:
         if self.n_position_only:
             parts.insert(self.n_position_only, "/")
         parts += self.either_way
-        named = [name for name in self.keywords if name not in self.either_way]
-        return ", ".join([*parts, "*", *named] if named else parts)
+        named = [name for name in self._named() if name not in self.either_way]
+        parts += ["*", *named] if named else []
+        return ", ".join([*parts, f"**{self.gatherer}"] if self.gathered else parts)
 
     def arguments(self) -> str:
         """The expressions that gather the parameters into `args, kwargs`."""
         args = ", ".join(self.positional) + ("," if len(self.positional) == 1 else "")
-        kwargs = ", ".join(f"{name!r}: {name}" for name in self.keywords)
-        return f"({args}), {{{kwargs}}}"
+        kwargs = [f"{name!r}: {name}" for name in self._named()]
+        kwargs += [f"**{self.gatherer}"] if self.gathered else []
+        return f"({args}), {{{', '.join(kwargs)}}}"
+
+    def _named(self) -> list[str]:
+        """The keywords that have a parameter of their own."""
+        return [name for name in self.keywords if name not in self.gathered]
 
 
 def call_names(
@@ -102,9 +112,26 @@ def call_names(
         f"{name}_" if name in keywords and index < n_position_only else name
         for index, name in enumerate(names)
     )
-    return CallNames(positional, n_position_only, tuple(keywords), tuple(either_way))
+    return CallNames(
+        positional,
+        n_position_only,
+        tuple(keywords),
+        tuple(either_way),
+        *_gathered(parameters, keywords),
+    )
 
 
+def _gathered(
+    parameters: Sequence[inspect.Parameter], keywords: Sequence[str]
+) -> tuple[tuple[str, ...], str]:
+    """The keywords that no parameter is named after, if there are several, and what takes them."""
+    named = {each.name for each in parameters if each.kind in _BY_NAME}
+    rest = tuple(name for name in keywords if name not in named)
+    takers = [each.name for each in parameters if each.kind is each.VAR_KEYWORD]
+    return (rest, takers[0]) if takers and len(rest) > 1 else ((), "")
+
+
+_BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -149,7 +176,8 @@ class _Writer:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.constants: dict[str, Any] = {"Differs": _DiffersError, "children": _children}
+        self.constants: dict[str, Any] = {"Differs": _DiffersError}
+        self.constants |= {"children": _children, "alike": _alike}
         self.leaves: list[str] = []
         self.count = 0
 
@@ -169,8 +197,8 @@ class _Writer:
         targets = "".join(f"{part}, " for part in parts)
         if spec.type in _EXACT:
             expected = self.fresh("type_", spec.type)
-            keys = self.fresh("keys_", spec.context) if spec.type in _DICTS else ""
-            differs = f" or list({name}) != {keys}" if keys else ""
+            keys = self.fresh("keys_", list(spec.context)) if spec.type in _DICTS else ""
+            differs = f" or not alike(list({name}), {keys})" if keys else ""
             self.refuse(f"type({name}) is not {expected} or len({name}) != {len(parts)}{differs}")
             source = f"{name}.values()" if keys else name
         else:
@@ -200,9 +228,16 @@ def _children(value: object, spec: TreeSpec) -> list[Any]:
     if node_type is not spec.type:
         raise _DiffersError
     parts, context = pytree.SUPPORTED_NODES[node_type].flatten_fn(value)
-    if len(parts) != spec.num_children or context != spec.context:
+    if len(parts) != spec.num_children or not _alike(context, spec.context):
         raise _DiffersError
     return parts
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether keys or contexts are equal, and of the same types: 1 is not True, nor 1.0."""
+    if one != other or type(one) is not type(other):
+        return False
+    return not isinstance(one, list | tuple) or all(map(_alike, one, other))
 
 
 def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any], Flattened]:
@@ -218,6 +253,9 @@ def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any],
         writer.lines.append(f"{''.join(f'{each}, ' for each in positional)}= args")
     for name, spec in zip(positional, args_spec.children(), strict=True):
         writer.take_apart(name, spec)
+    if names.gathered:
+        gathered = writer.fresh("gathered_", list(names.gathered))
+        writer.refuse(f"[key for key in kwargs if key in {gathered}] != {gathered}")
     for key, spec in zip(names.keywords, kwargs_spec.children(), strict=True):
         name = writer.fresh("v")
         writer.lines.append(f"{name} = kwargs[{key!r}]")
@@ -263,6 +301,10 @@ def structure_clause(
         clause = _difference(name, spec, given[name])
         if clause is not None:
             return clause
+    order = [name for name in kwargs if name in names.gathered]
+    if order != list(names.gathered):
+        words = f"the keywords in the order {', '.join(names.gathered)}"
+        return Clause(f"**{names.gatherer}", words, ", ".join(order))
     return Clause("forward", "arguments structured as in the example", "others")
 
 
@@ -286,7 +328,7 @@ def _difference(path: str, spec: TreeSpec, value: object) -> Clause | None:
     if spec.is_leaf():
         return None
     parts = _parts(value)
-    if parts is None or _node_type(value) is not spec.type or parts[1] != spec.context:
+    if parts is None or _node_type(value) is not spec.type or not _alike(parts[1], spec.context):
         return Clause(path, _expected(spec), _described(value))
     if len(parts[0]) != spec.num_children:
         return Clause(path, _expected(spec), _described(value))

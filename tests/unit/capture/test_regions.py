@@ -40,11 +40,16 @@ def regions(module, depth=0):
 
 
 def test_a_region_belongs_to_the_call_that_entered_it():
-    """The caller's region holds the whole call; the callee's own regions are the callee's."""
+    """The caller's region holds the whole call; the callee's own regions are the callee's.
+
+    That gradients are on is a region too, although they are on around the export: they may be off
+    around a call.
+    """
     program = export(Model(), (torch.ones(3, requires_grad=True),))
     assert list(regions(program.graph_module)) == [
         (0, [""]),
         (1, ["", "frozen"]),
+        (0, ["", "frozen@1"]),
         (0, ["", "frozen@1"]),
         (0, ["", "frozen@1"]),
     ]

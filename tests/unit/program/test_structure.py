@@ -4,6 +4,7 @@ import inspect
 from collections import OrderedDict, defaultdict, deque
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from torch.utils import _pytree as pytree
@@ -44,7 +45,9 @@ def names_of(function, n_args, keywords=()):
         (lambda x, y, z: 0, 1, ["z", "y"], "x, y, z"),
         (lambda x, /, y: 0, 2, [], "x, /, y"),
         (lambda x, *rest, k=0: 0, 3, ["k"], "x, rest_0, rest_1, /, *, k"),
-        (lambda x, **kw: 0, 1, ["b", "a"], "x, *, b, a"),
+        (lambda x, **kw: 0, 1, ["b"], "x, *, b"),
+        (lambda x, **kw: 0, 1, ["b", "a"], "x, **kw"),
+        (lambda x, *, k, **kw: 0, 1, ["b", "k", "a"], "x, *, k, **kw"),
         (lambda x, /, **kw: 0, 1, ["x"], "x_, /, *, x"),
         (lambda: 0, 0, [], ""),
     ],
@@ -122,6 +125,26 @@ def test_the_first_difference_is_named(args, kwargs, said):
     with pytest.raises(ContractError) as refused:
         compile_flatten(spec, names)(args, kwargs)
     assert said in str(refused.value).replace("\n  ", " ")
+
+
+def test_keywords_that_no_parameter_is_named_after_keep_their_order():
+    """Forward sees the order of its `**kw`; that of other keywords nobody sees."""
+    names = names_of(lambda x, *, k, **kw: 0, 1, ["b", "k", "a"])
+    flatten = compile_flatten(pytree.tree_structure(((1,), {"b": 2, "k": 3, "a": 4})), names)
+    assert flatten((1,), {"k": 3, "b": 2, "a": 4}) == [1, 2, 3, 4]
+    with pytest.raises(ContractError) as refused:
+        flatten((1,), {"a": 4, "b": 2, "k": 3})
+    assert "`**kw` expected the keywords in the order b, a, got a, b" in str(refused.value)
+    assert names.arguments() == "(x,), {'k': k, **kw}"
+
+
+@pytest.mark.parametrize("keys", [(1.0, 2), (True, 2), (np.int64(1), 2)])
+def test_equal_keys_of_another_type_are_other_keys(keys):
+    """They look up alike, and print otherwise."""
+    flatten = compile_flatten(pytree.tree_structure((({1: 0, 2: 0},), {})), names_of(len, 1))
+    assert flatten(({1: 5, 2: 6},), {}) == [5, 6]
+    with pytest.raises(ContractError, match="dict with the keys 1, 2"):
+        flatten((dict.fromkeys(keys, 0),), {})
 
 
 def test_a_tensor_is_a_leaf_anywhere():

@@ -1,0 +1,98 @@
+"""What a tensor says of itself beside its type: whoever records it answers, and notes who asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+
+if TYPE_CHECKING:
+    from monograph.abstract.tensor_type import TensorType
+
+
+class Flags(torch.Tensor):
+    """The part of an abstract tensor that is about autograd and the kind of memory."""
+
+    tensor_type: TensorType
+    recorder: Any
+
+    @property
+    def requires_grad(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
+        """Whether autograd would follow this tensor at run time."""
+        return self.recorder.asked(self, "requires_grad")
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.recorder.set_requires_grad(self, flag)
+
+    def requires_grad_(  # pyright: ignore[reportIncompatibleMethodOverride] - Tensor there
+        self, requires_grad: bool = True
+    ) -> Self:
+        """Let autograd follow what this tensor stands for, or not.
+
+        Raises: write-outlives-call (it is an input, or the module's own, and this changes it).
+        """
+        self.recorder.set_requires_grad(self, requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether autograd would not look behind this tensor."""
+        return self.recorder.asked(self, "is_leaf")
+
+    @property
+    def grad(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None: a program keeps no gradients.
+
+        Raises: outside-read (there is one).
+        """
+        self.recorder.asked(self, "has_no_grad")
+
+    @property
+    def grad_fn(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None, where the tensor has not been computed from one that requires gradients.
+
+        Raises: outside-read (it has).
+        """
+        self.recorder.asked(self, "has_no_grad_fn")
+
+    def is_conj(self) -> bool:
+        """Whether it stands for the conjugate of what is in memory."""
+        return self.recorder.asked(self, "is_conj")
+
+    def is_neg(self) -> bool:
+        """Whether it stands for the negative of what is in memory."""
+        return self.recorder.asked(self, "is_neg")
+
+    def is_inference(self) -> bool:
+        """Whether it was made in inference mode."""
+        return self.recorder.asked(self, "is_inference")
+
+    def is_pinned(self, device: Any = None) -> bool:  # noqa: ARG002 - torch's signature
+        """Whether it lies in pinned memory."""
+        return self.recorder.asked(self, "is_pinned")
+
+    def is_shared(self) -> bool:
+        """Whether it lies in memory that processes share."""
+        return self.recorder.asked(self, "is_shared")
+
+    @property
+    def _is_param(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
+        """What `isinstance(x, torch.nn.Parameter)` reads, and `torch.nn.Parameter(x)` sets."""
+        return self.recorder.asked(self, "is_parameter") or self._made_parameter
+
+    @_is_param.setter
+    def _is_param(self, flag: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._made_parameter = flag
+
+    _made_parameter = False
+
+
+def described(tensor: Any, question: str) -> bool:
+    """The answer of a tensor that only describes: nobody is told anything that it does not know."""
+    if question == "requires_grad":
+        return tensor.tensor_type.requires_grad
+    return question in {"is_leaf", "has_no_grad", "has_no_grad_fn"}
+
+
+__all__ = ["Flags", "described"]
