@@ -18,4 +18,4 @@ def test_every_name_has_a_page_and_no_page_is_an_orphan():
 
 def test_every_name_has_a_golden_and_no_golden_is_an_orphan():
     """The catalogue and the golden messages hold the same names."""
-    assert catalogue() ^ {path.stem for path in GOLDENS.glob("*.md")} == set()
+    assert catalogue() ^ {path.name.partition(".")[0] for path in GOLDENS.glob("*.md")} == set()
