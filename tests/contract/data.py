@@ -1,5 +1,8 @@
 """Row `data`: the data in a tensor never decides what the program does for other inputs."""
 
+import io
+import logging
+
 import torch
 from torch import nn
 
@@ -178,10 +181,18 @@ def formatted(x):
     return x * len(f"{x[0]:.3f}")
 
 
-@probe("data", vec, calls=SIGNS)
-def shown_to_people(x):
-    """The text of a tensor, which log lines show; its length means nothing."""
+@probe("data", vec, calls=SIGNS, refused=BRANCH)
+def text_asked(x):
+    """The text of a tensor holds its values."""
     return x * len(str(x))
+
+
+@probe("data", vec, agrees=SIGNS)
+def shown_to_people(x):
+    """What is printed decides nothing."""
+    print("a tensor", [x], file=io.StringIO())
+    logging.getLogger("tests.contract").debug("a tensor %s", x)
+    return x * 2
 
 
 @probe(

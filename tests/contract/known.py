@@ -7,12 +7,9 @@ and must refuse them all.
 """
 
 HASH = "a size that varies has no hash: code that asks sees TypeError, as with torch.export"
-TEXT = "the text of a size that varies, or of a tensor, is not the text at run time"
 
 KNOWN: dict[tuple[str, str], str] = {
     ("a_size_as_a_key", "export"): HASH,
-    ("shown_to_people", "example"): TEXT,
-    ("shown_to_people", "negative"): TEXT,
 }
 
 

@@ -56,6 +56,10 @@ class Recording(Protocol):
         """What the tensor says of itself, which user code depends on from then on."""
         ...
 
+    def text_asked(self, tensor: AbstractTensor) -> None:
+        """Somebody wants to read the tensor."""
+        ...
+
     def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:
         """Let autograd follow the tensor, or not."""
         ...
@@ -308,6 +312,7 @@ class AbstractTensor(Flags):
         return self.storage_root.version
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
+        self.recorder.text_asked(self)
         return f"AbstractTensor({self.tensor_type!r})"
 
     __str__ = __repr__

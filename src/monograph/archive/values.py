@@ -150,6 +150,9 @@ class LoadedValues:
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """Anybody may look at the dtypes of a finished program."""
 
+    def text_asked(self, tensor: AbstractTensor) -> None:
+        """Anybody may read a finished program."""
+
     def asked(self, tensor: AbstractTensor, question: str) -> bool:
         """Anybody may look at the flags of a finished program."""
         return described(tensor, question)

@@ -77,7 +77,7 @@ class Consulted:
         """The surroundings of the call were asked."""
         key = (question, path, None)
         if key not in self.answers:
-            with _unheard():
+            with unheard():
                 value = asking_again(question)(path)
             value = self._before.get(question, value)
             self.answers[key] = Answer(question, value, path, None, origin)
@@ -141,7 +141,7 @@ class _Asked(NamedTuple):
     @property
     def counts(self) -> bool:
         """Whether it is user code that asks, during the run."""
-        return _listening() is self.recorder and not _is_asked_by_torch(self.recorder)
+        return listening() is self.recorder and not _is_asked_by_torch(self.recorder)
 
     def of_subject(self, subject: Subject) -> bool:
         """The answer of a tensor that differs between calls."""
@@ -248,15 +248,15 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
 _HERE = threading.local()
 
 
-def _listening() -> Recorder | None:
+def listening() -> Recorder | None:
     """The recorder of the run that is going on in this thread."""
     return getattr(_HERE, "recorder", None)
 
 
 @contextmanager
-def _unheard() -> Generator[None]:
+def unheard() -> Generator[None]:
     """Ask without being noted."""
-    recorder, _HERE.recorder = _listening(), None
+    recorder, _HERE.recorder = listening(), None
     try:
         yield
     finally:
@@ -268,7 +268,7 @@ def _is_asked_by_torch(recorder: Recorder) -> bool:
 
 
 def _overheard(question: Question, args: tuple[Any, ...], device: str) -> None:
-    recorder = _listening()
+    recorder = listening()
     if recorder is None:
         return
     path = device or (_device_asked(args) if "{" in question.code else "")
@@ -293,7 +293,7 @@ def _watched(question: Question, original: Any, device: str) -> Any:
 
     @functools.wraps(original)
     def ask(*args: Any, **kwargs: Any) -> Any:
-        if _listening() is not None:
+        if listening() is not None:
             _overheard(question, args, device)
         return original(*args, **kwargs)
 
@@ -432,4 +432,13 @@ def _is_made_of_nothing(overload: OpOverload) -> bool:
     return not takes_tensors and any(each.name == "device" for each in arguments)
 
 
-__all__ = ["Consulted", "Subject", "asked", "asking", "note_implied", "set_requires_grad"]
+__all__ = [
+    "Consulted",
+    "Subject",
+    "asked",
+    "asking",
+    "listening",
+    "note_implied",
+    "set_requires_grad",
+    "unheard",
+]

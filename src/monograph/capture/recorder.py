@@ -27,7 +27,7 @@ from monograph.abstract.tensor import (
     with_requires_grad,
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
-from monograph.capture import consulted, data, indexing
+from monograph.capture import consulted, data, indexing, texts
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
@@ -464,6 +464,10 @@ class Recorder(TorchDispatchMode):
     def asked(self, tensor: AbstractTensor, question: str) -> bool:
         """What a tensor says of itself; every call must be able to say it again."""
         return consulted.asked(self, tensor, question)
+
+    def text_asked(self, tensor: AbstractTensor) -> None:
+        """People may read what a tensor is; user code may not."""
+        texts.refuse_text(self, tensor)
 
     def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
         """`tensor.requires_grad = flag`."""

@@ -37,6 +37,7 @@ from monograph.capture.situation import Situation
 from monograph.capture.stand_ins import Paths, in_general
 from monograph.capture.strict import Strict
 from monograph.capture.swallowed import raise_swallowed
+from monograph.capture.texts import printing
 from monograph.diagnostics import MonographError, noted, problem, together
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting
@@ -275,6 +276,7 @@ def _run_under(
             watching(watched),
             hearing(recorder, request.module),
             below_autograd(),
+            printing(),
             asking(recorder, state.modules, _subjects(inputs, input_nodes, state)),
             recorder,
         ):

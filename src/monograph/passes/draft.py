@@ -49,6 +49,9 @@ class Describing:
     def dtype_asked(self, _tensor: AbstractTensor) -> None:
         """Let a reader of a finished graph look at dtypes."""
 
+    def text_asked(self, _tensor: AbstractTensor) -> None:
+        """Let a reader of a finished graph read."""
+
     def asked(self, tensor: AbstractTensor, question: str) -> bool:
         """Let a reader of a finished graph look at flags."""
         return described(tensor, question)
