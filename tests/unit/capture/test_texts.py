@@ -34,7 +34,7 @@ def test_people_read_what_a_tensor_is(strict, caplog, capsys):
     log = logging.getLogger("tests.texts")
 
     def forward(self, x):
-        print("printed", [x])
+        print("printed", [x])  # noqa: T201  (what is tested)
         log.warning("logged %s", x)
         warnings.warn(x.__class__.__name__, stacklevel=1)
         return x * 2
