@@ -29,6 +29,7 @@ from monograph.integers import (
     known,
     lt,
     ne,
+    plain_value,
     relation_text,
     require,
     text,
@@ -252,16 +253,16 @@ class SymbolNode(SymbolicNumber):
         return hint
 
     def _ask(self, kind: str) -> float:
-        """What the value is, if the example is to tell; else a refusal."""
+        """What the value is for the example, if that is asked; else refused."""
         unknown = self._unknown()
 
         def refuse(example: float | None) -> MonographError:
             return problem("specialized-value", kind=kind, size=unknown, example=example)
 
-        value, example = self.settled(), self.facts.example
-        if example is None or isinstance(value, int | float):
-            raise refuse(None)
-        return example.value_of(value, refuse)
+        value = self.settled()
+        if isinstance(value, Expr | Real):
+            return plain_value(value, refuse)
+        raise refuse(None)
 
     def _unknown(self) -> str:
         """What it depends on, by where that comes from: `x.sum().item()`."""

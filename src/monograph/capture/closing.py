@@ -76,7 +76,10 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
         return value
     if isinstance(value, _OUTPUT_CONSTANTS):
         return value
-    raise problem("unsupported-output", path=f"output[{index}]", type=type(value))
+    path = f"output[{index}]"
+    refusal = problem("unsupported-output", path=path, type=type(value))
+    recorder.refuse(refusal, f"`{path}` is None")
+    return None
 
 
 def _number_node(recorder: Recorder, value: Any) -> Node | None:

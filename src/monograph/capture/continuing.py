@@ -133,9 +133,9 @@ class Continuing(Recorder):
         self._examples = examples
         self.facts.example = self
 
-    def refuse(self, refusal: MonographError) -> None:
+    def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """What user code does is let be, and the program repeats it as it was."""
-        self.problems.note(refusal, "what it gives is what it gave during the export")
+        self.problems.note(refusal, assumed or "what it gives is what it gave during the export")
 
     # --- what only data tells ----------------------------------------------------------------
 

@@ -494,6 +494,11 @@ class Recorder(TorchDispatchMode):
         """Raise value-read: there is no data during capture."""
         raise problem("value-read", call=reader, tensor=_type_text(tensor.tensor_type))
 
+    def refuse(self, refusal: MonographError, assumed: str = "") -> None:
+        """Raise what user code could go on after; `assumed` says what a draft does instead."""
+        del assumed
+        raise refusal
+
     def origin(self) -> tuple[Frame, ...]:
         """The user frames of the question being asked now, innermost first."""
         return self.scopes.user_frames(sys._getframe(1))

@@ -13,12 +13,24 @@ from monograph.diagnostics import MonographError, problem
 from monograph.integers.expr import SPOKEN, Expr, Int
 from monograph.integers.facts import Contradiction, Facts
 from monograph.integers.printing import relation_text
+from monograph.integers.real import Real
 from monograph.integers.relation import Truth, eq, ne, negate, relation_symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["active", "decide", "fresh", "in_force", "known", "prove", "require", "simplify", "use"]
+__all__ = [
+    "active",
+    "decide",
+    "fresh",
+    "in_force",
+    "known",
+    "plain_value",
+    "prove",
+    "require",
+    "simplify",
+    "use",
+]
 
 _ACTIVE: Final[ContextVar[Facts]] = ContextVar("monograph_facts")
 
@@ -170,6 +182,17 @@ def decide(r: Truth) -> bool:
         return here.example.truth_of(r, refusal)
     here.guard(r if example else negate(r))
     return example
+
+
+def plain_value(number: Expr | Real, refuse: "Callable[[float | None], MonographError]") -> float:
+    """What a number is that only data tells: the example's, where an export goes on; else refused.
+
+    `refuse` makes the refusal, given what the number is for the example if that is known.
+    """
+    example = active().example
+    if example is None:
+        raise refuse(None)
+    return example.value_of(number, refuse)
 
 
 def _undecidable(here: Facts, r: Truth) -> MonographError:

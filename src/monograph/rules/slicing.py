@@ -27,6 +27,7 @@ from monograph.integers import (
     known,
     le,
     lt,
+    plain_value,
     require,
     total,
 )
@@ -220,13 +221,11 @@ def count_of(n: Int) -> int:
     hint = active().hint_of(n)
     if hint is None:
         lower, upper = active().interval(n)
-        if lower != upper:
-            raise problem(
-                "data-dependent-size",
-                question="count(...)",
-                size=active().source_of(n) if is_symbol(n) else n,
-            )
-        return int(lower)
+        if lower == upper:
+            return int(lower)
+        size = active().source_of(n) if is_symbol(n) else n
+        refusal = problem("data-dependent-size", question="count(...)", size=size)
+        return int(plain_value(n, lambda _: refusal))
     require(eq(n, hint), "data-dependent-size", question=f"{n} == {hint}", size=n)
     return hint
 

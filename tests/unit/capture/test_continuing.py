@@ -120,6 +120,42 @@ def test_values_read_out_are_compared():
         program.module()(X + 1)
 
 
+def test_how_many_results_there_are_is_asserted():
+    """A loop over the rows that a mask leaves goes as often as for the example."""
+
+    class Rows(torch.nn.Module):
+        def forward(self, x):
+            total = x.new_zeros(())
+            for row in x[x > 2]:
+                total = total + row
+            return total
+
+    program = draft_export(Rows(), (X,))
+    assert [(name, checked) for name, _, checked in problems(program)] == [
+        ("data-dependent-size", True)
+    ]
+    assert torch.equal(program.module()(X.flip(0)), Rows()(X.flip(0)))
+    with pytest.raises(RuntimeError, match="does not hold"):
+        program.module()(X + 3)
+
+
+def test_an_output_of_another_kind_is_left_out():
+    """What no program returns is None in a draft, which says so."""
+
+    class Kind:
+        pass
+
+    class Returns(torch.nn.Module):
+        def forward(self, x):
+            return x + 1, Kind()
+
+    program = draft_export(Returns(), (X,))
+    assert problems(program) == [("unsupported-output", "`output[1]` is None", False)]
+    first, second = program.module()(X)
+    assert torch.equal(first, X + 1)
+    assert second is None
+
+
 def test_what_cannot_be_checked_is_said():
     """A clock and a write that outlives the call are in the report, as unchecked."""
     kept = []
