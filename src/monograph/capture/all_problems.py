@@ -50,10 +50,18 @@ def all_problems(request: Request, first: ExportError) -> MonographError:
     """What an export is refused for, everything together; `first` is what ended it at once."""
     if isinstance(first, SpecError):
         return first
-    errors = draft(request).errors()
+    found = draft(request)
+    errors = found.errors()
+    if not errors:
+        return first
     causes = {cause_of(each) for each in errors}
     missing = [each for each in first.problems if cause_of(each) not in causes]
-    return first if not errors else together([*missing, *errors])
+    error = together([*missing, *errors])
+    ended_by = found.ended_by
+    if ended_by is not None and not isinstance(ended_by, MonographError):
+        kind, text = type(ended_by).__name__, str(ended_by).split("\n", 1)[0]
+        error.add_note(f"then the model raises {kind}: {text}; what comes after it is not listed")
+    return error
 
 
 def _broken(captured: Capture) -> list[MonographError]:

@@ -129,6 +129,22 @@ def test_what_eager_refuses_too_ends_the_list():
     assert names(caught.value) == ["data-dependent-branch", "sizes-disagree"]
 
 
+def test_where_the_list_ends_is_said():
+    """An exception of the model's own ends the run; a note on the error says so."""
+
+    class Raises(torch.nn.Module):
+        def forward(self, x):
+            x = x + 1 if x.sum() > 0 else x
+            if x.shape[0] == 3:
+                raise KeyError("three")
+            return x
+
+    with pytest.raises(DataDependentError) as caught:
+        export(Raises(), (X,))
+    (note,) = caught.value.__notes__
+    assert note == "then the model raises KeyError: 'three'; what comes after it is not listed"
+
+
 def test_several_writes_are_a_side_effect_error():
     """A group of one class is of that class."""
     one, two = [], {}

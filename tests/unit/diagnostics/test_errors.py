@@ -90,3 +90,18 @@ def test_no_problem_is_a_mistake() -> None:
     """There is no error without a problem."""
     with pytest.raises(ValueError, match="no problem"):
         together([])
+
+
+@pytest.mark.parametrize(
+    "kind", [SpecError, ConstraintViolation, DataDependentError, UnsupportedError, SideEffectError]
+)
+def test_a_group_of_one_kind_is_of_that_kind(kind) -> None:
+    """Who catches one of them catches several; a mixed group is of no kind."""
+    several = [kind(Diagnostic(name, "y")) for name in ("a", "b")]
+    group = together(several)
+    assert isinstance(group, ExportErrors)
+    assert isinstance(group, kind)
+    other = DataDependentError if kind is SpecError else SpecError
+    mixed = together([*several, other(Diagnostic("c", "y"))])
+    assert isinstance(mixed, ExportErrors)
+    assert not isinstance(mixed, kind)
