@@ -38,6 +38,7 @@ PROGRAMS = {
     "pairs": "if x.sum() > 0:\n    return x, x + 1\nreturn x - 1, x",
     "a number with a name": "k = n.item()\nif k > 1:\n    x = x * 2\nreturn x",
     "a truth with a name": "some = (x > 0).any().item()\nif some:\n    x = x * 2\nreturn x",
+    "a false truth with a name": "some = (x > 9).any().item()\nif some:\n    x = x * 2\nreturn x",
     "a sum of numbers": "k = n.item()\nif k + 1 >= 3:\n    x = x * 2\nreturn x",
     "an assertion": "assert x.sum() > 0\nreturn x * 2",
     "and": "flag = self.training\nif x.sum() > 0 and flag:\n    x = x * 2\nreturn x",

@@ -52,10 +52,12 @@ def edits_of_branch(where: Place, *, is_number: bool) -> tuple[Edit, ...]:
     text = ast.unparse(question.asked)
     condition = _as_tensor(question.asked)
     if is_number and isinstance(question.asked, ast.Name):
-        return _compact(
+        never = f"torch._check(torch.sym_not({text}))"
+        return (
             _inserted(
                 question, f"{_ALWAYS} before this line", f"torch._check({text})", answer=True
             ),
+            _inserted(question, f"{_NEVER} before this line", never, answer=False),
         )
     if condition is None:
         return ()
