@@ -96,7 +96,7 @@ class Normalises(nn.Module):
         return self.norm(x[:, None])
 
 
-@state("data-dependent-size")
+@state("specialized-value")
 class CumulativeMean(nn.Module):
     """Batch norm without momentum divides by the number of calls, as a plain number."""
 
