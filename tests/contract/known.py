@@ -25,10 +25,6 @@ BEYOND_PLAIN: dict[str, str] = {
     "identity_of_an_input": CHANCE,
 }
 
-LIES = "a functional graph lies in memory as the example did, and the layout is not guarded"
-DETACHED = "a functional graph leaves `detach` out, and the caller may differentiate"
-NORMALISED = "the functional normalisation in training has no gradient"
-WRITTEN = "a parameter written in place receives no gradient"
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
 
@@ -39,25 +35,8 @@ REFUSED_IN: dict[str, dict[str, str]] = {
 
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {
-        ("written_through_contiguous", "transposed"): LIES,
-        ("written_through_contiguous", "gapped"): LIES,
-        ("like_the_input", "transposed"): LIES,
-        ("conj_returned", "conjugate"): LIES,
-        ("gradients_follow", "with gradient"): DETACHED,
-        ("gradients_follow", "computed"): DETACHED,
-        ("grad_not_asked", "example"): DETACHED,
         ("one_tensor_written", "example"): SHARED,
         ("ViewsOfOneParameter", "export"): SHARED,
-        ("InTraining", "example"): NORMALISED,
-        ("InTraining", "twice"): NORMALISED,
-        ("InTraining", "train"): NORMALISED,
-        ("FrozenAlways", "example"): NORMALISED,
-        ("RunningStatistics", "example"): NORMALISED,
-        ("RunningStatistics", "thrice"): NORMALISED,
-        ("ParameterWritten", "example"): WRITTEN,
-        ("ParameterWritten", "thrice"): WRITTEN,
-        ("ParameterData", "example"): WRITTEN,
-        ("ParameterData", "thrice"): WRITTEN,
         ("metadata_of_an_input_changed", "export"): RESHAPED,
         ("an_input_resized", "export"): RESHAPED,
         ("set_to_another", "export"): RESHAPED,
@@ -68,9 +47,6 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
 COPIED = "`aten.copy`, which keeps a functional value's layout, has no derivative"
 
 UNTRAINED: dict[str, str] = {
-    "Images": NORMALISED,
-    "Cut": DETACHED,
-    "Counting": DETACHED,
     "Written": COPIED,
     "Recurrent": COPIED,
 }

@@ -40,6 +40,7 @@ def operators(program):
 
 # What PyTorch writes beside the program: checks of types, and views of the whole.
 BESIDE = {"aten._assert_tensor_metadata.default", "aten.alias.default"}
+NORMALISES = "aten._native_batch_norm_legit.default"
 
 
 @pytest.mark.parametrize("name", ["GPT, 12 layers", "ResNet-18, eval", "ResNet-18, train"])
@@ -51,8 +52,13 @@ def test_operators_are_those_of_torch(name):
     expected = operators(theirs)
     for operator in BESIDE:
         expected.pop(operator, None)
+    # PyTorch's functional form has no gradient; ours writes to copies of the statistics.
+    normalised = expected.pop("aten._native_batch_norm_legit_functional.default", 0)
+    if normalised:
+        expected[NORMALISES] += normalised
+        expected["aten.clone.default"] += 2 * normalised
     assert operators(ours) == expected
-    assert not set(ours.exceptions) - set(theirs_not_core(theirs))
+    assert not set(ours.exceptions) - {*theirs_not_core(theirs), NORMALISES}
 
 
 def theirs_not_core(program):

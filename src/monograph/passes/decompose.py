@@ -60,6 +60,8 @@ class Decomposed:
     outputs: list[Any]
     laid_out: Mapping[str, TensorType]
     reasons: Mapping[str, str]
+    rewritten: frozenset[str]
+    """The inputs that the original wrote to more than once."""
     facts: LoweringFacts
     """What is known of sizes; its guards are the original's, and those that formulas need."""
 
@@ -113,8 +115,10 @@ def decompose(
     values: Any = done.args[0]  # regions renamed some of what is returned
     writes = dict(zip(writes, values, strict=False))
     outputs = list(values[len(writes) :])
+    rewritten = frozenset(node.name for node, a in inputs.items() if a.storage.generation > 1)
+    reasons = memory.lasting.reasons
     return Decomposed(
-        written.graph, submodules, writes, outputs, laid_out, memory.lasting.reasons, lowered
+        written.graph, submodules, writes, outputs, laid_out, reasons, rewritten, lowered
     )
 
 

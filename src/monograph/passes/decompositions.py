@@ -72,6 +72,8 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
     def _look_up(self, operator: Any) -> Any:
         if operator in self._own:
             return self._own[operator]
+        if operator in KEPT:
+            return None
         formula = FORMULAS.get(operator) or core_formulas().get(operator)
         if formula is not None:
             return formula
@@ -146,5 +148,27 @@ def _native_batch_norm(
     return no_stats(input, weight, bias, True, momentum, eps)
 
 
-FORMULAS: dict[Any, Callable[..., Any]] = {aten.native_batch_norm.default: _native_batch_norm}
-"""Where PyTorch has its formula elsewhere than in its tables."""
+def _empty_like(
+    input: Tensor,  # noqa: A002 - named as in the schema
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    memory_format: torch.memory_format | None = None,
+) -> Any:
+    """Laid out as the input of each call is; PyTorch's formula is laid out as the example was."""
+    if memory_format not in {None, torch.preserve_format}:
+        return NotImplemented
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory}
+    return aten.full_like.default(input, 0, **options)
+
+
+FORMULAS: dict[Any, Callable[..., Any]] = {
+    aten.native_batch_norm.default: _native_batch_norm,
+    aten.empty_like.default: _empty_like,
+}
+"""Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
+
+KEPT = frozenset({aten.detach.default, aten.resolve_conj.default, aten.resolve_neg.default})
+"""What formulas take for nothing, and callers notice who differentiate or pass a conjugate."""

@@ -53,7 +53,13 @@ def functional_form(overload: OpOverload) -> FunctionalForm | None:
         if found is not None:
             return FunctionalForm(found, Results.INSTEAD)
     found = _with_arguments(overload, f"{name}_functional")
+    if found is not None and schema_of(found).name in _WITHOUT_GRADIENT:
+        return None
     return found and FunctionalForm(found, Results.AFTER)
+
+
+_WITHOUT_GRADIENT = frozenset({"aten::_native_batch_norm_legit_functional"})
+"""Forms that autograd cannot go through, although the operator itself has a gradient."""
 
 
 def _names_without_effect(name: str) -> list[str]:

@@ -396,6 +396,9 @@ class Lowering:
         """A view of an alias is an alias; a composite operator is what it is made of."""
         overload = op.overload
         if not can_be_written_through(overload) and is_composite(overload):
+            # Whether it is a view depends on the layout; what it shows is written to.
+            owners = [each.storage.input for each in args if each.__class__ is Alias]
+            self.laid_out.update(each for each in owners if each is not None)
             try:
                 return self.expanded(overload, composite_formula(overload), args, kwargs)
             except CannotDecomposeError as error:

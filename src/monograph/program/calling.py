@@ -307,6 +307,22 @@ def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
 
     inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
     _put_inputs(put, inputs, copies, program, taken, check=check)
+    for node, copied in copies.items():
+        copied.meta = dict(node.meta)
+    _put_calls(put, inputs, copies, program, taken)
+    close_graph(graph, [node.name for node in graph.nodes])
+    return graph
+
+
+def _put_calls(
+    put: Callable[..., Node],
+    inputs: list[Node],
+    copies: dict[Node, Node],
+    program: ExportedProgram,
+    taken: set[str],
+) -> None:
+    """Everything that the graph computes, parameters written back as soon as they are known."""
+    parameters = _written_parameters(program, inputs)
     for node in program.graph.nodes:
         if node.op == "output":
             _close(put, node, inputs, copies, program, taken)
@@ -314,10 +330,12 @@ def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
             args = map_arg(node.args, copies.__getitem__)
             kwargs = map_arg(node.kwargs, copies.__getitem__)
             copies[node] = put(node.op, node.name, runnable_target(node), args, kwargs)
-    for node, copied in copies.items():
-        copied.meta = dict(node.meta)
-    close_graph(graph, [node.name for node in graph.nodes])
-    return graph
+            copies[node].meta = dict(node.meta)
+        if node in parameters:
+            # What is computed of it from here on has the parameter's gradient, as in eager.
+            holder = copies[parameters[node]]
+            _put_back(put, holder, copies[node], taken, is_parameter=True)
+            copies[node] = holder
 
 
 def _put_inputs(
@@ -362,6 +380,7 @@ def _close(
     """Write mutated values back to where they belong and return the rest."""
     signature = program.graph_signature
     specs = signature.output_specs
+    early = {node.name for node in _written_parameters(program, inputs)}
     holders = {
         spec.target if spec.kind in STATE else spec.arg.name: copies[node]
         for spec, node in zip(signature.input_specs, inputs, strict=True)
@@ -369,21 +388,51 @@ def _close(
     values: Any = output.args[0]
     written: dict[Node, Node] = {}
     for spec, value in zip(specs, values, strict=True):
-        if spec.kind in MUTATIONS:
-            holder = holders[spec.target]
-            if spec.kind is OutputKind.PARAMETER_MUTATION:
-                # A leaf that needs a gradient refuses writes; what lies beneath it does not.
-                detach = torch.ops.aten.detach.default
-                holder = put("call_function", _free("detach", taken), detach, (holder,))
-            args = (holder, copies[value])
-            copy = put("call_function", _free("copy_", taken), torch.ops.aten.copy_.default, args)
-            written[value] = copy
+        if spec.kind in MUTATIONS and not (
+            spec.kind is OutputKind.PARAMETER_MUTATION and value.name in early
+        ):
+            is_parameter = spec.kind is OutputKind.PARAMETER_MUTATION
+            holder, new = holders[spec.target], copies[value]
+            written[value] = _put_back(put, holder, new, taken, is_parameter=is_parameter)
     returned = [
         _seen_where_written(put, value, written, copies, taken)
         for spec, value in zip(specs, values, strict=True)
         if spec.kind not in MUTATIONS and spec.kind is not OutputKind.TOKEN
     ]
     put("output", output.name, "output", (map_arg(tuple(returned), lambda node: node),))
+
+
+def _put_back(
+    put: Callable[..., Node], holder: Node, value: Node, taken: set[str], *, is_parameter: bool
+) -> Node:
+    """Write a value into the tensor that it is the new value of."""
+    if is_parameter:
+        # A leaf that needs a gradient refuses writes; what lies beneath it does not.
+        detach = torch.ops.aten.detach.default
+        holder = put("call_function", _free("detach", taken), detach, (holder,))
+    copy = torch.ops.aten.copy_.default
+    return put("call_function", _free("copy_", taken), copy, (holder, value))
+
+
+def _written_parameters(program: ExportedProgram, inputs: list[Node]) -> dict[Node, Node]:
+    """The last values of parameters that are written to, unless the former are read after them."""
+    signature = program.graph_signature
+    specs = zip(signature.input_specs, inputs, strict=True)
+    holders = {spec.target: node for spec, node in specs if spec.kind is InputKind.PARAMETER}
+    values: Any = program.graph.output_node().args[0]
+    found = {
+        value: holders[spec.target]
+        for spec, value in zip(signature.output_specs, values, strict=True)
+        if spec.kind is OutputKind.PARAMETER_MUTATION and value.op == "call_function"
+    }
+    if not found:
+        return found
+    place = {node: at for at, node in enumerate(program.graph.nodes)}
+    return {
+        value: holder
+        for value, holder in found.items()
+        if all(place[user] <= place[value] for user in holder.users)
+    }
 
 
 def _seen_where_written(

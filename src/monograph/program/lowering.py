@@ -146,7 +146,11 @@ def _laid_out(clause: TensorClause, t: TensorType | None) -> TensorClause:
 
 
 def _check_state(program: ExportedProgram, done: Decomposed) -> None:
-    """State that is written to shares its memory with no other state."""
+    """State that is written to shares its memory with no other state.
+
+    A parameter is written to once: what is computed of it between two writes has its gradient too,
+    and in a graph of values only what is computed after the last one can have it.
+    """
     held = program.state_dict | program.constants
     targets = {
         spec.arg.name: spec.target
@@ -157,6 +161,11 @@ def _check_state(program: ExportedProgram, done: Decomposed) -> None:
     for target in targets.values():
         if isinstance(held.get(target), torch.Tensor):
             memory.setdefault(held[target].untyped_storage().data_ptr(), []).append(target)
+    for name in done.rewritten:
+        tensor = held.get(targets.get(name) or "")
+        if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
+            reason = f"it is the second write to the parameter `{targets[name]}`, as gradients go"
+            raise problem("not-functional", at=(), op="a write", reason=reason)
     for name in done.writes:
         target = targets.get(name)
         if target is None or not held[target].numel():
