@@ -70,6 +70,13 @@ def to_python(number: Any) -> Any:
     return number
 
 
+def as_stated(number: Any) -> Any:
+    """As `to_python`, without what was learnt since: what a node of the graph computes."""
+    is_symbolic = isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
+    node = number.node if is_symbolic else None
+    return node.value if isinstance(node, SymbolNode) else to_python(number)
+
+
 class SymbolNode(SymbolicNumber):
     """The object behind one SymInt, SymFloat or SymBool."""
 
@@ -439,4 +446,4 @@ class ShapeQuestions:
         return active().hint_of(expr) is not None
 
 
-__all__ = ["ShapeQuestions", "SymbolNode", "Value", "to_python", "to_sym"]
+__all__ = ["ShapeQuestions", "SymbolNode", "Value", "as_stated", "to_python", "to_sym"]

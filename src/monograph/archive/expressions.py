@@ -113,7 +113,8 @@ class Writer:
         if isinstance(value, Real):
             return self._real(value)
         if value.kind == "sum":
-            parts = [self._term(coefficient, atoms) for coefficient, atoms in terms(value)]
+            # Expressions keep the order in which their parts were first met; files keep another.
+            parts = sorted([self._term(coefficient, atoms) for coefficient, atoms in terms(value)])
             return parts[0] if len(parts) == 1 else f"Add({', '.join(parts)})"
         if value.kind == "symbol":
             return self.symbols(value, False)
@@ -124,10 +125,12 @@ class Writer:
 
     def _term(self, coefficient: int, atoms: tuple[Expr, ...]) -> str:
         factors = [self.write(coefficient)] if coefficient != 1 or not atoms else []
+        powers: list[str] = []
         for atom in dict.fromkeys(atoms):
             count = atoms.count(atom)
             shown = self.write(atom)
-            factors.append(shown if count == 1 else f"Pow({shown}, Integer({count}))")
+            powers.append(shown if count == 1 else f"Pow({shown}, Integer({count}))")
+        factors += sorted(powers)
         return factors[0] if len(factors) == 1 else f"Mul({', '.join(factors)})"
 
     def _real(self, value: Real) -> str:

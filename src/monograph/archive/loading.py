@@ -38,7 +38,7 @@ from monograph.program import (
     ModuleCallSignature,
     Report,
     ValueClause,
-    ValueRange,
+    ranges_of,
 )
 
 if TYPE_CHECKING:
@@ -176,9 +176,7 @@ def _program(container: Container, model: str, *, checked: bool) -> ExportedProg
             graph_signature=signature,
             state_dict=state,
             constants=constants,
-            range_constraints={
-                symbol: ValueRange(lower, upper) for symbol, lower, upper in known.contract.ranges
-            },
+            range_constraints=ranges_of(known.contract, symbols.facts),
             in_spec=root.in_spec,
             out_spec=root.out_spec,
             example_inputs=examples,

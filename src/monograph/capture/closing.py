@@ -54,7 +54,7 @@ def close_outputs(
     flat, spec = pytree.tree_flatten(result)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
     values = _write_reassigned(recorder, state, values)
-    recorder.write_assertions()
+    recorder.write_last_assertions()
     leaves = tuple(
         OutputLeaf(
             value,

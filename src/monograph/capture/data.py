@@ -16,10 +16,11 @@ from torch.fx.node import map_arg
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS
+from monograph.capture.ranges import state_bounds
 from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import without_modes
 from monograph.host.operator_types import OpOverload
-from monograph.integers import Real, eq, fresh, known
+from monograph.integers import Expr, Real, eq, fresh, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,10 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
         raise RuntimeError(message)
     node = recorder.append(torch.ops.aten.item.default, "item", (tensor.node,), {})
     number = _unbacked(recorder, tensor.tensor_type.dtype, node)
+    if isinstance(number, Expr):
+        state_bounds(recorder, tensor, number)
+        if tensor.node is not None and not tensor.storage_root.version:
+            recorder.counts.read(tensor.node, number)
     node.meta["val"] = to_sym(number)
     return node.meta["val"]
 
@@ -192,7 +197,19 @@ def special_operators(  # noqa: C901 - one small function for each operator
         near = recorder.call(aten.isclose.default, (left, right, *args), kwargs)
         return recorder.truth(recorder.call(aten.all.default, (near,), {}))
 
+    def split_at(tensor: Any, at: Any, dim: int = 0) -> Any:
+        """`tensor_split` at places that a tensor says: numbers read out of it."""
+        places = recorder.abstract(at)
+        if places.dim() > 1 or places.tensor_type.dtype != torch.int64:
+            return NotImplemented
+        if not places.dim():
+            return recorder.call(aten.tensor_split.sections, (tensor, element(places), dim), {})
+        rows = recorder.call(aten.unbind.int, (places,), {})
+        numbers = [element(row) for row in rows]
+        return recorder.call(aten.tensor_split.indices, (tensor, numbers, dim), {})
+
     return {
+        id(aten.tensor_split.tensor_indices_or_sections): split_at,
         id(aten.item.default): element,
         id(aten._local_scalar_dense.default): element,  # noqa: SLF001 - an operator's name
         id(aten.is_nonzero.default): nonzero,

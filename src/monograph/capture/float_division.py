@@ -1,7 +1,8 @@
-"""`//` of symbolic numbers as Python divides floats.
+"""`//` and `**` of symbolic numbers as Python computes them for floats.
 
 torch.SymFloat computes `a // b` as floor(a / b), which rounds twice: 1.0 // 0.1 is 9.0 in Python,
-and floor(1.0 / 0.1) is 10. While user code runs, the operator is Python's.
+and floor(1.0 / 0.1) is 10. It takes no powers of negative numbers, which are real where the
+exponent is whole. While user code runs, the operators are Python's.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ def python_division() -> Generator[None]:
         for kind in (torch.SymInt, torch.SymFloat)
         for name in ("__floordiv__", "__rfloordiv__")
     }
+    power: Any = torch.SymFloat.__pow__
     for (kind, name), method in before.items():
         setattr(kind, name, _divided(method, is_reflected=name == "__rfloordiv__"))
+    torch.SymFloat.__pow__ = _powers(power)  # pyright: ignore[reportAttributeAccessIssue] - put back below
     try:
         yield
     finally:
+        torch.SymFloat.__pow__ = power
         for (kind, name), method in before.items():
             setattr(kind, name, method)
 
@@ -49,6 +53,17 @@ def _divided(method: Callable[[Any, Any], Any], *, is_reflected: bool) -> Callab
         return to_sym(call("floordiv", left, right), node.facts)
 
     return floordiv
+
+
+def _powers(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def power(self: Any, exponent: Any) -> Any:
+        node = self.node
+        is_whole = isinstance(exponent, int | float) and float(exponent).is_integer()
+        if not (is_whole and isinstance(node, SymbolNode)):
+            return method(self, exponent)
+        return to_sym(call("pow", to_python(self), exponent), node.facts)
+
+    return power
 
 
 __all__ = ["python_division"]

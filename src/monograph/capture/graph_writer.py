@@ -25,10 +25,21 @@ from monograph.abstract.tensor_type import type_of
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
 from monograph.host.fx_nodes import append_node, detached_node, put_before
-from monograph.integers import Expr, Real, Relation, active, is_symbol, terms
+from monograph.integers import (
+    Expr,
+    Real,
+    Relation,
+    active,
+    all_of,
+    any_of,
+    is_symbol,
+    maximum,
+    minimum,
+    terms,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from monograph.abstract.tensor import Recording
 
@@ -289,20 +300,27 @@ class GraphWriter:
     def _function(self, name: str, args: tuple[Any, ...], value: Any) -> Any:
         function = _FUNCTIONS.get(name) or getattr(math, name)
         operands = [self.number(arg) for arg in args]
-        if name in {"max", "min"}:
-            result = operands[0]
-            for operand in operands[1:]:
-                result = self._emit(name, function, (result, operand), value)
-            return result
+        if name in {"max", "min"} and isinstance(value, Expr):
+            choose = maximum if name == "max" else minimum
+            return self._fold(name, function, choose, args, operands)
         return self._emit(name, function, tuple(operands), value)
+
+    def _fold(
+        self, base: str, function: Any, join: Any, parts: Sequence[Any], operands: Sequence[Any]
+    ) -> Any:
+        """A function of two, applied to several: each node stands for what it computes."""
+        partial, result = parts[0], operands[0]
+        for part, operand in zip(parts[1:], operands[1:], strict=True):
+            partial = join(partial, part)
+            result = self._emit(base, function, (result, operand), partial)
+        return result
 
     def _write_relation(self, relation: Relation) -> Any:
         if relation.kind in {"and", "or"}:
             function = operator.and_ if relation.kind == "and" else operator.or_
-            result = self.number(relation.args[0])
-            for part in relation.args[1:]:
-                result = self._emit(relation.kind, function, (result, self.number(part)), relation)
-            return result
+            join = all_of if relation.kind == "and" else any_of
+            operands = [self.number(part) for part in relation.args]
+            return self._fold(relation.kind, function, join, relation.args, operands)
         if relation.kind == "opaque":
             compare = getattr(operator, relation.name)
             sides = tuple(self.number(side) for side in relation.sides)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _REAL_TENSOR, _REAL_AS_TENSOR = torch.tensor, torch.as_tensor
 
 
-def _recorder() -> Recorder | None:
+def current_recorder() -> Recorder | None:
     """The recorder of the capture that runs in this thread."""
     return next((mode for mode in active_modes() if isinstance(mode, Recorder)), None)
 
 
 def _tensor(data: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
-    recorder = _recorder() if holds_symbols(data) else None
+    recorder = current_recorder() if holds_symbols(data) else None
     if recorder is not None:
         return tensor_from(recorder, data, dtype, device)
     return _REAL_TENSOR(data, dtype=dtype, device=device, **options)
@@ -35,7 +35,7 @@ def _tensor(data: Any, *, dtype: Any = None, device: Any = None, **options: Any)
 
 def _as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     if isinstance(data, list | tuple | torch.SymInt | torch.SymFloat) and holds_symbols(data):
-        recorder = _recorder()
+        recorder = current_recorder()
         if recorder is not None:
             return tensor_from(recorder, data, dtype, device)
     return _REAL_AS_TENSOR(data, dtype=dtype, device=device)

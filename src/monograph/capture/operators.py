@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.capture.counting import COUNTING, SUMMING
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.rules.registry import find_rule
@@ -42,6 +43,7 @@ class Operator:
         "answers_now",
         "argument_names",
         "base_name",
+        "counts",
         "droppable",
         "inplace_view",
         "mutated",
@@ -51,6 +53,7 @@ class Operator:
         "rule_is_functional_sibling",
         "shared",
         "silent_flag",
+        "sums",
         "writes_out",
     )
 
@@ -71,6 +74,8 @@ class Operator:
         self.silent_flag: str | None = _SILENT_WRITES.get(self.base_name)
         if self.silent_flag is not None:
             self.droppable = False
+        self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
+        self.sums = id(overload) in SUMMING
         self.inplace_view = torch.Tag.inplace_view in overload.tags
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False

@@ -28,9 +28,11 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture import consulted, data, indexing, texts
+from monograph.capture.counting import COUNTING, Counts
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.capture.ranges import limit_size
 from monograph.diagnostics import MonographError, place, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.scopes import Scopes
     from monograph.diagnostics import Frame
-    from monograph.integers import Facts, Guard, Truth
+    from monograph.integers import Facts, Guard, Relation, Truth
 
 _PLAIN: frozenset[type] = frozenset(
     {
@@ -78,6 +80,9 @@ class Recorder(TorchDispatchMode):
         self.fallback = Memo()
         self.consulted = consulted.Consulted()
         self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
+        self.counts = Counts(facts)
+        self.said: dict[Relation, str] = {}
+        """What users say about conditions that they check."""
         self.mutated: dict[str, AbstractTensor] = {}
         self.operations: list[Node] = []
         """Every operator recorded, in order, also those that are dropped in the end."""
@@ -163,10 +168,15 @@ class Recorder(TorchDispatchMode):
             return self._record_mutation(
                 op, args, kwargs, types, keyword_types, nodes, keyword_nodes
             )
-        result = self._infer(op, types, keyword_types)
+        if op.counts:
+            result = self._infer_count(op, args, types, keyword_types)
+        else:
+            result = self._infer(op, types, keyword_types)
         if op.answers_now:
             return self._answered(result)
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
+        if op.sums:
+            self.counts.summed(node, self.abstract(args[0]))
         if op.silent_flag is not None:
             self._note_silent_writes(op, args, kwargs)
         root = None
@@ -197,6 +207,20 @@ class Recorder(TorchDispatchMode):
             self._inference = None
         return to_sym(result)
 
+    def _infer_count(
+        self, op: Operator, args: tuple[Any, ...], types: list[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """The result types of what counts; the number it makes may be known, or have a limit."""
+        before = len(self.facts.symbols)
+        result = self._infer(op, types, keywords)
+        made = self.facts.symbols[before:]
+        mask = COUNTING.get(id(op.overload))
+        if mask is None:
+            limit_size(self, args, made)
+        else:
+            self.counts.found(mask(args), made)
+        return result
+
     def write_assertions(self) -> None:
         """What was assumed about data-dependent values is checked where it was assumed.
 
@@ -209,9 +233,27 @@ class Recorder(TorchDispatchMode):
             if guard in self._assertions_waiting:
                 continue
             condition = self.writer.assertion(guard.relation)
-            message = f"`{relation_text(guard.relation)}` does not hold{_asked_at(guard.origin)}"
+            message = self._broken(guard)
             node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
             node.meta["val"] = None
+
+    def _broken(self, guard: Guard) -> str:
+        """What to say where an assumption does not hold, in the user's words."""
+        facts = self.facts
+        names = {s: facts.source_of(s) or s.name for s in guard.relation.symbols}
+        said = self.said.get(guard.relation)
+        words = f"`{relation_text(guard.relation, names)}` does not hold{_asked_at(guard.origin)}"
+        return f"{said}: {words}" if said else words
+
+    def write_last_assertions(self) -> None:
+        """No assumption leaves the capture unchecked.
+
+        Raises: bug, where nothing computes what one is about.
+        """
+        self.write_assertions()
+        for guard in self._assertions_waiting:
+            reason = f"nothing computes what {relation_text(guard.relation)} is about"
+            raise problem("bug", reason=reason)
 
     def close(self) -> None:
         """From now on this capture's tensors are refused, and nobody is told anything."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
+from monograph.capture.checks import checks
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
 from monograph.capture.consulted import Subject, asking, note_implied
@@ -270,6 +271,7 @@ def _run_under(
             scopes,
             exporting(),
             literals(),
+            checks(),
             python_division(),
             deciding(at_once=inputs.paths.decided),
             state,

@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.flags import described
-from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.symbols import as_stated, to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.graph_writer import GraphWriter
@@ -145,7 +145,7 @@ class Draft:
         """Numbers that are born with a value are read off it."""
         if not self.facts.has_unbacked:
             return
-        number = to_python(val)
+        number = as_stated(val)
         if isinstance(number, NUMBERS):
             self.writer.bind(number, node)
         elif isinstance(val, SymbolicTensor):

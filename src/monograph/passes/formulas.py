@@ -82,6 +82,8 @@ class FormulaFacts(LoweringFacts):
         """Exclude inputs, such as those of size 0, but never fix a size."""
         if isinstance(r, Relation) and r.kind == "eq":
             raise CannotDecomposeError(f"its formula holds for {relation_text(r)} alone")
+        if isinstance(r, Relation) and not self.is_backed(r):
+            raise CannotDecomposeError(f"its formula needs {relation_text(r)}, which is about data")
         if not self.is_own:
             _adopt(self, _as(Facts(), self))
             self.is_own = True
@@ -237,6 +239,8 @@ def _need_sizes(slots: list[Node], results: Any, least: int, facts: Facts) -> No
         return
     for slot in slots:
         for size in slot.meta["val"].tensor_type.shape:
+            if least == 1 and facts.is_unbacked(size):
+                continue  # of nothing, a copy is as good
             if facts.known(ge(size, least)) is None:
                 facts.guard(ge(size, least))
 

@@ -16,7 +16,7 @@ import torch
 from torch.fx.node import Node
 from torch.fx.traceback import NodeSource, NodeSourceAction
 
-from monograph.abstract.symbols import to_python
+from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS, Operator
 from monograph.capture.scopes import Region
@@ -164,11 +164,14 @@ class Lowering:
             self.retyped.add(value)
 
     def _number(self, node: Node, env: dict[Node, Any]) -> Any:
-        """A number: written when it is needed, unless it depends on data."""
+        """A number: written when it is needed, unless it depends on data.
+
+        What checks say of data is kept as it stands, although it is known from then on.
+        """
         val = node.meta["val"]
-        number = to_python(val)
+        number = as_stated(val)
         if not isinstance(number, NUMBERS) or not self._depends_on_data(number):
-            return number
+            return to_python(val)
         target: Any = node.target
         if target is aten.item.default and target in self.table:
             target = aten._local_scalar_dense.default  # noqa: SLF001 - an operator's name
@@ -314,6 +317,9 @@ class Lowering:
         types = tuple([argument_type(arg) for arg in args])
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
+        if overload is aten.isin.Tensor_Tensor and known(ge(types[1].numel(), 1)) is not True:
+            # Its formula takes the first of the elements to look among.
+            return None
         key = (exact, *call_key(overload, types, keywords, self.autocast))
         found = self.memory.find(key, self)
         if found is not self:

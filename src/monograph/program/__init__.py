@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from monograph.program.assemble import build
+from monograph.program.assemble import build, ranges_of
 from monograph.program.calling import CheckInputs, ProgramModule
 from monograph.program.checks import compile_checks
 from monograph.program.contract import (
@@ -108,6 +108,7 @@ __all__ = [
     "compile_checks",
     "dtype_text",
     "input_paths",
+    "ranges_of",
     "readable",
     "type_text",
     "unflatten",

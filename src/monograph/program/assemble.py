@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from monograph.integers import Expr, Facts
     from monograph.program.contract import Contract
     from monograph.program.program import Arguments
     from monograph.program.signature import InputSpec, OutputSpec
@@ -41,7 +42,7 @@ def build(
     mutated_in_place: Mapping[str, str] | None = None,
     range_constraints: Mapping[Any, ValueRange] | None = None,
     example_inputs: Arguments | None = None,
-    facts: Any = None,
+    facts: Facts | None = None,
     report: Report | None = None,
     training: bool = True,
     module_calls: Sequence[ModuleCallEntry] = (),
@@ -51,7 +52,8 @@ def build(
     `graph` is complete: placeholders in the order of `input_specs`, calls with their values in
     `meta["val"]`, one output. `in_spec` is the structure of `(args, kwargs)`; `signature` is that
     of the original `forward`, bound; `module_calls` are the modules below the root whose calls are
-    to be kept. `range_constraints` defaults to the ranges of the contract.
+    to be kept. `range_constraints` defaults to the ranges of the contract, and of what
+    the program computes from data.
 
     Raises: invalid-program.
     """
@@ -59,9 +61,7 @@ def build(
     args_spec, kwargs_spec = in_spec.children()
     names = call_names(signature, args_spec.num_children, kwargs_spec.context or ())
     if range_constraints is None:
-        range_constraints = {
-            symbol: ValueRange(lower, upper) for symbol, lower, upper in contract.ranges
-        }
+        range_constraints = ranges_of(contract, facts)
     user_inputs = [each.arg for each in input_specs if each.kind is InputKind.USER_INPUT]
     user_outputs = [each.arg for each in output_specs if each.kind is OutputKind.USER_OUTPUT]
     arg_names = [*names.positional, *names.keywords]
@@ -86,3 +86,15 @@ def build(
     )
     program.validate()
     return program
+
+
+def ranges_of(contract: Contract, facts: Facts | None) -> dict[Expr, ValueRange]:
+    """The ranges of sizes, and of each number that depends on data unless it equals another."""
+    found = {symbol: ValueRange(lower, upper) for symbol, lower, upper in contract.ranges}
+    if facts is None or not facts.has_unbacked:
+        return found
+    for symbol in facts.symbols:
+        if facts.is_unbacked(symbol) and facts.simplify(symbol) is symbol:
+            lower, upper = [e if isinstance(e, int) else None for e in facts.range_of(symbol)]
+            found.setdefault(symbol, ValueRange(lower, upper))
+    return found

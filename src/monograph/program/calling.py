@@ -22,7 +22,7 @@ from monograph.program.checks import compile_checks
 from monograph.program.contract import state_asked
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.keeping import Found, Keeper
-from monograph.program.region_calls import runnable_child, runnable_target
+from monograph.program.region_calls import runnable_args, runnable_child, runnable_target
 from monograph.program.signature import InputKind, OutputKind
 from monograph.program.structure import CallNames, compile_flatten, structure_clause
 
@@ -327,7 +327,7 @@ def _put_calls(
         if node.op == "output":
             _close(put, node, inputs, copies, program, taken)
         elif node not in copies:
-            args = map_arg(node.args, copies.__getitem__)
+            args = map_arg(runnable_args(node), copies.__getitem__)
             kwargs = map_arg(node.kwargs, copies.__getitem__)
             copies[node] = put(node.op, node.name, runnable_target(node), args, kwargs)
             copies[node].meta = dict(node.meta)

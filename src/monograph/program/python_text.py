@@ -26,6 +26,7 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import Expr, is_symbol
+from monograph.program.assertions import assert_holds
 from monograph.program.calling import STATE, stateful_graph
 from monograph.program.contract import state_asked, tables
 from monograph.program.graph_module import GraphModule
@@ -329,14 +330,26 @@ class _Body:
             self._write_region(module, node)
         elif isinstance(target, HigherOrderOperator):
             self._write_subgraph_call(module, node)
-        elif target is torch.ops.aten._assert_scalar.default:  # noqa: SLF001  (an operator's name)
-            condition, message = (one_line(self.spelt(arg)[0]) for arg in node.args)
-            self._begin(node)
-            self.lines += _assertion(self.indent, condition, message)
+        elif target is assert_holds:
+            self._write_assertion(node)
         elif isinstance(target, OpOverload):
             self._write_operator(node, target)
         else:
             self._write_number(node)
+
+    def _write_assertion(self, node: Node) -> None:
+        condition, message, names, *values = node.args
+        words = repr(message)
+        if names and isinstance(names, tuple):
+            shown = [one_line(self.spelt(value)[0]) for value in values]
+            pairs = [
+                f"`{_in_braces(name)}` is {{{value}}}"
+                for name, value in zip(names, shown, strict=True)
+            ]
+            quoted = repr(f"{_in_braces(message)}: {', '.join(pairs)}")
+            words = f"f{quoted}"
+        self._begin(node)
+        self.lines += _assertion(self.indent, one_line(self.spelt(condition)[0]), words)
 
     def _write_operator(self, node: Node, target: OpOverload) -> None:
         self._begin(node)
@@ -512,6 +525,11 @@ def user_line(node: Node) -> tuple[str, str]:
             place = f"{os.path.basename(frame[1])}:{frame[2]}"  # noqa: PTH119  (a name)
             found = place, code.strip() if is_code else ""
     return found
+
+
+def _in_braces(text: object) -> str:
+    """A text as an f-string has it."""
+    return str(text).replace("{", "{{").replace("}", "}}")
 
 
 def _assertion(indent: str, condition: str, message: str) -> list[str]:

@@ -14,6 +14,7 @@ import torch
 
 from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph
+from monograph.program.assertions import ASSERT_SCALAR, assert_holds, with_values
 from monograph.program.graph_module import GraphModule
 
 if TYPE_CHECKING:
@@ -50,19 +51,27 @@ RUNS: Final[Mapping[object, Callable[..., Any]]] = MappingProxyType(
 
 def runnable_target(node: Node) -> Any:
     """What to call for a node of a program's graph."""
+    if node.target is ASSERT_SCALAR:
+        return assert_holds
     return RUNS.get(node.target, node.target) if node.op == "call_function" else node.target
+
+
+def runnable_args(node: Node) -> tuple[Any, ...]:
+    """With which arguments."""
+    return with_values(node) if node.target is ASSERT_SCALAR else node.args
 
 
 def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
     """A region's subgraph with the regions inside it made runnable too."""
     if not isinstance(child, torch.fx.GraphModule):
         return child
-    if not any(node.target in RUNS for node in child.graph.nodes if node.op == "call_function"):
+    special = {*RUNS, ASSERT_SCALAR}
+    if not any(node.target in special for node in child.graph.nodes if node.op == "call_function"):
         return child
     graph = torch.fx.Graph()
     copies: dict[Node, Node] = {}
     for node in child.graph.nodes:
-        args = torch.fx.map_arg(node.args, copies.__getitem__)
+        args = torch.fx.map_arg(runnable_args(node), copies.__getitem__)
         kwargs = torch.fx.map_arg(node.kwargs, copies.__getitem__)
         copies[node] = append_node(graph, node.name, node.op, runnable_target(node), args, kwargs)
         copies[node].meta = dict(node.meta)

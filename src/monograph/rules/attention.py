@@ -12,7 +12,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.rules.linear import need_same_dtype
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal, need_equal, need_positive
+from monograph.rules.sides import equal, need_equal, need_positive, surely_equal
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -93,15 +93,16 @@ def _runs_flash(
     for t in (query, key, value):
         if t.strides is not None and not equal(t.strides[-1], 1):
             return False
+    # Without a query there are no elements, and any layout is right.
     if query.shape == key.shape == value.shape:
-        return not equal(query.shape[2], 0)
+        return not surely_equal(query.shape[2], 0)
     pairs = [(query.shape[0], t.shape[0]) for t in (key, value)]
     pairs += [(key.shape[1], value.shape[1]), (query.shape[3], value.shape[3])]
     if not enable_gqa:
         pairs.append((query.shape[1], key.shape[1]))
     if not all(equal(left, right) for left, right in pairs):
         return False
-    return not any(equal(size, 0) for size in (query.shape[2], key.shape[2]))
+    return not surely_equal(query.shape[2], 0) and not equal(key.shape[2], 0)
 
 
 @rule(aten._scaled_dot_product_flash_attention_for_cpu.default)

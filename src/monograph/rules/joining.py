@@ -16,7 +16,7 @@ from monograph.abstract.layout import strides_for, suggest_memory_format
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
-from monograph.integers import eq, product, require, total
+from monograph.integers import Real, eq, maximum, product, require, total
 from monograph.rules.registry import rule
 from monograph.rules.strides import reshaped, viewed
 from monograph.rules.views import (
@@ -168,3 +168,22 @@ def combinations(x: TensorType, r: int = 2, with_replacement: bool = False) -> T
     # n*(n-1)*...*(n-r+1) is 0 for 0 <= n < r, as it should be.
     ways = product(n - i for i in range(r)) // math.factorial(r)
     return like(x, (ways, r))
+
+
+@rule(aten.pad_sequence.default)
+def pad_sequence(
+    sequences: Sequence[TensorType],
+    batch_first: bool = False,
+    padding_value: float | Real = 0.0,
+    padding_side: str = "right",
+) -> TensorType:
+    """t_i: [n_i, *a] -> [N, len(t), *a], N the greatest n_i; or [len(t), N, *a]."""
+    first = sequences[0]
+    if any(not x.shape for x in sequences):
+        raise problem("rank-disagrees", what="pad_sequence", expected="at least 1", got=0)
+    longest = first.shape[0]
+    for x in sequences[1:]:
+        _check_agree(first, x, 0)
+        longest = maximum(longest, x.shape[0])
+    lead = (len(sequences), longest) if batch_first else (longest, len(sequences))
+    return TensorType((*lead, *first.shape[1:]), first.dtype, first.device)

@@ -27,6 +27,8 @@ from monograph.integers import (
     known,
     le,
     lt,
+    maximum,
+    minimum,
     plain_value,
     require,
     total,
@@ -96,6 +98,8 @@ def slice_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
         first = 0 if start is None else max(start + n, 0) if start < 0 else min(start, n)
         last = n if end is None else end + n if end < 0 else min(end, n)
         return first, max(last - first, 0)
+    if _is_open(start) or _is_open(end):
+        return _open_range(n, start, end)
     if start is None or (isinstance(start, int) and start == 0):
         return 0, n if end is None or _reaches_end(n, end) else _up_to(n, end)
     if end is None or _reaches_end(n, end):
@@ -106,6 +110,36 @@ def slice_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
         return shorter(begin, n), at_least_zero(n - begin)
     begin = at_least_zero(_from_end(n, start))
     return shorter(begin, n), at_least_zero(shorter(_from_end(n, end), n) - begin)
+
+
+def _is_open(bound: Int | None) -> bool:
+    """Whether the sign of a bound depends on data."""
+    if not isinstance(bound, Expr):
+        return False
+    return known(ge(bound, 0)) is None and active().hint_of(bound) is None
+
+
+def _open_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
+    """As `slice_range` where only the run tells the sign of a bound: right for either.
+
+    x[:u] and x[u:] have sizes that add up to n.
+    """
+    first = 0 if start is None else _clamped(n, start)
+    if end is None or _reaches_end(n, end):
+        return first, n - first
+    last = _clamped(n, end)
+    return first, last if isinstance(first, int) and first == 0 else at_least_zero(last - first)
+
+
+def _clamped(n: Int, bound: Int) -> Int:
+    """Where a bound lies in 0 … n."""
+    at = counted_from_start(n, bound) if _is_open(bound) else _from_end(n, bound)
+    return shorter(at_least_zero(at), n)
+
+
+def counted_from_start(n: Int, bound: Int) -> Int:
+    """The bound, and n more where it is negative, for either sign."""
+    return bound + n * minimum(maximum(-bound, 0), 1)
 
 
 def _up_to(n: Int, end: Int) -> Int:
@@ -144,7 +178,7 @@ def narrow(x: TensorType, dim: int, start: Int, length: Int) -> TensorType:
     dim = wrap_dim(dim, len(x.shape))
     n = x.shape[dim]
     reason = "start and length exceed the size of the dimension"
-    first = _from_end(n, start)
+    first = counted_from_start(n, start) if _is_open(start) else _from_end(n, start)
     for inside in (ge(length, 0), ge(first, 0), le(first + length, n)):
         require(inside, "operator-refused-types", op="narrow", reason=reason)
     return part_of(x, dim, first, length)
@@ -223,11 +257,17 @@ def count_of(n: Int) -> int:
         lower, upper = active().interval(n)
         if lower == upper:
             return int(lower)
-        size = active().source_of(n) if is_symbol(n) else n
-        refusal = problem("data-dependent-size", question="count(...)", size=size)
+        refusal = problem("data-dependent-size", question="count(...)", size=_spoken(n))
         return int(plain_value(n, lambda _: refusal))
     require(eq(n, hint), "data-dependent-size", question=f"{n} == {hint}", size=n)
     return hint
+
+
+def _spoken(size: Int) -> object:
+    """A size that depends on data, by where it comes from."""
+    if not isinstance(size, Expr) or not is_symbol(size):
+        return size
+    return active().source_of(size) or size
 
 
 # ------------------------------------------------------------------------------ several pieces
@@ -263,14 +303,21 @@ def split_sizes(n: Int, size: Int) -> list[Int]:
 
 
 def _number_of_parts(n: Int, size: Int) -> int:
-    """ceil(n / size) for certain, or in the example."""
+    """ceil(n / size) for certain, or in the example.
+
+    Raises: data-dependent-size.
+    """
     count = ceildiv(n, size)
     if isinstance(count, int):
         return max(count, 1)
     hint = active().hint_of(count)
     if hint is None:
         least, most = active().interval(count)
-        hint = least if least == most and isinstance(least, int) else 1
+        if max(least, 1) == max(most, 1):
+            return int(max(least, 1))
+        unknown = _spoken(n if active().is_unbacked(n) else size)
+        refusal = problem("data-dependent-size", question="count(...)", size=unknown)
+        hint = int(plain_value(count, lambda _: refusal))
     return max(hint, 1)
 
 

@@ -1,11 +1,13 @@
 """Slices and pieces of symbolic sizes."""
 
+import itertools
+
 import pytest
 import torch
 
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import MonographError
-from monograph.integers import Facts, relation_text, text, use
+from monograph.integers import Expr, Facts, evaluate, ge, le, relation_text, text, use
 from monograph.rules import slicing
 
 
@@ -133,3 +135,31 @@ def test_what_eager_refuses_is_refused(facts, call):
     """Each with a message of ours."""
     with pytest.raises(MonographError):
         call()
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+@pytest.mark.parametrize("form", ["[:u]", "[u:]", "[u:v]", "[2:u]", "[u:-1]", "[-3:u]"])
+def test_bounds_of_either_sign_are_pythons(facts, n, form):
+    """Where only the run tells the sign, sizes and offsets are right for every value of it."""
+    u, v = (facts.symbol(name, hint=None, lower=None) for name in "uv")
+    bounds = [{"": None, "u": u, "v": v}.get(b, b) for b in form[1:-1].split(":")]
+    bounds = [int(b) if isinstance(b, str) else b for b in bounds]
+    first, length = slicing.slice_range(n, *bounds)
+    assert facts.known(ge(length, 0)) is True
+    assert facts.known(le(length, n)) is True
+    for values in itertools.product(range(-8, 9), repeat=2):
+        env = dict(zip((u, v), values, strict=True))
+        start, stop = (evaluate(b, env) if isinstance(b, Expr) else b for b in bounds)
+        expected = range(n)[start:stop]
+        assert evaluate(length, env) == len(expected)
+        if len(expected):
+            assert evaluate(first, env) == expected[0]
+    assert not facts.assertions
+
+
+def test_parts_of_an_open_cut_add_up(facts):
+    """x[:u] and x[u:] together are x."""
+    n, u = facts.symbol("n", hint=7), facts.symbol("u", hint=None, lower=None)
+    _, before = slicing.slice_range(n, None, u)
+    _, after = slicing.slice_range(n, u, None)
+    assert before + after is n
