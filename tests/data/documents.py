@@ -75,7 +75,7 @@ def index_with_checks(x, y):
     return y[a]
 
 
-@data(number_and_vector, refused="data-dependent-size")
+@data(number_and_vector, refused="specialized-value")
 def list_comprehension(x, y):
     """How many parts there are depends on data."""
     a = x.item()

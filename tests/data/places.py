@@ -199,7 +199,7 @@ variants(
         "histogram": lambda x: torch.histc(x.float(), int(x.max()) + 1),
         "tril_of_count": lambda x: torch.tril_indices(int(x[0]), int(x[0])),
     },
-    refused="data-dependent-size",  # C++ takes no size there, but a plain number
+    refused="specialized-value",  # C++ takes no size there, but a plain number
 )
 
 
