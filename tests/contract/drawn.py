@@ -59,8 +59,7 @@ STATEMENTS = (
     "{v} = {a}.repeat(2, *[1] * ({a}.dim() - 1))", "{v} = {a}.view({a}.shape[0], -1) + 1",
     "{v} = torch.zeros({b}.shape[-1]) + {a}", "{v} = {a}.reshape({a}.shape[::-1])",
     "{v} = {{str(i): each for i, each in enumerate({a}.unbind(-1))}}",
-    "{v} = {a}[{b}.shape[0] - 1:]", "{v} = {a}[-2:, ...].mul_(2)", "{v} = {a}.data.add_(1)",
-    "try: {v} = {a}.view(-1)\n    except RuntimeError: {v} = {a}.reshape(-1)",
+    "{v} = {a}[{b}.shape[0] - 1:]", "{v} = {a}[-2:, ...].mul_(2)",
 )  # fmt: skip
 STATE_TENSORS = (
     "self.w * {a}", "{a} + self.b", "self.w", "self.b[1:]", "self.w.sum() * {a}", "self.b.clone()",

@@ -513,3 +513,70 @@ def an_attribute_of_an_input(x):
     """The caller's tensor carries an attribute afterwards."""
     x.note = 5
     return x * x.note
+
+
+class Replaced(nn.Module):
+    """A buffer of four numbers, for a forward that replaces it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.arange(4.0))
+
+
+@probe("write", lambda: (v(4),), agrees={"thrice": Call(lambda: (v(4),), times=3)})
+class OldBufferExpanded(Replaced):
+    """A view of the replaced buffer comes back, whose elements share memory."""
+
+    def forward(self, x):
+        y = self.b.expand(2, -1)
+        self.b = self.b + x
+        return y
+
+
+@probe("write", lambda: (v(4),), agrees={"thrice": Call(lambda: (v(4),), times=3)})
+class OldBufferTwice(Replaced):
+    """Views of the replaced buffer come back, which share memory with each other."""
+
+    def forward(self, x):
+        y, z = self.b[1:], self.b.view(2, 2).t()
+        y.add_(1)
+        self.b = self.b * 2 + x
+        return y, z, y.detach(), [y], x
+
+
+@probe("write", lambda: (v(4),), agrees={"thrice": Call(lambda: (v(4),), times=3)})
+class OldBufferItself(Replaced):
+    """The replaced buffer itself comes back, and a part of it in another type."""
+
+    def forward(self, x):
+        old = self.b
+        self.b = old + x
+        return old, old[2:], old.view(torch.int32)[:1]
+
+
+def followed():
+    """Give a matrix that requires gradients."""
+    return (torch.randn(3, 4).requires_grad_(),)
+
+
+@probe("write", lambda: (m(3, 4),), calls={"followed": Call(followed, times=2)})
+class BufferWithAHistory(Replaced):
+    """A buffer receives what has a gradient, and is read."""
+
+    def forward(self, x):
+        self.b.copy_(x.sum(0))
+        return x.flip(0), self.b.clone() * 2
+
+
+@probe("write", lambda: (m(3, 4),), calls={"again": lambda: (m(3, 4),)})
+class DataWritten(Replaced):
+    """What autograd keeps is written to behind its back."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        y = self.w * x
+        x.data.add_(1)
+        return y

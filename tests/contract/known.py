@@ -7,8 +7,15 @@ and must refuse them all.
 """
 
 HASH = "a size that varies has no hash: code that asks sees TypeError, as with torch.export"
+CAUGHT = "an operator that raises at run time is not caught as forward would"
+VERSIONS = "`.data` is detached: autograd sees a write to it, and refuses to go back"
 
 KNOWN: dict[tuple[str, str], str] = {
+    ("view_tried", "transposed"): CAUGHT,
+    ("view_tried", "repeated"): CAUGHT,
+    ("view_tried", "column"): CAUGHT,
+    ("DataWritten", "example"): VERSIONS,
+    ("DataWritten", "again"): VERSIONS,
     ("a_size_as_a_key", "export"): HASH,
 }
 
@@ -27,16 +34,23 @@ BEYOND_PLAIN: dict[str, str] = {
 
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
+HISTORY = (
+    "a value with a gradient, once it is written back to a buffer, cannot be gone back through"
+)
 
 REFUSED_IN: dict[str, dict[str, str]] = {
     "loaded": {"an_int_without_end": "archive-cannot-hold"},
 }
 """Programs that one form alone refuses by name, for good: files have no room for such an int."""
 
+MENDED_IN: dict[str, frozenset[str]] = {"decomposed": frozenset({"view_tried"})}
+"""Programs in `KNOWN` that one form refuses by name."""
+
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {
         ("one_tensor_written", "example"): SHARED,
         ("ViewsOfOneParameter", "export"): SHARED,
+        ("BufferWithAHistory", "followed"): HISTORY,
         ("metadata_of_an_input_changed", "export"): RESHAPED,
         ("an_input_resized", "export"): RESHAPED,
         ("set_to_another", "export"): RESHAPED,

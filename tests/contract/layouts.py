@@ -374,3 +374,12 @@ def viewed_at_any_size(x):
 def address_and_storage(x):
     """How large the storage is."""
     return x * x.untyped_storage().nbytes()
+
+
+@probe("layout", lambda: (m(),), calls=MATRICES)
+def view_tried(x):
+    """An operator that raises for some layouts, and is caught."""
+    try:
+        return x.view(-1) * 2
+    except RuntimeError:
+        return x.reshape(-1) * 3

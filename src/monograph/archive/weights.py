@@ -265,7 +265,9 @@ class TensorReader:
             return torch.empty_strided(sizes, strides, dtype=dtype, device=device)
         flat = self._member(member, dtype)
         check_reach(sizes, strides, offset, flat.numel())
-        found = flat.as_strided(sizes, strides, offset)
+        # Not a view of `flat`: autograd would take writes to it for writes to all of the storage.
+        found = torch.empty(0, dtype=dtype, device=flat.device)
+        found.set_(flat.untyped_storage(), int(flat.storage_offset()) + offset, sizes, strides)
         return found if device.type == "cpu" else found.to(device)
 
     def _member(self, member: str, dtype: torch.dtype) -> torch.Tensor:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.layout import is_contiguous, is_dense
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import is_droppable
 from monograph.diagnostics import problem
+from monograph.host.dispatch import schema_of
 from monograph.host.fx_nodes import append_node, remove_node
+from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
 
@@ -96,20 +100,105 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     Whatever else is read from the old storage (an output that views it, another buffer that takes
     its place) is copied before: eager leaves that storage untouched.
     """
-    copy, clone = torch.ops.aten.copy_.default, torch.ops.aten.clone.default
     reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
-    overwritten = {id(buffer.abstract) for buffer, _ in reassigned}
-
-    def kept(value: Any) -> Any:
-        if isinstance(value, AbstractTensor) and id(value.storage_root) in overwritten:
-            return recorder.call(clone, (value,), {})
-        return value
-
-    values = [kept(value) for value in values]
-    sources = [(buffer, kept(current)) for buffer, current in reassigned]
+    old = _OldMemory(recorder, reassigned, values)
+    values = [old.kept(value) for value in values]
+    sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
     for buffer, current in sources:
-        recorder.call(copy, (buffer.abstract, current), {})
+        recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
     return values
+
+
+class _OldMemory:
+    """What buffers held before they are written to, for those who still see it.
+
+    Law: results that view one old buffer lie in one copy of it, as they do there.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        reassigned: list[tuple[StateTensor, AbstractTensor]],
+        values: list[Any],
+    ) -> None:
+        self.recorder = recorder
+        self.overwritten = {id(buffer.abstract) for buffer, _ in reassigned}
+        seeing = {_maker(value): value for value in values if self.is_old(value)}
+        self.seen_by = Counter(id(each.storage_root) for each in seeing.values())
+        self.wholes: dict[int, AbstractTensor] = {}
+        self.done: dict[Node | None, AbstractTensor] = {}
+
+    def is_old(self, value: Any) -> bool:
+        """Whether a value lies in a buffer that is written to."""
+        return isinstance(value, AbstractTensor) and id(value.storage_root) in self.overwritten
+
+    def copied(self, value: AbstractTensor) -> AbstractTensor:
+        """A copy of an old value; anything else as it is."""
+        if not self.is_old(value):
+            return value
+        return self.recorder.call(torch.ops.aten.clone.default, (value,), {})
+
+    def kept(self, value: Any) -> Any:
+        """A result, where it lies in old memory: in a copy of that."""
+        if not self.is_old(value):
+            return value
+        node = _maker(value)
+        if node not in self.done:
+            self.done[node] = self._in_copy(value)
+        return self.done[node]
+
+    def _in_copy(self, value: AbstractTensor) -> AbstractTensor:
+        root, t = value.storage_root, value.tensor_type
+        is_alone = self.seen_by[id(root)] == 1 and is_dense(t)
+        if value is root or is_alone or not is_dense(root.tensor_type):
+            return self._whole(value) if value is root else self.copied(value)
+        whole, number = self._whole(root), value.number
+        if t.dtype is not root.tensor_type.dtype:
+            if root.tensor_type.offset != 0 or not is_contiguous(root.tensor_type):
+                return self.copied(value)
+            whole = self.recorder.call(torch.ops.aten.view.dtype, (whole, t.dtype), {})
+        sizes, strides = ([number(n) for n in each] for each in (t.shape, t.stride()))
+        start = number(t.offset - root.tensor_type.offset)
+        args = (whole, sizes, strides, start)
+        return self.recorder.call(torch.ops.aten.as_strided.default, args, {})
+
+    def _whole(self, root: AbstractTensor) -> AbstractTensor:
+        if id(root) not in self.wholes:
+            self.wholes[id(root)] = self.copied(root)
+        return self.wholes[id(root)]
+
+
+_GIVES_ITSELF = frozenset(
+    f"aten::{name}"
+    for name in (
+        "to",
+        "type_as",
+        "contiguous",
+        "dropout",
+        "resolve_conj",
+        "resolve_neg",
+        "positive",
+    )
+)
+"""Operators that give back the very tensor they were given, where there is nothing to do."""
+
+
+def _maker(value: AbstractTensor) -> Node | None:
+    """The node that made the object: what gives back its argument made none."""
+    node = value.node
+    while node is not None and isinstance(node.target, OpOverload):
+        source = node.args[0] if node.args else None
+        if schema_of(node.target).name not in _GIVES_ITSELF or not isinstance(
+            source, torch.fx.Node
+        ):
+            break
+        given, made = source.meta.get("val"), node.meta.get("val")
+        if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):
+            break
+        if given.tensor_type != made.tensor_type:
+            break
+        node = source
+    return node
 
 
 def _fits(buffer: StateTensor, current: AbstractTensor) -> bool:
