@@ -9,7 +9,13 @@ from torch import nn
 from tests.contract.registry import probe
 from tests.contract.structures import v
 
-BRANCH = ("data-dependent-branch", "data-dependent-size", "value-read", "data-dependent-loop")
+BRANCH = (
+    "data-dependent-branch",
+    "data-dependent-size",
+    "specialized-value",
+    "value-read",
+    "data-dependent-loop",
+)
 
 
 def vec():
