@@ -22,6 +22,7 @@ from monograph.integers import Expr, Real, Relation
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from torch.fx.graph import Graph
     from torch.fx.node import Node
 
     from monograph.capture.module_state import ModuleState, StateTensor
@@ -215,11 +216,16 @@ def drop_unused(recorder: Recorder, kept: Collection[Node]) -> None:
     writer = recorder.writer
     if writer.body_begin is not None:
         remove_node(writer.body_begin)
-    for node in reversed(writer.graph.nodes):
+    drop_unused_nodes(writer.graph, kept)
+    for node in [node for node in writer.constant_of if not node.users and node not in kept]:
+        writer.forget_constant(node)
+        remove_node(node)
+
+
+def drop_unused_nodes(graph: Graph, kept: Collection[Node] = ()) -> None:
+    """Remove calls whose result nobody uses and that have no effect, except those in `kept`."""
+    for node in reversed(graph.nodes):
         if node in kept:
             continue
         if not node.users and node.op == "call_function" and is_droppable(node.target):
             remove_node(node)
-    for node in [node for node in writer.constant_of if not node.users and node not in kept]:
-        writer.forget_constant(node)
-        remove_node(node)

@@ -186,12 +186,47 @@ class Effects:
         ]
 
 
-def _known_elsewhere(untracked: list[Any]) -> set[int]:
-    """Those (by identity) of some objects to which others refer than the run made."""
+class Within(Effects):
+    """The writes of a part of a run. Nothing is put back: that is left to the run's own."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        # Kept, so that none of their identities is given to a new object.
+        self._before = gc.get_objects()
+
+    def __enter__(self) -> Self:
+        """What there is now was there before this part."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Forget what there was."""
+        self._before = []
+
+    def _find_lasting(self) -> list[Place]:
+        changed = [place for place in self._places.values() if not place.is_as_before()]
+        if not changed:
+            return []
+        before = set(map(id, self._before))
+        made = {id(each) for each in gc.get_objects()} - before
+        elsewhere = _known_elsewhere(
+            [place.owner for place in changed if not place.tracked], before
+        )
+        return [
+            place
+            for place in changed
+            if (id(place.owner) not in made if place.tracked else id(place.owner) in elsewhere)
+        ]
+
+
+def _known_elsewhere(untracked: list[Any], before: Collection[int] = ()) -> set[int]:
+    """Those (by identity) of some objects to which others refer than were made, `before` aside."""
     if not untracked:
         return set()
     by_new_objects = Counter(
-        id(each) for referrer in gc.get_referrers(*untracked) for each in gc.get_referents(referrer)
+        id(each)
+        for referrer in gc.get_referrers(*untracked)
+        if id(referrer) not in before
+        for each in gc.get_referents(referrer)
     )
     return {
         id(each)

@@ -12,6 +12,7 @@ import keyword
 import math
 import operator
 import re
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,6 +77,15 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 """What computes a node of an expression at run time; other names are functions of `math`."""
 
 
+@dataclass(slots=True)
+class Page:
+    """One graph that is written, and the numbers that can be used in it: who computes them."""
+
+    graph: Graph
+    numbers: dict[Any, Any]
+    sources: dict[Expr, tuple[Node, int | None, int, int]]
+
+
 def identifier(text: str) -> str:
     """A Python identifier that reads like `text`."""
     name = _NOT_A_NAME.sub("_", text)
@@ -124,6 +134,21 @@ class GraphWriter:
                 self.names.add(name)
                 return name
 
+    # --- subgraphs ---------------------------------------------------------------------------
+
+    def inner_page(self) -> Page:
+        """A new graph inside of the one that is written now, whose numbers can be used in it."""
+        return Page(Graph(), dict(self._numbers), dict(self._sources))
+
+    def turn_to(self, page: Page) -> Page:
+        """Write on another page from now on; gives the one that was written on."""
+        left = Page(self.graph, self._numbers, self._sources)
+        self.graph, self._numbers, self._sources = page.graph, page.numbers, page.sources
+        for number, node in left.numbers.items():
+            if node in self._prologue:
+                self._numbers.setdefault(number, node)
+        return left
+
     # --- placeholders ------------------------------------------------------------------------
 
     def placeholder(self, name: str, before: Node | None = None) -> Node:
@@ -131,7 +156,7 @@ class GraphWriter:
         unique = self.new_name(identifier(name))
         if before is None:
             return append_node(self.graph, unique, "placeholder", unique, (), {})
-        node = detached_node(self.graph, unique, "placeholder", unique, (), {})
+        node = detached_node(before.graph, unique, "placeholder", unique, (), {})
         put_before(before, node)
         return node
 
@@ -337,7 +362,7 @@ class GraphWriter:
         """A number's node: in the prologue if inputs determine it, else where we are."""
         name = self.new_name(base)
         if self.body_begin is not None and self._is_early(args):
-            node = detached_node(self.graph, name, "call_function", function, args, {})
+            node = detached_node(self.body_begin.graph, name, "call_function", function, args, {})
             put_before(self.body_begin, node)
             self._prologue.add(node)
         else:
@@ -347,8 +372,11 @@ class GraphWriter:
 
     def _is_early(self, args: tuple[Any, ...]) -> bool:
         """Whether all operands are known before user code begins."""
+        root = None if self.body_begin is None else self.body_begin.graph
         return all(
-            not isinstance(arg, Node) or arg.op == "placeholder" or arg in self._prologue
+            not isinstance(arg, Node)
+            or (arg.op == "placeholder" and arg.graph is root)
+            or arg in self._prologue
             for arg in args
         )
 

@@ -9,6 +9,7 @@ in-place operators rename their argument's node.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import sys
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from monograph.abstract.tensor import (
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture import consulted, data, indexing, texts
 from monograph.capture.counting import COUNTING, Counts
+from monograph.capture.departed import Departed
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
@@ -46,8 +48,12 @@ if TYPE_CHECKING:
 
     from monograph.capture.graph_writer import GraphWriter
     from monograph.capture.scopes import Scopes
+    from monograph.capture.subgraphs import Body, Subgraph
     from monograph.diagnostics import Frame
     from monograph.integers import Facts, Guard, Relation, Truth
+
+Standing = tuple["Facts", int, "list[Guard]"]
+"""Facts in use, and how far the assertions about data were written."""
 
 _PLAIN: frozenset[type] = frozenset(
     {
@@ -100,6 +106,9 @@ class Recorder(TorchDispatchMode):
         """What anything but rules was told about sizes."""
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
+        self.body: Body | None = None
+        """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
+        self.children: dict[str, Subgraph] = {}
         self._requires_grad = False
         self._assertions_seen = 0
         self._assertions_waiting: list[Guard] = []
@@ -168,6 +177,8 @@ class Recorder(TorchDispatchMode):
             return self._record_mutation(
                 op, args, kwargs, types, keyword_types, nodes, keyword_nodes
             )
+        if op.silent_flag is not None:
+            self._note_silent_writes(op, args, kwargs)
         if op.counts:
             result = self._infer_count(op, args, types, keyword_types)
         else:
@@ -177,8 +188,6 @@ class Recorder(TorchDispatchMode):
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
         if op.sums:
             self.counts.summed(node, self.abstract(args[0]))
-        if op.silent_flag is not None:
-            self._note_silent_writes(op, args, kwargs)
         root = None
         if op.shared is not None:
             root = _shared_root(op, args, kwargs)
@@ -301,7 +310,21 @@ class Recorder(TorchDispatchMode):
             raise problem("own-generator")
         return arg, arg
 
+    def turn_to(self, facts: Facts) -> Standing:
+        """Ask other facts from now on, those of a branch; gives what to turn back to."""
+        left = (self.facts, self._assertions_seen, self._assertions_waiting)
+        self.facts = facts
+        self._assertions_seen, self._assertions_waiting = len(facts.assertions), []
+        return left
+
+    def turn_back(self, left: Standing) -> None:
+        """Ask the facts that were asked before."""
+        self.facts, self._assertions_seen, self._assertions_waiting = left
+
     def _leaked(self, tensor: AbstractTensor) -> MonographError:
+        if isinstance(tensor.recorder, Departed):
+            operator = tensor.recorder.operator
+            return problem("branch-value-outside", tensor=repr(tensor), operator=operator)
         return problem("leaked-tensor", tensor=repr(tensor))
 
     # --- results -----------------------------------------------------------------------------
@@ -385,6 +408,9 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
         targets = {name: self._target(bound.get(name)) for name in op.mutated}
+        if self.body is not None:
+            for tensor in itertools.chain(*targets.values()):
+                self.body.before_write(tensor, keeps_shape=not op.inplace_view)
         result = self._infer_mutation(op, types, keyword_types)
         node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
@@ -455,6 +481,8 @@ class Recorder(TorchDispatchMode):
         if bound.get(op.silent_flag or ""):
             for name in STATISTICS:
                 for tensor in self._target(bound.get(name)):
+                    if self.body is not None:
+                        self.body.before_write(tensor)
                     self._note_write(tensor)
 
     def _note_write(self, tensor: AbstractTensor) -> None:

@@ -29,28 +29,39 @@ def build_regions(
     states: Mapping[Node, State],
     make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
     new_name: Callable[[str], str],
+    children: Mapping[str, torch.nn.Module] | None = None,
 ) -> dict[str, torch.nn.Module]:
-    """Move the nodes with a state into subgraphs; returns those by attribute name.
+    """Move the nodes with a state into subgraphs; returns all subgraphs by attribute name.
+
+    `children` are those that the graph has already; they go where they are called.
 
     Law: running the new graph runs the same operators in the same order in the same modes.
     """
-    submodules: dict[str, torch.nn.Module] = {}
+    submodules = dict(children or {})
     for run in _runs(graph, states, depth=0):
-        region = states[run[0]][0]
+        region = states[_first_call(run)][0]
         target = new_name("submod")
         inner = {node: state[1:] for node, state in states.items() if len(state) > 1}
-        submodules[target] = _extract(graph, run, region, target, inner, make_module, new_name)
+        reads = [str(node.target) for node in run if node.op == "get_attr"]
+        moved = {name: submodules.pop(name) for name in reads}
+        submodules[target] = _extract(
+            graph, run, region, target, inner, make_module, new_name, moved
+        )
     return submodules
 
 
 def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[Node]]:
-    """Neighbouring nodes that share their outermost region."""
+    """Neighbouring nodes that share their outermost region, with the subgraphs that they read."""
     runs: list[list[Node]] = []
     numbers: list[Node] = []
+    reads: list[Node] = []
     previous: Any = None
     for node in graph.nodes:
         if previous is not None and _is_number_between(node):
             numbers.append(node)
+            continue
+        if node.op == "get_attr":
+            reads.append(node)
             continue
         state = states.get(node, ())
         region = state[depth] if len(state) > depth else None
@@ -58,10 +69,10 @@ def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[N
             region = None
         if region is not None:
             if region == previous:
-                runs[-1] += [*numbers, node]
+                runs[-1] += [*numbers, *reads, node]
             else:
-                runs.append([node])
-        numbers = []
+                runs.append([*reads, node])
+        numbers, reads = [], []
         previous = region
     return runs
 
@@ -79,6 +90,7 @@ def _extract(
     inner: Mapping[Node, State],
     make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
     new_name: Callable[[str], str],
+    children: Mapping[str, torch.nn.Module],
 ) -> torch.nn.Module:
     """Replace a run of nodes by one call of a subgraph."""
     inside = set(run)
@@ -97,10 +109,15 @@ def _extract(
     results = tuple(copies[node] for node in outputs)
     done = append_node(body, "output", "output", "output", (results,), {})
     done.meta["val"] = tuple(node.meta.get("val") for node in outputs)
-    nested = build_regions(body, body_states, make_module, new_name) if body_states else {}
+    nested = build_regions(body, body_states, make_module, new_name, children)
     close_graph(body, [node.name for node in body.nodes])
     _call_instead(graph, run, inputs, outputs, region, target, new_name)
     return make_module(nested, body)
+
+
+def _first_call(run: Sequence[Node]) -> Node:
+    """The first node that is no read of a subgraph."""
+    return next(node for node in run if node.op == "call_function")
 
 
 def _outside_inputs(run: Sequence[Node], inside: set[Node]) -> list[Node]:
@@ -130,7 +147,7 @@ def _call_instead(
     target: str,
     new_name: Callable[[str], str],
 ) -> None:
-    place = run[0]
+    place, first = run[0], _first_call(run)
     attribute = _before(graph, place, target, "get_attr", target, ())
     grad_operator, autocast_operator = region_operators()
     function: Any = grad_operator if region.kind == "grad" else autocast_operator
@@ -138,8 +155,8 @@ def _call_instead(
     name = new_name(f"wrap_with_{region.kind}")
     call = _before(graph, place, name, "call_function", function, arguments)
     call.meta = {
-        **{key: value for key, value in run[0].meta.items() if key != "val"},
-        "nn_module_stack": _stack_of(region, run[0]),
+        **{key: value for key, value in first.meta.items() if key != "val"},
+        "nn_module_stack": _stack_of(region, first),
         "val": tuple(node.meta.get("val") for node in outputs),
     }
     for i, node in enumerate(outputs):

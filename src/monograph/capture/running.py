@@ -22,6 +22,7 @@ from monograph.capture.conditions import deciding
 from monograph.capture.consulted import Subject, asking, note_implied
 from monograph.capture.continuing import Continuing, Problem, Problems
 from monograph.capture.crossroads import overlooked
+from monograph.capture.control_flow import control_flow
 from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
@@ -273,6 +274,7 @@ def _run_under(
             literals(),
             checks(),
             python_division(),
+            control_flow(recorder),
             deciding(at_once=inputs.paths.decided),
             state,
             watching(watched),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -97,6 +98,10 @@ class Scopes:
         self.states: dict[Node, State] = {}
         self.call: Callable[..., Any] = _natively
         """How `Module.__call__` is run: natively, unless an interpreter is given."""
+        self.run: Callable[..., Any] = _natively
+        """How a function that user code gives to an operator is run."""
+        self.side_effects: Callable[[str], AbstractContextManager[None]] = _unseen
+        """Looks for writes to what was there before while such a function runs."""
         self._patches: list[tuple[type, str, Any]] = []
         self._live: Live = []
 
@@ -211,6 +216,10 @@ class Scopes:
 
 def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
+
+
+def _unseen(_: str) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 Live = list["Scopes"]

@@ -11,6 +11,7 @@ import enum
 import functools
 import os
 import sys
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
@@ -20,7 +21,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Watcher, ours
-from monograph.capture.effects import Effects
+from monograph.capture.effects import Effects, Within
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
@@ -34,7 +35,7 @@ from monograph.host.module_calls import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from monograph.bytecode import Frame as InterpretedFrame
     from monograph.capture.module_state import ModuleState
@@ -81,6 +82,7 @@ class Strict(Watcher):
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after())
+        self._parts: list[Within] = []
         self._harmless: dict[int, Any] = {}
         """C functions that read nothing from outside whatever they are given, by identity."""
         self._outside: dict[int, Any] = {}
@@ -93,6 +95,8 @@ class Strict(Watcher):
         """From now on modules are interpreted."""
         self._effects.__enter__()
         self.scopes.call = self._call_module
+        self.scopes.run = self._interpreter.call
+        self.scopes.side_effects = self._side_effects
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -281,6 +285,25 @@ class Strict(Watcher):
         """Remember what was there."""
         if not isinstance(owner, torch.Tensor):
             self._effects.written(kind, owner, key, old, frame)
+            for part in self._parts:
+                part.written(kind, owner, key, old, frame)
+
+    @contextmanager
+    def _side_effects(self, operator: str) -> Generator[None]:
+        """Refuse writes to what was there before, while a function given to an operator runs.
+
+        Raises: branch-side-effect.
+        """
+        with Within() as part:
+            self._parts.append(part)
+            try:
+                yield
+            finally:
+                self._parts.remove(part)
+            for place in part.lasting():
+                kind, name = place.kind, place.name or "a container"
+                at = lines(place, self.scopes)
+                raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
 
     def lasting(self) -> list[Effect]:
         """The writes that outlive the call, without caches that every first call fills alike."""

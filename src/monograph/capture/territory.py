@@ -30,6 +30,11 @@ _CALLS_USER_CODE: Final = (
 """Files of PyTorch that call what users wrote."""
 _MODULE: Final = "nn/modules/module.py"
 _MODULE_CALLS: Final = frozenset({"_wrapped_call_impl", "_call_impl", "inner"})
+_OPERATORS: Final = "_higher_order_ops/"
+_FLATTENED: Final = frozenset(
+    {"flat_body_fn", "flat_cond_fn", "wrap_combine_fn_flat", "wrapped_fn"}
+)
+"""Functions by which `while_loop`, `scan` and `map` call the user's with flat arguments."""
 _STANDARD_NATIVE: Final = frozenset(
     {
         *("abc", "ast", "copy", "dataclasses", "enum", "importlib", "inspect", "json"),
@@ -64,6 +69,8 @@ def is_entered(file: str, name: str) -> bool:
         inside = file.removeprefix(TORCH).replace(os.sep, "/")
         if inside == _MODULE:
             return name in _MODULE_CALLS
+        if inside.startswith(_OPERATORS):
+            return name in _FLATTENED
         return inside.startswith(_CALLS_USER_CODE)
     if file.startswith(_STANDARD) and not file.startswith(PACKAGES):
         module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")

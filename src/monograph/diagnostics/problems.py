@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from monograph.diagnostics import (
     archive,
+    branches,
     contract,
     data,
     inputs,
@@ -42,6 +43,7 @@ _FRAMES: Final[ContextVar[tuple[Frame, ...] | None]] = ContextVar("monograph_fra
 # A family enters its messages when it is imported.
 FAMILIES = (
     archive,
+    branches,
     contract,
     data,
     inputs,

@@ -50,13 +50,19 @@ def active() -> Facts:
 
 
 def in_force(facts: Facts) -> bool:
-    """Whether these are the facts in force.
+    """Whether these are the facts in force, or those that a branch in force began with.
 
     >>> facts = Facts()
     >>> in_force(facts)
     False
+    >>> with use(facts.branch()):
+    ...     in_force(facts)
+    True
     """
-    return _ACTIVE.get(None) is facts
+    now = _ACTIVE.get(None)
+    while now is not None and now is not facts:
+        now = now.outer
+    return now is not None
 
 
 class use:  # noqa: N801  # reads as a verb: `with use(facts):`

@@ -98,11 +98,13 @@ class Facts:
         "listener",
         "locate",
         "overlook",
+        "outer",
         "pool",
         "premises",
         "rewritten",
         "spoken",
         "stated",
+        "within_branch",
     )
 
     def __init__(self) -> None:
@@ -119,6 +121,10 @@ class Facts:
         # What else may answer where user code asks for the truth of a number: (the question, the
         # number, the frame that asks) -> the answer, or None if it must be decided.
         self.overlook: Callable[[Truth, object, FrameType | None], bool | None] | None = None
+        # The facts that these began with, and whether they hold in one branch of a program only:
+        # there is nothing that inputs must satisfy then, as the branch may not be taken.
+        self.outer: Facts | None = None
+        self.within_branch = False
         # Told of every event, for logs; None costs nothing.
         self.listener: Callable[[Event], None] | None = None
         # Asked, instead of refusing, for what only data tells, where an export goes on after that.
@@ -154,6 +160,31 @@ class Facts:
         copied.listener = copied.overlook = None
         copied.example = None
         return copied
+
+    def branch(self) -> "Facts":
+        """The same facts, for one branch of the program: what it learns is checked where it runs.
+
+        >>> from monograph.integers import ge
+        >>> facts = Facts()
+        >>> n = facts.symbol("n", hint=6)
+        >>> inside = facts.branch()
+        >>> inside.guard(ge(n, 4))
+        >>> [len(each) for each in (facts.guards, inside.guards, inside.assertions)]
+        [0, 0, 1]
+        """
+        copied = self.copy()
+        copied.outer = self
+        copied.within_branch = True
+        copied.locate = self.locate
+        return copied
+
+    def take_symbols(self, branch: "Facts") -> None:
+        """Know the symbols that were made elsewhere: that they are, and nothing about them."""
+        for symbol in branch.symbols:
+            if symbol not in self._symbols:
+                self._symbols[symbol] = _Symbol(None, branch.source_of(symbol))
+                self._unbacked.add(symbol)
+        self.spoken.update(branch.spoken)
 
     def symbol(
         self,
@@ -325,8 +356,11 @@ class Facts:
         self._state(r, "fact", origin)
 
     def guard(self, r: Truth) -> None:
-        """Assume a relation, and have the inputs checked for it."""
-        self._record(self.guards, "guard", r)
+        """Assume a relation, and have the inputs checked for it; in a branch, the branch."""
+        if self.within_branch:
+            self._record(self.assertions, "assertion", r)
+        else:
+            self._record(self.guards, "guard", r)
 
     def assert_at_run(self, r: Truth) -> None:
         """Assume a relation, and have the running program check it."""

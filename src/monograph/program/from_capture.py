@@ -53,11 +53,15 @@ from monograph.program.signature import (
 from monograph.program.structure import call_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    import torch
+    from torch.fx.graph import Graph
 
     from monograph.capture import Capture
     from monograph.capture.inputs import InputLeaf
     from monograph.capture.module_calls import Leaf, RecordedCall
+    from monograph.capture.subgraphs import Subgraph
     from monograph.integers import Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
@@ -70,10 +74,7 @@ def program_of(captured: Capture) -> ExportedProgram:
     Raises: invalid-program.
     """
     inputs, state, writer = captured.inputs, captured.state, captured.recorder.writer
-    submodules = {}
-    if captured.recorder.scopes.states:
-        states = captured.recorder.scopes.states
-        submodules = build_regions(writer.graph, states, GraphModule, writer.new_name)
+    submodules = _modules(captured, writer.graph, captured.recorder.children)
     close_graph(writer.graph, writer.names)
     persistent = {path: real for path, real, is_persistent in state.all_state if is_persistent}
     rest = {path: real for path, real, is_persistent in state.all_state if not is_persistent}
@@ -95,6 +96,21 @@ def program_of(captured: Capture) -> ExportedProgram:
         training=state.root.training,
         module_calls=list(_module_calls(captured)),
     )
+
+
+def _modules(
+    captured: Capture, graph: Graph, children: Mapping[str, Subgraph]
+) -> dict[str, torch.nn.Module]:
+    """The subgraphs of a graph: what its operators call, and its regions."""
+    writer, states = captured.recorder.writer, captured.recorder.scopes.states
+    modules: dict[str, torch.nn.Module] = {}
+    for name, child in children.items():
+        below = _modules(captured, child.graph, child.children)
+        close_graph(child.graph, [node.name for node in child.graph.nodes])
+        modules[name] = GraphModule(below, child.graph)
+    if not states:
+        return modules
+    return build_regions(graph, states, GraphModule, writer.new_name, modules)
 
 
 def _module_calls(captured: Capture) -> Iterator[ModuleCallEntry]:

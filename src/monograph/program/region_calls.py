@@ -1,8 +1,8 @@
-"""Running a region's subgraph in its mode, when a program runs.
+"""Running subgraphs when a program runs: regions in their mode, branches, and steps of loops.
 
 A program's graph calls torch's higher-order operators, which other tools know. Called eagerly they
-load Dynamo first (seconds, once), and they leave the mode changed if the body raises; so the graph
-of `program.module()` calls these functions instead, with the same arguments.
+load Dynamo first (seconds, once), they leave a mode changed if the body raises, and some have no
+gradient; so the graph of `program.module()` calls these functions instead, with the same arguments.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ import torch
 from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.program.assertions import ASSERT_SCALAR, assert_holds, with_values
+from monograph.host.higher_order import (
+    ASSOCIATIVE_SCAN,
+    COND,
+    MAP,
+    SCAN,
+    WHILE_LOOP,
+    generic_associative_scan,
+)
 from monograph.program.graph_module import GraphModule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch.fx import Node
+
+    Body = Callable[..., Any]
 
 
 def run_with_grad_mode(enabled: bool, body: Callable[..., Any], /, *args: Any) -> Any:  # noqa: FBT001 - as the operator's
@@ -43,9 +53,65 @@ def run_with_autocast(
         return body(*args)
 
 
+def run_cond(pred: Any, on_true: Body, on_false: Body, operands: Sequence[Any], /) -> Any:
+    """Run one of two bodies."""
+    return (on_true if pred else on_false)(*operands)
+
+
+def run_map(body: Body, xs: Sequence[torch.Tensor], arguments: Sequence[Any], /) -> Any:
+    """Run a body on each slice along the first dimension; its results are stacked."""
+    steps = zip(*[x.unbind(0) for x in xs], strict=True)
+    return _stacked([body(*step, *arguments) for step in steps])
+
+
+def run_while_loop(
+    goes_on: Body, body: Body, carried: Sequence[Any], arguments: Sequence[Any], /
+) -> Any:
+    """Run a body on what it returned last, as long as `goes_on` says so."""
+    if not goes_on(*carried, *arguments):
+        return tuple([x.clone() if isinstance(x, torch.Tensor) else x for x in carried])
+    carried = body(*carried, *arguments)
+    while goes_on(*carried, *arguments):
+        carried = body(*carried, *arguments)
+    return carried
+
+
+def run_scan(
+    body: Body, carried: Sequence[Any], xs: Sequence[torch.Tensor], arguments: Sequence[Any], /
+) -> Any:
+    """Run a body on what is carried and on each slice; what it makes besides is stacked."""
+    n_carried, made = len(carried), list[Any]()
+    for step in zip(*[x.unbind(0) for x in xs], strict=True):
+        results = body(*carried, *step, *arguments)
+        carried = results[:n_carried]
+        made.append(results[n_carried:])
+    return (*carried, *_stacked(made))
+
+
+def _stacked(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    columns = [torch.stack(column) for column in zip(*rows, strict=True)]
+    return tuple(columns)
+
+
+def run_associative_scan(
+    body: Body, xs: Sequence[torch.Tensor], arguments: Sequence[Any], /
+) -> Any:
+    """Run a body, which works element by element, on pairs of neighbours and pairs of these."""
+    made = generic_associative_scan(body, list(xs), additional_inputs=tuple(arguments))
+    return tuple([new.clone() if new is old else new for new, old in zip(made, xs, strict=True)])
+
+
 _GRAD, _AUTOCAST = region_operators()
 RUNS: Final[Mapping[object, Callable[..., Any]]] = MappingProxyType(
-    {_GRAD: run_with_grad_mode, _AUTOCAST: run_with_autocast}
+    {
+        _GRAD: run_with_grad_mode,
+        _AUTOCAST: run_with_autocast,
+        ASSOCIATIVE_SCAN: run_associative_scan,
+        COND: run_cond,
+        MAP: run_map,
+        SCAN: run_scan,
+        WHILE_LOOP: run_while_loop,
+    }
 )
 
 

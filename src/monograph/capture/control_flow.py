@@ -1,0 +1,442 @@
+"""`torch.cond`, `map`, `while_loop`, `scan` and `associative_scan` in user code.
+
+Each records the functions it is given as subgraphs and calls torch's operator on them, which is
+what programs, files and other tools know. One function below answers one operator; it takes what
+torch's front end hands down (flat lists, except for `cond`) and gives user code its results.
+
+Law: results are new tensors, as those of torch's compiled operators are. A loop's step is recorded
+once, so whatever it is carried has one type for all steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor, with_requires_grad
+from monograph.abstract.tensor_type import TensorType
+from monograph.capture.looping import Loop, check_step, pointwise, stacked, step_type
+from monograph.capture.merging import merge, merge_types
+from monograph.capture.subgraphs import Body, call, close, label_of, record, record_with
+from monograph.diagnostics import problem
+from monograph.host.higher_order import (
+    ASSOCIATIVE_SCAN,
+    COND,
+    MAP,
+    SCAN,
+    WHILE_LOOP,
+    operators_answered,
+    unvectorised,
+)
+from monograph.host.trees import pytree
+from monograph.integers import Expr, Real, Relation, eq, fresh, ne, negate, require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from torch.fx.node import Node
+
+    from monograph.capture.recorder import Recorder
+
+
+def control_flow(recorder: Recorder) -> AbstractContextManager[None]:
+    """While user code runs, the operators are recorded."""
+    answers = {
+        COND: cond,
+        MAP: map_,
+        WHILE_LOOP: while_loop,
+        SCAN: scan,
+        ASSOCIATIVE_SCAN: associative_scan,
+    }
+    thread = get_ident()
+
+    def answer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if get_ident() != thread or recorder.closed:
+            return NotImplemented
+        return answers[op](recorder, *args, **kwargs)
+
+    def generic(combine: Callable[..., Any], leaves: list[Any]) -> Any:
+        if get_ident() != thread or recorder.closed:
+            return NotImplemented
+        return generic_scan(recorder, combine, leaves)
+
+    return operators_answered(answer, generic)
+
+
+# --- cond --------------------------------------------------------------------------------------
+
+
+def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """One of two functions, by a condition: a tensor of one element, or a comparison of sizes.
+
+    A condition that is known while the program is captured chooses now.
+
+    Raises: operator-arguments, branches-disagree, branch-writes.
+    """
+    name = "torch.cond"
+    _check_functions(name, true_fn, false_fn)
+    condition, known = _condition(recorder, name, pred)
+    if known is not None:
+        return recorder.scopes.run(true_fn if known else false_fn, *operands)
+    sides = (True, True)
+    if isinstance(condition, Relation):
+        sides = (condition, negate(condition))
+    bodies = [
+        record(recorder, name, function, operands, assumed=assumed)
+        for function, assumed in zip((true_fn, false_fn), sides, strict=True)
+    ]
+    return Branches(recorder, bodies, operands).close(condition)
+
+
+class Branches:
+    """Two recorded branches on the way to one call of `cond`."""
+
+    def __init__(self, recorder: Recorder, bodies: Sequence[Body], operands: Any) -> None:
+        self.recorder = recorder
+        self.bodies = bodies
+        self.first = _nodes(operands)
+
+    def close(self, condition: Any) -> Any:
+        """Write the call; returns the result of either as user code sees it.
+
+        Raises: branches-disagree.
+        """
+        recorder, bodies = self.recorder, self.bodies
+        leaves, spec = merge(bodies)
+        changed = {id(tensor): tensor for body in bodies for tensor, _ in body.written}
+        returned = [leaf.values for leaf in leaves if leaf.values]
+        writes = [self._last_values(tensor) for tensor in changed.values()]
+        outputs = [
+            _owned(body, [v[i] for v in (*returned, *writes)]) for i, body in enumerate(bodies)
+        ]
+        types = self._types([leaf.type for leaf in leaves if leaf.values], outputs)
+        lifted = close(bodies, outputs, self.first)
+        node = call(
+            recorder,
+            COND,
+            "cond",
+            {"true_graph": bodies[0], "false_graph": bodies[1]},
+            lambda attributes: (_written(recorder, condition), *attributes, tuple(lifted)),
+        )
+        results = take_results(recorder, node, types)
+        for tensor, value in zip(changed.values(), results[len(returned) :], strict=True):
+            recorder.call(torch.ops.aten.copy_.default, (tensor, value), {})
+        made = iter(results)
+        values = [next(made) if leaf.values else leaf.constant for leaf in leaves]
+        return pytree.tree_unflatten(values, spec)
+
+    def _last_values(self, tensor: AbstractTensor) -> tuple[AbstractTensor, ...]:
+        """What a tensor from outside holds after either branch."""
+        return tuple(
+            next((copy for each, copy in body.written if each is tensor), tensor)
+            for body in self.bodies
+        )
+
+    def _types(self, numbers: list[Any], outputs: Sequence[Sequence[Any]]) -> list[Any]:
+        types: list[Any] = []
+        several = len(outputs[0]) > 1
+        for i, pair in enumerate(zip(*outputs, strict=True)):
+            number = numbers[i] if i < len(numbers) else None
+            which = f"result {i}" if several else ""
+            types.append(merge_types(self.bodies, pair, which) if number is None else number)
+        return types
+
+
+def _owned(body: Body, values: Sequence[Any]) -> list[Any]:
+    """A body's results, each with storage of its own."""
+    taken: list[Any] = []
+    tensors: list[AbstractTensor] = []
+    with body:
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                tensor = body.recorder.abstract(value)
+                tensors.append(body.own(tensor, tensors))
+                taken.append(tensors[-1])
+            else:
+                taken.append(value)
+        body.recorder.write_assertions()
+    return taken
+
+
+def _condition(recorder: Recorder, name: str, pred: Any) -> tuple[Any, bool | None]:
+    """What decides at run time, and what it is where that is known already."""
+    if isinstance(pred, torch.Tensor):
+        tensor = recorder.abstract(pred)
+        count = tensor.tensor_type.numel()
+        reason = f"the condition is {tensor!r}, and must have one element"
+        require(eq(count, 1), "operator-arguments", operator=name, reason=reason)
+        return tensor, None
+    condition = to_python(pred)
+    if isinstance(condition, Expr | Real):
+        condition = ne(condition, 0)
+    if isinstance(condition, Relation):
+        return condition, recorder.facts.prove(condition)
+    if isinstance(condition, bool | int | float):
+        return None, bool(condition)
+    reason = f"the condition is a {type(pred).__name__}"
+    raise problem("operator-arguments", operator=name, reason=reason)
+
+
+def _written(recorder: Recorder, condition: Any) -> Any:
+    if isinstance(condition, AbstractTensor):
+        return condition.node
+    return recorder.writer.number(condition)
+
+
+def _check_functions(name: str, *functions: Any) -> None:
+    for function in functions:
+        if not callable(function):
+            reason = f"{function!r} is no function"
+            raise problem("operator-arguments", operator=name, reason=reason)
+
+
+# --- map ---------------------------------------------------------------------------------------
+
+
+def map_(recorder: Recorder, function: Any, xs: Any, arguments: Any = ()) -> Any:
+    """A function of each slice along the first dimension, its results stacked.
+
+    Raises: operator-arguments, branch-writes.
+    """
+    name = "map"
+    tensors = [recorder.abstract(x) for x in xs]
+    count = tensors[0].tensor_type.shape[0]
+
+    def given(body: Body) -> Sequence[Any]:
+        slices = [body.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
+        return [*slices, *arguments]
+
+    body = record_with(recorder, name, function, given)
+    leaves, spec = pytree.tree_flatten(body.result)
+    made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    outputs = _owned(body, made)
+    types = [stacked(body, value, count) for value in outputs]
+    lifted = close([body], [outputs], _nodes(arguments))
+    node = call(
+        recorder,
+        MAP,
+        "map_impl",
+        {"body_graph": body},
+        lambda attributes: (*attributes, [tensor.node for tensor in tensors], lifted),
+    )
+    results = iter(take_results(recorder, node, types))
+    return pytree.tree_unflatten(
+        [
+            next(results) if isinstance(leaf, torch.Tensor) else _constant(name, leaf)
+            for leaf in leaves
+        ],
+        spec,
+    )
+
+
+def _nodes(values: Any) -> list[Node]:
+    tensors = (each for each in pytree.tree_leaves(values) if isinstance(each, AbstractTensor))
+    return [each.node for each in tensors if each.node is not None]
+
+
+def _constant(name: str, value: Any) -> Any:
+    """Something that each step returns alike.
+
+    Raises: operator-arguments.
+    """
+    if isinstance(to_python(value), Expr | Real | Relation):
+        reason = "its function returns a number, which may differ from step to step"
+        raise problem("operator-arguments", operator=name, reason=reason)
+    return value
+
+
+# --- while_loop --------------------------------------------------------------------------------
+
+
+def while_loop(
+    recorder: Recorder,
+    cond_fn: Any,
+    body_fn: Any,
+    carried: Any,
+    additional: Any = (),
+    **_options: Any,
+) -> Any:
+    """A function of what it returned last, as long as another says so.
+
+    Raises: operator-arguments, loop-carry-changes, branch-writes.
+    """
+    name = "while_loop"
+    _check_functions(name, cond_fn, body_fn)
+    loop = Loop(recorder, name, carried)
+    while True:
+        step = record_with(
+            recorder, name, body_fn, lambda body: [*loop.stand_ins(body), *additional]
+        )
+        returned, spec = pytree.tree_flatten(step.result)
+        outputs = _owned(step, returned)
+        if check_step(loop, step, outputs):
+            break
+        step.depart()
+    asked = record_with(recorder, name, cond_fn, lambda body: [*loop.stand_ins(body), *additional])
+    answer = _answer(asked, name)
+    lifted = close([asked, step], [answer, outputs])
+    node = call(
+        recorder,
+        WHILE_LOOP,
+        "while_loop",
+        {"while_loop_cond_graph": asked, "while_loop_body_graph": step},
+        lambda attributes: (*attributes, tuple(loop.initial()), tuple(lifted)),
+    )
+    types = [
+        each if isinstance(each, TensorType) else fresh(label_of(recorder), None, None)
+        for each in loop.types
+    ]
+    return pytree.tree_unflatten(take_results(recorder, node, types), spec)
+
+
+def _answer(asked: Body, name: str) -> Any:
+    """Whether to go on: a tensor of one element as one without dimensions, or a condition."""
+    result = asked.result
+    if isinstance(result, torch.Tensor):
+        with asked:
+            tensor = asked.recorder.abstract(result)
+            if tensor.tensor_type.rank or tensor.dtype != torch.bool:
+                reason = f"its condition is {tensor!r}, and must be a bool[]"
+                raise problem("operator-arguments", operator=name, reason=reason)
+            return asked.own(tensor)
+    if isinstance(to_python(result), bool | Relation):
+        return result
+    reason = f"its condition is a {type(result).__name__}"
+    raise problem("operator-arguments", operator=name, reason=reason)
+
+
+# --- scans -------------------------------------------------------------------------------------
+
+
+def scan(
+    recorder: Recorder, combine: Any, init: Any, xs: Any, additional: Any = (), **named: Any
+) -> Any:
+    """A function of what is carried and of each slice: what is carried last, and what it makes.
+
+    Raises: operator-arguments, loop-carry-changes, branch-writes.
+    """
+    name = "scan"
+    additional = named.get("additional_inputs", additional)
+    tensors = [recorder.abstract(x) for x in xs]
+    count = tensors[0].tensor_type.shape[0]
+    loop = Loop(recorder, name, init)
+
+    def given(body: Body) -> Sequence[Any]:
+        carried = loop.stand_ins(body)
+        slices = [body.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
+        return [*carried, *slices, *additional]
+
+    while True:
+        body = record_with(recorder, name, combine, given)
+        leaves, spec = pytree.tree_flatten(body.result)
+        n_carried = len(loop.types)
+        made = [leaf for leaf in leaves[n_carried:] if isinstance(leaf, torch.Tensor)]
+        outputs = _owned(body, [*leaves[:n_carried], *made])
+        if check_step(loop, body, outputs[:n_carried]):
+            break
+        body.depart()
+    types = [*loop.types, *[stacked(body, value, count) for value in outputs[n_carried:]]]
+    lifted = close([body], [outputs])
+    node = call(
+        recorder,
+        SCAN,
+        "scan",
+        {"scan_combine_graph": body},
+        lambda attributes: (
+            *attributes,
+            loop.initial(),
+            [tensor.node for tensor in tensors],
+            tuple(lifted),
+        ),
+    )
+    results = iter(take_results(recorder, node, types))
+    return pytree.tree_unflatten(
+        [
+            next(results) if isinstance(leaf, torch.Tensor) else _constant(name, leaf)
+            for leaf in leaves
+        ],
+        spec,
+    )
+
+
+def associative_scan(
+    recorder: Recorder, combine: Any, xs: Any, additional: Any = (), **named: Any
+) -> Any:
+    """What a function makes of all slices up to each one, in any grouping.
+
+    Raises: operator-arguments, loop-carry-changes, branch-writes.
+    """
+    additional = named.get("additional_inputs", additional)
+    result = _associative(recorder, combine, xs, additional)
+    if result is NotImplemented:
+        reason = "it works element by element only, and the function does not"
+        raise problem("operator-arguments", operator="associative_scan", reason=reason)
+    return result
+
+
+def generic_scan(recorder: Recorder, combine: Any, leaves: list[Any]) -> Any:
+    """The same, of a function that torch made one of many slices at once.
+
+    NotImplemented unless it works element by element: the operator is given many slices as they
+    are, so anything else is taken apart into halves, as torch does.
+    """
+    one = unvectorised(combine.keywords["combine_fn"])
+    if one is None:
+        return NotImplemented
+    single = functools.partial(combine.func, **{**combine.keywords, "combine_fn": one})
+    return _associative(recorder, single, leaves, ())
+
+
+def _associative(recorder: Recorder, combine: Any, xs: Any, additional: Any) -> Any:
+    name = "associative_scan"
+    tensors = [recorder.abstract(x) for x in xs]
+
+    def given(body: Body) -> Sequence[Any]:
+        types = [step_type(tensor.tensor_type) for tensor in tensors] * 2
+        return [*[body.stand_in("x", each) for each in types], *additional]
+
+    body = record_with(recorder, name, combine, given)
+    outputs = _owned(body, pytree.tree_leaves(body.result))
+    loop = Loop(recorder, name, tensors)
+    loop.types = [step_type(tensor.tensor_type) for tensor in tensors]
+    if not pointwise(body) or not check_step(loop, body, outputs, is_strict=False):
+        body.depart()
+        return NotImplemented
+    lifted = close([body], [outputs])
+    node = call(
+        recorder,
+        ASSOCIATIVE_SCAN,
+        "associative_scan",
+        {"associative_scan_combine_graph": body},
+        lambda attributes: (*attributes, [tensor.node for tensor in tensors], tuple(lifted)),
+    )
+    types = [
+        with_requires_grad(
+            TensorType(t.tensor_type.shape, t.dtype, t.tensor_type.device), loop.requires_grad
+        )
+        for t in tensors
+    ]
+    return take_results(recorder, node, types)
+
+
+# --- results -----------------------------------------------------------------------------------
+
+
+def take_results(recorder: Recorder, node: Node, types: Sequence[Any]) -> list[Any]:
+    """What user code gets for the results of an operator: tensors of these types, or numbers."""
+    results: list[Any] = []
+    for i, result in enumerate(types):
+        item = recorder.append(operator.getitem, "getitem", (node, i), {})
+        flag = isinstance(result, TensorType) and result.requires_grad
+        results.append(recorder.wrap(result, item, requires_grad=flag))
+    node.meta["val"] = tuple(results)
+    return results
+
+
+__all__ = ["Branches", "control_flow", "take_results"]

@@ -1,0 +1,157 @@
+"""What two branches return, as one: the types and numbers of the result of either.
+
+Law: the merged type says of a result what is true whichever branch made it. Sizes that differ
+become one size that is known when the program runs; structure, dtype, device, rank and the order of
+elements in memory must agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor, with_requires_grad
+from monograph.abstract.tensor_type import TensorType
+from monograph.capture.subgraphs import label_of, made_at
+from monograph.diagnostics import Cause, problem
+from monograph.host.trees import pytree
+from monograph.integers import Expr, Relation, eq, fresh, known
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.capture.subgraphs import Body
+    from monograph.diagnostics import MonographError
+    from monograph.integers import Facts, Int, Interval
+
+_SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """One leaf of a result: a constant of both branches, or what the operator returns.
+
+    `values` are what each body returns for it; `type` is a `TensorType` or an unknown integer.
+    """
+
+    constant: Any = None
+    values: tuple[Any, ...] = ()
+    type: Any = None
+
+
+def merge(bodies: Sequence[Body]) -> tuple[list[Merged], Any]:
+    """The leaves of the two bodies' results as one, and the structure they have.
+
+    Raises: branches-disagree.
+    """
+    left, right = bodies
+    flat = [pytree.tree_flatten(body.result) for body in bodies]
+    (lefts, spec), (rights, other) = flat
+    if spec != other:
+        raise _disagree(bodies, "structure", "", (_shown(left), left), (_shown(right), right))
+    leaves = [
+        _merge_leaf(bodies, a, b, f"result {i}" if len(lefts) > 1 else "")
+        for i, (a, b) in enumerate(zip(lefts, rights, strict=True))
+    ]
+    return leaves, spec
+
+
+def _shown(body: Body) -> str:
+    flat, spec = pytree.tree_flatten(body.result)
+    if spec.is_leaf():
+        return "None" if body.result is None else "one value"
+    return f"a {type(body.result).__name__} of {len(flat)}"
+
+
+def _merge_leaf(bodies: Sequence[Body], a: Any, b: Any, which: str) -> Merged:
+    recorder = bodies[0].recorder
+    tensors = [isinstance(each, torch.Tensor) for each in (a, b)]
+    if all(tensors):
+        return Merged(values=(a, b), type=None)
+    if not any(tensors):
+        one, other = to_python(a), to_python(b)
+        if type(one) is type(other) and _is_equal(one, other):
+            return Merged(constant=a)
+        if all(type(each) is int or isinstance(each, Expr) for each in (one, other)):
+            facts = [body.facts for body in bodies]
+            return Merged(values=(a, b), type=_either(facts, one, other, label_of(recorder)))
+    raise _disagree(bodies, "value", which, (_described(a), a), (_described(b), b))
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, Expr) and isinstance(other, Expr):
+        return known(eq(one, other)) is True
+    return not isinstance(one, Relation) and bool(one == other)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return "a tensor"
+    return "a number of the program" if isinstance(value, _SYMBOLIC) else f"`{value!r}`"
+
+
+def merge_types(bodies: Sequence[Body], values: Sequence[AbstractTensor], which: str) -> TensorType:
+    """The type of a tensor that the first or the second body makes.
+
+    Raises: branches-disagree.
+    """
+    a, b = values[0].tensor_type, values[1].tensor_type
+    for what, one, other in (
+        ("dtype", a.dtype, b.dtype),
+        ("device", a.device, b.device),
+        ("rank", a.rank, b.rank),
+    ):
+        if one != other:
+            raise _disagree(bodies, what, which, (str(one), values[0]), (str(other), values[1]))
+    facts = [body.facts for body in bodies]
+    label = label_of(bodies[0].recorder)
+    shape = tuple(_either(facts, m, n, label) for m, n in zip(a.shape, b.shape, strict=True))
+    strides = None
+    if a.strides is not None or b.strides is not None:
+        if not all(map(_is_equal, a.stride(), b.stride())) or not _is_equal(a.offset, b.offset):
+            sides = [
+                (f"strides {t.stride()}", value) for t, value in zip((a, b), values, strict=True)
+            ]
+            raise _disagree(bodies, "layout", which, *sides)
+        strides = a.strides
+    merged = TensorType(shape, a.dtype, a.device, strides, a.offset if strides else 0)
+    return with_requires_grad(merged, a.requires_grad or b.requires_grad)
+
+
+def _either(facts: Sequence[Facts], one: Int, other: Int, label: str) -> Int:
+    """The number, if it is one; else an unknown one that is somewhere between the two."""
+    if one is other or known(eq(one, other)):
+        return one
+    spans = [each.interval(n) for each, n in zip(facts, (one, other), strict=True)]
+    lower = min((span.lower for span in spans), key=float)
+    upper = max((span.upper for span in spans), key=float)
+    return fresh(label, _end(lower), _end(upper))
+
+
+def _end(end: Interval | Any) -> int | None:
+    return end if isinstance(end, int) else None
+
+
+def _disagree(
+    bodies: Sequence[Body], what: str, which: str, left: tuple[str, Any], right: tuple[str, Any]
+) -> MonographError:
+    sides = ("when it is true", "when it is false")
+    causes = [
+        Cause(made_at(value, body), f"{shown}, {side}")
+        for body, (shown, value), side in zip(bodies, (left, right), sides, strict=True)
+    ]
+    return problem(
+        "branches-disagree",
+        operator=bodies[0].operator,
+        what=what,
+        result=which,
+        left=left[0],
+        right=right[0],
+        causes=causes,
+    )
+
+
+__all__ = ["Merged", "merge", "merge_types"]

@@ -1,0 +1,443 @@
+"""Recording a function of the user's as a subgraph: a branch, or one step of a loop.
+
+A `Body` is a graph of its own and facts of its own. While it is entered, operators and numbers are
+written there; tensors and sizes of the graphs around it are used as they are. Closing it turns
+those into inputs, so whatever the function closes over (parameters, buffers, sizes, tensors of the
+enclosing function) is *lifted* without anybody naming it.
+
+    body = record(recorder, "torch.cond", true_fn, operands, assumed=condition)
+    with body:                                   # again: what is to be returned may be converted
+        values = [body.own(value) for value in leaves]
+    lifted = close([body, other], [values, others], first=operands)
+    node = call(recorder, operator, {"true_graph": body, ...}, lambda attributes: (..., lifted))
+
+What is assumed or decided about sizes in a body is a condition of that body: facts learnt there end
+with it, and its guards are assertions inside of it, because it may never run.
+
+A write to a tensor from outside is caught before it happens. Where `copies` allows, the body begins
+again with a copy of that tensor, whose last value is returned beside the results (`body.written`);
+the caller copies it back outside. Values made in a body are refused outside of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from torch.fx.node import Node, map_arg
+
+from monograph.abstract.layout import is_dense
+from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor import AbstractTensor, make_tensor
+from monograph.capture.closing import drop_unused_nodes
+from monograph.capture.departed import Departed
+from monograph.capture.scopes import Region
+from monograph.diagnostics import problem, snippet
+from monograph.host.fx_nodes import append_node, detached_node, put_before
+from monograph.host.operator_types import OpOverload
+from monograph.host.trees import pytree
+from monograph.integers import fresh, use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch.fx.graph import Graph
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.recorder import Recorder
+    from monograph.capture.scopes import State
+    from monograph.diagnostics import Frame
+    from monograph.integers import Truth
+
+_CLONE = torch.ops.aten.clone.default
+
+
+@dataclass(slots=True)
+class Subgraph:
+    """A closed subgraph, and the subgraphs that it calls by the names it reads them by."""
+
+    graph: Graph
+    children: dict[str, Subgraph] = field(default_factory=dict[str, "Subgraph"])
+
+
+class WritesOutside(BaseException):  # no error: user code must not catch it
+    """A body is about to write to a tensor from outside of it."""
+
+    def __init__(self, body: Body, root: AbstractTensor) -> None:
+        super().__init__("a write to a tensor from outside")
+        self.body = body
+        self.root = root
+
+
+class Body:
+    """A subgraph while it is recorded. Use as a context manager, as often as needed."""
+
+    def __init__(self, recorder: Recorder, operator: str, *, assumed: Truth = True) -> None:
+        """`operator` is how messages call what runs it; `assumed` holds whenever it runs."""
+        self.recorder = recorder
+        self.operator = operator
+        self.page = recorder.writer.inner_page()
+        self.before = frozenset(recorder.facts.symbols)
+        """The sizes that are known outside of it."""
+        self.facts = recorder.facts.branch()
+        self.facts.assume(assumed)
+        self.children: dict[str, Subgraph] = {}
+        self.around = recorder.scopes.regions()
+        self.result: Any = None
+        self.at: tuple[Frame, ...] = ()
+        """Where the function that was recorded is given to the operator."""
+        self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
+        """Tensors from outside that it changes, and what holds their last values."""
+        self._originals: list[tuple[AbstractTensor, Node | None]] = []
+        self._outer: Any = None
+
+    @property
+    def graph(self) -> Graph:
+        """The graph so far."""
+        return self.page.graph
+
+    def __enter__(self) -> Self:
+        """From now on everything is written here."""
+        recorder, facts = self.recorder, self.facts
+        facts.take_symbols(recorder.facts)
+        in_force = use(facts)
+        in_force.__enter__()
+        waiting = recorder.turn_to(facts)
+        page = recorder.writer.turn_to(self.page)
+        self._outer = (in_force, waiting, page, recorder.body)
+        recorder.body = self
+        for tensor, copy in self.written:
+            self._originals.append((tensor, tensor.node))
+            tensor.node = copy.node
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Write where it was written before; what is known of the body stays in it."""
+        in_force, waiting, page, recorder = *self._outer[:3], self.recorder
+        copies = {id(tensor): copy for tensor, copy in self.written}
+        while self._originals:
+            tensor, node = self._originals.pop()
+            copies[id(tensor)].node = tensor.node
+            tensor.node = node
+        recorder.body = self._outer[3]
+        recorder.writer.turn_to(page)
+        recorder.turn_back(waiting)
+        in_force.__exit__(None, None, None)
+        recorder.facts.take_symbols(self.facts)
+
+    # --- values ------------------------------------------------------------------------------
+
+    def stand_in(self, name: str, tensor_type: TensorType) -> AbstractTensor:
+        """An input of the body's own: what differs from step to step. The body is entered."""
+        node = self._placeholder(name)
+        tensor = make_tensor(tensor_type, node, self.recorder)
+        node.meta["val"] = tensor
+        return tensor
+
+    def number_stand_in(self, name: str) -> Any:
+        """An integer input of the body's own. The body is entered."""
+        node = self._placeholder(name)
+        symbol = fresh(name, None, None)
+        self.recorder.writer.bind(symbol, node)
+        node.meta["val"] = to_sym(symbol)
+        return node.meta["val"]
+
+    def _placeholder(self, name: str) -> Node:
+        unique = self.recorder.writer.new_name(name)
+        return append_node(self.graph, unique, "placeholder", unique, (), {})
+
+    def own(self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = ()) -> AbstractTensor:
+        """The tensor, or a copy where it shares storage with an input or another result.
+
+        The body is entered. Results of operators that call functions are always new tensors.
+        """
+        root = tensor.storage_root
+        shared = any(other.storage_root is root for other in taken)
+        if shared or self.is_outside(root) or any(root is each for each, _ in self.written):
+            return self.recorder.call(_CLONE, (tensor,), {})
+        return tensor
+
+    def is_outside(self, tensor: AbstractTensor) -> bool:
+        """Whether a tensor was not made in this body: it is an input of it, or will be one."""
+        node = tensor.node
+        return node is None or node.graph is not self.graph or node.op == "placeholder"
+
+    # --- writes ------------------------------------------------------------------------------
+
+    def before_write(self, tensor: AbstractTensor, *, keeps_shape: bool = True) -> None:
+        """An operator is about to write to this tensor.
+
+        Raises: WritesOutside, branch-writes (a copy cannot take its place).
+        """
+        root = tensor.storage_root
+        if not self.is_outside(root):
+            if tensor is not root and self.is_outside(tensor):
+                raise self._refused(root, "it is a view of a tensor that was copied before")
+            return
+        if not keeps_shape:
+            raise self._refused(root, "its shape changes")
+        if not is_dense(root.tensor_type):
+            raise self._refused(root, "its elements do not lie one beside the other")
+        raise WritesOutside(self, root)
+
+    def copy_of(self, root: AbstractTensor) -> None:
+        """Let a copy stand for a tensor from outside in this body. The body is entered."""
+        self._originals.append((root, root.node))
+        copy = self.recorder.call(_CLONE, (root,), {})
+        self.written.append((root, copy))
+        root.node = copy.node
+
+    def _refused(self, tensor: AbstractTensor, reason: str) -> BaseException:
+        return refused_write(self, tensor, reason)
+
+    def check_views(self) -> None:
+        """Refuse views from outside of what was copied: they would show what was there before.
+
+        Raises: branch-writes.
+        """
+        copied = {id(tensor) for tensor, _ in self.written}
+        if not copied:
+            return
+        for node in self.graph.nodes:
+            for source in node.all_input_nodes:
+                value = source.meta.get("val")
+                if source.graph is self.graph or not isinstance(value, AbstractTensor):
+                    continue
+                if value.root is not None and id(value.root) in copied:
+                    raise refused_write(self, value.root, "a view of it is used besides")
+
+    def depart(self) -> None:
+        """Refuse the tensors that were made here from now on."""
+        departed: Any = Departed(self.facts, self.operator)
+        for node in self.graph.nodes:
+            for value in pytree.tree_leaves(node.meta.get("val")):
+                made = value.node if isinstance(value, AbstractTensor) else None
+                if made is not None and made.graph is self.graph:
+                    value.recorder = departed
+
+
+def refused_write(body: Body, tensor: AbstractTensor, reason: str = "") -> BaseException:
+    """The refusal of a write to a tensor from outside, at the line that writes."""
+    node = tensor.node
+    name = node.name if node is not None and node.op == "placeholder" else ""
+    if node is not None and node in body.recorder.writer.constant_of:
+        name = body.recorder.writer.attribute_of(node)
+    return problem("branch-writes", operator=body.operator, name=name, reason=reason)
+
+
+def record(
+    recorder: Recorder,
+    operator: str,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    *,
+    assumed: Truth = True,
+    copies: bool = True,
+) -> Body:
+    """Run a function once on values from outside, as a body of its own.
+
+    Its result is `body.result`, as the function returned it. With `copies` it may write to tensors
+    from outside, see `body.written`.
+
+    Raises: branch-writes, branch-side-effect, and what the function refuses.
+    """
+    return record_with(
+        recorder, operator, function, lambda _: arguments, assumed=assumed, copies=copies
+    )
+
+
+def record_with(
+    recorder: Recorder,
+    operator: str,
+    function: Callable[..., Any],
+    arguments: Callable[[Body], Sequence[Any]],
+    *,
+    assumed: Truth = True,
+    copies: bool = False,
+) -> Body:
+    """Run a function once, as `record` does, on arguments that are made for the body."""
+    roots: list[AbstractTensor] = []
+    while True:
+        body = Body(recorder, operator, assumed=assumed)
+        try:
+            with body, recorder.scopes.side_effects(operator):
+                for root in roots:
+                    body.copy_of(root)
+                body.result = recorder.scopes.run(function, *arguments(body))
+                recorder.write_assertions()
+        except WritesOutside as found:
+            body.depart()
+            if found.body is not body:
+                raise
+            if not copies:
+                raise refused_write(body, found.root) from None
+            roots.append(found.root)
+            continue
+        except BaseException:
+            body.depart()
+            raise
+        body.check_views()
+        return body
+
+
+# --- closing -----------------------------------------------------------------------------------
+
+
+def close(bodies: Sequence[Body], results: Sequence[Any], first: Sequence[Node] = ()) -> list[Node]:
+    """End bodies that are called with the same inputs; returns what these are, outside of them.
+
+    Each gets its results as outputs (tensors of its own, numbers, None; or one that is returned by
+    itself), and after the placeholders it has, one for each value from outside that any of them
+    uses; those of `first` come first.
+    """
+    for body, values in zip(bodies, results, strict=True):
+        _write_output(body, values)
+        drop_unused_nodes(body.graph)
+        _recompute_numbers(body)
+    used = dict.fromkeys(source for body in bodies for source in _outside(body))
+    lifted = [node for node in dict.fromkeys(first) if node in used]
+    lifted += [node for node in used if node not in lifted]
+    for body in bodies:
+        _take_inputs(body, lifted)
+        _strip_regions(body)
+        body.depart()
+    return lifted
+
+
+def _write_output(body: Body, values: Any) -> None:
+    with body:
+        several = isinstance(values, list | tuple)
+        returned: Any
+        if several:
+            returned = tuple([_returned(body, value) for value in values])
+        else:
+            returned = _returned(body, values)
+        body.recorder.write_assertions()
+    node = append_node(body.graph, "output", "output", "output", (returned,), {})
+    node.meta["val"] = tuple(values) if several else values
+
+
+def _returned(body: Body, value: Any) -> Any:
+    return value.node if isinstance(value, AbstractTensor) else body.recorder.convert(value)[1]
+
+
+def _outside(body: Body) -> list[Node]:
+    graph = body.graph
+    found = (
+        source for node in graph.nodes for source in node.all_input_nodes if source.graph != graph
+    )
+    return list(dict.fromkeys(found))
+
+
+def _recompute_numbers(body: Body) -> None:
+    """Floats and truths from outside that are made of integers are computed from these again.
+
+    Why: operators take tensors and integers.
+    """
+    memo: dict[Node, Any] = {}
+    anchor = _first_call(body.graph)
+
+    def inside(source: Node) -> Any:
+        if source.graph == body.graph or not _is_arithmetic(source):
+            return source
+        if source not in memo:
+            args = map_arg(source.args, inside)
+            copy = detached_node(
+                body.graph, source.name, source.op, source.target, args, dict(source.kwargs)
+            )
+            copy.meta = dict(source.meta)
+            put_before(anchor, copy)
+            memo[source] = copy
+        return memo[source]
+
+    for node in list(body.graph.nodes):
+        if any(_is_arithmetic(source) for source in node.all_input_nodes):
+            node.args = map_arg(node.args, inside)
+            node.kwargs = map_arg(node.kwargs, inside)
+
+
+def _is_arithmetic(source: Node) -> bool:
+    """Whether it is a float or a truth computed from other numbers, not read from a tensor."""
+    value = source.meta.get("val")
+    if source.op != "call_function" or not isinstance(value, torch.SymFloat | torch.SymBool):
+        return False
+    return not isinstance(source.target, OpOverload)
+
+
+def _first_call(graph: Graph) -> Node:
+    return next(node for node in graph.nodes if node.op != "placeholder")
+
+
+def _take_inputs(body: Body, lifted: Sequence[Node]) -> None:
+    graph = body.graph
+    anchor = _first_call(graph)
+    inputs: dict[Node, Node] = {}
+    for source in lifted:
+        node = detached_node(graph, source.name, "placeholder", source.name, (), {})
+        node.meta = dict(source.meta)
+        put_before(anchor, node)
+        inputs[source] = node
+    for node in graph.nodes:
+        if any(source in inputs for source in node.all_input_nodes):
+            node.args = map_arg(node.args, lambda source: inputs.get(source, source))
+            node.kwargs = map_arg(node.kwargs, lambda source: inputs.get(source, source))
+
+
+def _strip_regions(body: Body) -> None:
+    """Regions around the call of a body are none of the body's own."""
+    states, around = body.recorder.scopes.states, body.around
+    for node in body.graph.nodes:
+        state = states.pop(node, ())
+        if node.op == "call_function":
+            inner = _inner_regions(state, around)
+            if inner:
+                states[node] = inner
+
+
+def _inner_regions(state: State, around: State) -> State:
+    if state[: len(around)] == around:
+        return state[len(around) :]
+    # A grad mode around the call was undone inside of it.
+    enabled = next(
+        (region.settings[0] for region in reversed(state) if region.kind == "grad"), None
+    )
+    outer = next(region for region in reversed(around) if region.kind == "grad")
+    undone = not outer.settings[0] if enabled is None else enabled
+    kept = tuple(region for region in state if region not in around and region.kind != "grad")
+    return (Region("grad", (undone,), outer.owner), *kept)
+
+
+# --- calling -----------------------------------------------------------------------------------
+
+
+def call(
+    recorder: Recorder,
+    operator: Any,
+    base: str,
+    bodies: dict[str, Body],
+    arguments: Callable[[list[Node]], tuple[Any, ...]],
+) -> Node:
+    """The node that calls closed bodies; `arguments` are made of the nodes that read these."""
+    writer = recorder.writer
+    children = recorder.children if recorder.body is None else recorder.body.children
+    attributes: list[Node] = []
+    for name, body in bodies.items():
+        unique = writer.new_name(f"{name}_0")
+        children[unique] = Subgraph(body.graph, body.children)
+        attributes.append(append_node(writer.graph, unique, "get_attr", unique, (), {}))
+    return recorder.append(operator, base, arguments(attributes), {})
+
+
+def made_at(value: Any, body: Body) -> tuple[Frame, ...]:
+    """The user's lines that made a result of a body, innermost first."""
+    if isinstance(value, AbstractTensor) and value.node is not None:
+        frames = value.node.meta.get("frames")
+        if frames:
+            return body.recorder.scopes.filter.innermost_user(frames)
+    return body.at
+
+
+def label_of(recorder: Recorder) -> str:
+    """What messages call a number that an operator's result has: the source of the call."""
+    return snippet(recorder.origin()[:1])

@@ -1,0 +1,120 @@
+"""Messages about functions that control-flow operators call: branches and the bodies of loops.
+
+branches-disagree     operator, what, result="", left, right     ExportError
+loop-carry-changes    operator, what, result="", before, after    ExportError
+branch-writes         operator, name="", reason=""               SideEffectError
+branch-side-effect    operator, kind, name                       SideEffectError
+branch-value-outside  tensor="", operator=""                     ExportError
+operator-arguments    operator, reason, help=""                  ExportError
+"""
+
+from __future__ import annotations
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import ExportError, SideEffectError
+
+
+@message("branches-disagree", ExportError)
+def branches_disagree(
+    *, operator: str, what: str, left: object, right: object, result: str = ""
+) -> Text:
+    """Say that the two sides of a branch do not return the same kind of thing.
+
+    `what` is structure, dtype, rank, device, layout or value; `result` is which result, "" for all;
+    `left` is the true side's, `right` the false side's.
+    """
+    of = f"the {what} of {result}" if result else f"the {what} of what they return"
+    help_ = {
+        "structure": "return the same structure from both: as many results, nested in the same way",
+        "dtype": "convert one: .to(torch.float32)",
+        "rank": "give both the same number of dimensions: unsqueeze, reshape",
+        "device": "move one: .to(device)",
+        "layout": "make both contiguous: return x.contiguous()",
+    }.get(what, "return a tensor from both: torch.tensor(value)")
+    return Text(
+        headline=f"the branches of `{operator}` differ in {of}: {left} and {right}",
+        label="chooses between them",
+        helps=(help_,),
+    )
+
+
+@message("loop-carry-changes", ExportError)
+def loop_carry_changes(
+    *, operator: str, what: str, before: object, after: object, result: str = ""
+) -> Text:
+    """Say that one step of a loop makes another kind of value than the one it was given.
+
+    `what` is structure, dtype, shape, device or layout; `result` is which carried value.
+    """
+    of = result or "what is carried from step to step"
+    help_ = {
+        "structure": "return exactly what is carried, in the same order and nesting",
+        "dtype": "convert what the step returns, or what it begins with: .to(dtype)",
+        "shape": "keep the shape from step to step: write into a tensor of the final size",
+    }.get(what, "make what the step returns lie like what it begins with: .contiguous()")
+    return Text(
+        headline=f"a step of `{operator}` changes the {what} of {of}: from {before} to {after}",
+        label="this step",
+        notes=("the next step is given what this one returns, so both must be of one kind",),
+        helps=(help_,),
+    )
+
+
+@message("branch-writes", SideEffectError)
+def branch_writes(*, operator: str, name: str = "", reason: str = "") -> Text:
+    """Say that a function given to an operator changes a tensor from outside in place.
+
+    `name` is the tensor, where it has one; `reason` says why that cannot be carried out of it.
+    """
+    what = f"`{name}`" if name else "a tensor that was made outside of it"
+    return Text(
+        headline=f"this function, which `{operator}` runs, changes {what} in place",
+        label="changed here",
+        notes=(reason,) if reason else (),
+        helps=(
+            "return the new value, and write it outside: x.copy_(result)",
+            "or work on a copy: x = x.clone()",
+        ),
+    )
+
+
+@message("branch-side-effect", SideEffectError)
+def branch_side_effect(*, operator: str, kind: str, name: str) -> Text:
+    """Say that a branch changes an object from outside of it, which both would do."""
+    return Text(
+        headline=f"this function, which `{operator}` runs, changes {_KINDS.get(kind, kind)} {name}",
+        label="changed here",
+        notes=("while it is captured, every branch runs once, whichever is taken later",),
+        helps=("return the value instead, and keep it after the call",),
+    )
+
+
+_KINDS = {
+    "attribute": "the attribute",
+    "cell": "the variable",
+    "contents": "the content of",
+    "context": "the context variable",
+    "global": "the global",
+}
+
+
+@message("branch-value-outside", ExportError)
+def branch_value_outside(*, tensor: str = "", operator: str = "") -> Text:
+    """Say that a value made by one branch is used after it, although it was not returned."""
+    value = f"`{tensor}`" if tensor else "this value"
+    source = f"`{operator}`" if operator else "a control-flow operator"
+    return Text(
+        headline=f"{value} was made in a function that {source} runs, and exists only in there",
+        label="used here",
+        helps=("return it from the function, and take it from the operator's result",),
+    )
+
+
+@message("operator-arguments", ExportError)
+def operator_arguments(*, operator: str, reason: str, help: str = "") -> Text:  # noqa: A002 - a fact's name
+    """Say that a control-flow operator is given what it cannot take."""
+    return Text(
+        headline=f"`{operator}` cannot take these arguments: {reason}",
+        helps=(help,) if help else (),
+    )
