@@ -47,8 +47,9 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.capture.graph_writer import GraphWriter
+    from monograph.capture.lifting import Subgraph
     from monograph.capture.scopes import Scopes
-    from monograph.capture.subgraphs import Body, Subgraph
+    from monograph.capture.subgraphs import Body
     from monograph.diagnostics import Frame
     from monograph.integers import Facts, Guard, Relation, Truth
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from monograph.capture.lifting import Subgraph
     from monograph.capture.scopes import Region, State
 
 
@@ -48,6 +49,22 @@ def build_regions(
             graph, run, region, target, inner, make_module, new_name, moved
         )
     return submodules
+
+
+def build_subgraphs(
+    graph: Graph,
+    children: Mapping[str, Subgraph],
+    states: Mapping[Node, State],
+    make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
+    new_name: Callable[[str], str],
+) -> dict[str, torch.nn.Module]:
+    """The subgraphs of a graph as modules: what its operators call, and its regions."""
+    modules: dict[str, torch.nn.Module] = {}
+    for name, child in children.items():
+        below = build_subgraphs(child.graph, child.children, states, make_module, new_name)
+        close_graph(child.graph, [node.name for node in child.graph.nodes])
+        modules[name] = make_module(below, child.graph)
+    return build_regions(graph, states, make_module, new_name, modules) if states else modules
 
 
 def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[Node]]:

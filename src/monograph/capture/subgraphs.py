@@ -21,21 +21,19 @@ the caller copies it back outside. Values made in a body are refused outside of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from torch.fx.node import Node, map_arg
 
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.capture.closing import drop_unused_nodes
 from monograph.capture.departed import Departed
+from monograph.capture.lifting import Subgraph, end, lift, read
 from monograph.capture.scopes import Region
 from monograph.diagnostics import problem, snippet
-from monograph.host.fx_nodes import append_node, detached_node, put_before
-from monograph.host.operator_types import OpOverload
+from monograph.host.fx_nodes import append_node
 from monograph.host.trees import pytree
 from monograph.integers import fresh, use
 
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch.fx.graph import Graph
+    from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recorder import Recorder
@@ -53,21 +52,13 @@ if TYPE_CHECKING:
 _CLONE = torch.ops.aten.clone.default
 
 
-@dataclass(slots=True)
-class Subgraph:
-    """A closed subgraph, and the subgraphs that it calls by the names it reads them by."""
-
-    graph: Graph
-    children: dict[str, Subgraph] = field(default_factory=dict[str, "Subgraph"])
-
-
 class WritesOutside(BaseException):  # no error: user code must not catch it
     """A body is about to write to a tensor from outside of it."""
 
-    def __init__(self, body: Body, root: AbstractTensor) -> None:
+    def __init__(self, body: Body, tensor: AbstractTensor) -> None:
         super().__init__("a write to a tensor from outside")
         self.body = body
-        self.root = root
+        self.tensor = tensor
 
 
 class Body:
@@ -89,6 +80,9 @@ class Body:
         """Where the function that was recorded is given to the operator."""
         self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
         """Tensors from outside that it changes, and what holds their last values."""
+        self._copies: list[Node | None] = []
+        self._called: dict[int, Sequence[AbstractTensor]] = {}
+        """The tensors that are the same as one of those, itself first."""
         self._originals: list[tuple[AbstractTensor, Node | None]] = []
         self._outer: Any = None
 
@@ -107,9 +101,8 @@ class Body:
         page = recorder.writer.turn_to(self.page)
         self._outer = (in_force, waiting, page, recorder.body)
         recorder.body = self
-        for tensor, copy in self.written:
-            self._originals.append((tensor, tensor.node))
-            tensor.node = copy.node
+        for root, copy in self.written:
+            self._let_stand(self._called[id(root)], copy.node)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -118,7 +111,8 @@ class Body:
         copies = {id(tensor): copy for tensor, copy in self.written}
         while self._originals:
             tensor, node = self._originals.pop()
-            copies[id(tensor)].node = tensor.node
+            if id(tensor) in copies:
+                copies[id(tensor)].node = tensor.node
             tensor.node = node
         recorder.body = self._outer[3]
         recorder.writer.turn_to(page)
@@ -172,21 +166,33 @@ class Body:
         """
         root = tensor.storage_root
         if not self.is_outside(root):
-            if tensor is not root and self.is_outside(tensor):
+            if tensor is root or not self.is_outside(tensor):
+                return
+            if not any(tensor.node is node for each, node in self._originals if each is root):
                 raise self._refused(root, "it is a view of a tensor that was copied before")
-            return
+            raise WritesOutside(self, tensor)
         if not keeps_shape:
             raise self._refused(root, "its shape changes")
         if not is_dense(root.tensor_type):
             raise self._refused(root, "its elements do not lie one beside the other")
-        raise WritesOutside(self, root)
+        raise WritesOutside(self, tensor)
 
-    def copy_of(self, root: AbstractTensor) -> None:
-        """Let a copy stand for a tensor from outside in this body. The body is entered."""
-        self._originals.append((root, root.node))
+    def copy_of(self, same: Sequence[AbstractTensor]) -> None:
+        """Let a copy stand for a tensor from outside in this body, however it is held: root first.
+
+        The body is entered.
+        """
+        root = same[0]
         copy = self.recorder.call(_CLONE, (root,), {})
         self.written.append((root, copy))
-        root.node = copy.node
+        self._called[id(root)] = same
+        self._copies.append(copy.node)
+        self._let_stand(same, copy.node)
+
+    def _let_stand(self, same: Sequence[AbstractTensor], node: Node | None) -> None:
+        for tensor in same:
+            self._originals.append((tensor, tensor.node))
+            tensor.node = node
 
     def _refused(self, tensor: AbstractTensor, reason: str) -> BaseException:
         return refused_write(self, tensor, reason)
@@ -204,8 +210,8 @@ class Body:
                 value = source.meta.get("val")
                 if source.graph is self.graph or not isinstance(value, AbstractTensor):
                     continue
-                if value.root is not None and id(value.root) in copied:
-                    raise refused_write(self, value.root, "a view of it is used besides")
+                if id(value.storage_root) in copied and node not in self._copies:
+                    raise refused_write(self, value.storage_root, "a view of it is used besides")
 
     def depart(self) -> None:
         """Refuse the tensors that were made here from now on."""
@@ -257,22 +263,25 @@ def record_with(
     copies: bool = False,
 ) -> Body:
     """Run a function once, as `record` does, on arguments that are made for the body."""
-    roots: list[AbstractTensor] = []
+    copied: dict[int, list[AbstractTensor]] = {}
     while True:
         body = Body(recorder, operator, assumed=assumed)
         try:
             with body, recorder.scopes.side_effects(operator):
-                for root in roots:
-                    body.copy_of(root)
+                for same in copied.values():
+                    body.copy_of(same)
                 body.result = recorder.scopes.run(function, *arguments(body))
                 recorder.write_assertions()
         except WritesOutside as found:
             body.depart()
             if found.body is not body:
                 raise
+            root = found.tensor.storage_root
             if not copies:
-                raise refused_write(body, found.root) from None
-            roots.append(found.root)
+                raise refused_write(body, root) from None
+            same = copied.setdefault(id(root), [root])
+            if found.tensor.node is root.node and found.tensor is not root:
+                same.append(found.tensor)
             continue
         except BaseException:
             body.depart()
@@ -294,12 +303,8 @@ def close(bodies: Sequence[Body], results: Sequence[Any], first: Sequence[Node] 
     for body, values in zip(bodies, results, strict=True):
         _write_output(body, values)
         drop_unused_nodes(body.graph)
-        _recompute_numbers(body)
-    used = dict.fromkeys(source for body in bodies for source in _outside(body))
-    lifted = [node for node in dict.fromkeys(first) if node in used]
-    lifted += [node for node in used if node not in lifted]
+    lifted = lift([body.graph for body in bodies], first)
     for body in bodies:
-        _take_inputs(body, lifted)
         _strip_regions(body)
         body.depart()
     return lifted
@@ -314,74 +319,11 @@ def _write_output(body: Body, values: Any) -> None:
         else:
             returned = _returned(body, values)
         body.recorder.write_assertions()
-    node = append_node(body.graph, "output", "output", "output", (returned,), {})
-    node.meta["val"] = tuple(values) if several else values
+    end(body.graph, returned, tuple(values) if several else values)
 
 
 def _returned(body: Body, value: Any) -> Any:
     return value.node if isinstance(value, AbstractTensor) else body.recorder.convert(value)[1]
-
-
-def _outside(body: Body) -> list[Node]:
-    graph = body.graph
-    found = (
-        source for node in graph.nodes for source in node.all_input_nodes if source.graph != graph
-    )
-    return list(dict.fromkeys(found))
-
-
-def _recompute_numbers(body: Body) -> None:
-    """Floats and truths from outside that are made of integers are computed from these again.
-
-    Why: operators take tensors and integers.
-    """
-    memo: dict[Node, Any] = {}
-    anchor = _first_call(body.graph)
-
-    def inside(source: Node) -> Any:
-        if source.graph == body.graph or not _is_arithmetic(source):
-            return source
-        if source not in memo:
-            args = map_arg(source.args, inside)
-            copy = detached_node(
-                body.graph, source.name, source.op, source.target, args, dict(source.kwargs)
-            )
-            copy.meta = dict(source.meta)
-            put_before(anchor, copy)
-            memo[source] = copy
-        return memo[source]
-
-    for node in list(body.graph.nodes):
-        if any(_is_arithmetic(source) for source in node.all_input_nodes):
-            node.args = map_arg(node.args, inside)
-            node.kwargs = map_arg(node.kwargs, inside)
-
-
-def _is_arithmetic(source: Node) -> bool:
-    """Whether it is a float or a truth computed from other numbers, not read from a tensor."""
-    value = source.meta.get("val")
-    if source.op != "call_function" or not isinstance(value, torch.SymFloat | torch.SymBool):
-        return False
-    return not isinstance(source.target, OpOverload)
-
-
-def _first_call(graph: Graph) -> Node:
-    return next(node for node in graph.nodes if node.op != "placeholder")
-
-
-def _take_inputs(body: Body, lifted: Sequence[Node]) -> None:
-    graph = body.graph
-    anchor = _first_call(graph)
-    inputs: dict[Node, Node] = {}
-    for source in lifted:
-        node = detached_node(graph, source.name, "placeholder", source.name, (), {})
-        node.meta = dict(source.meta)
-        put_before(anchor, node)
-        inputs[source] = node
-    for node in graph.nodes:
-        if any(source in inputs for source in node.all_input_nodes):
-            node.args = map_arg(node.args, lambda source: inputs.get(source, source))
-            node.kwargs = map_arg(node.kwargs, lambda source: inputs.get(source, source))
 
 
 def _strip_regions(body: Body) -> None:
@@ -399,9 +341,7 @@ def _inner_regions(state: State, around: State) -> State:
     if state[: len(around)] == around:
         return state[len(around) :]
     # A grad mode around the call was undone inside of it.
-    enabled = next(
-        (region.settings[0] for region in reversed(state) if region.kind == "grad"), None
-    )
+    enabled = next((each.settings[0] for each in reversed(state) if each.kind == "grad"), None)
     outer = next(region for region in reversed(around) if region.kind == "grad")
     undone = not outer.settings[0] if enabled is None else enabled
     kept = tuple(region for region in state if region not in around and region.kind != "grad")
@@ -419,13 +359,11 @@ def call(
     arguments: Callable[[list[Node]], tuple[Any, ...]],
 ) -> Node:
     """The node that calls closed bodies; `arguments` are made of the nodes that read these."""
-    writer = recorder.writer
     children = recorder.children if recorder.body is None else recorder.body.children
-    attributes: list[Node] = []
-    for name, body in bodies.items():
-        unique = writer.new_name(f"{name}_0")
-        children[unique] = Subgraph(body.graph, body.children)
-        attributes.append(append_node(writer.graph, unique, "get_attr", unique, (), {}))
+    attributes = [
+        read(recorder.writer, children, name, Subgraph(body.graph, body.children))
+        for name, body in bodies.items()
+    ]
     return recorder.append(operator, base, arguments(attributes), {})
 
 

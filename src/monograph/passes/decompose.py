@@ -13,7 +13,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs import bind_number, bind_sizes
 from monograph.capture.operators import OPERATORS
-from monograph.capture.regions import build_regions
+from monograph.capture.regions import build_subgraphs
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, use
@@ -110,7 +110,9 @@ def decompose(
         draft.drop_unused()
         laid_out = _laid_out(draft.writer.graph, lowering.laid_out)
         written = draft.writer
-        submodules = build_regions(written.graph, draft.states, make_module, written.new_name)
+        submodules = build_subgraphs(
+            written.graph, draft.children, draft.states, make_module, written.new_name
+        )
     close_graph(written.graph, written.names)
     values: Any = done.args[0]  # regions renamed some of what is returned
     writes = dict(zip(writes, values, strict=False))

@@ -25,6 +25,7 @@ from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
+    from monograph.capture.lifting import Subgraph
     from monograph.capture.scopes import Region
     from monograph.diagnostics import Frame
     from monograph.host.operator_types import OpOverload
@@ -69,6 +70,8 @@ class Draft:
         self.state: tuple[Region, ...] = ()
         """The regions around the nodes written now, outermost first."""
         self.states: dict[Node, Any] = {}
+        self.children: dict[str, Subgraph] = {}
+        """What operators of the graph call, by the names it is read by."""
         self._fallback = Memo()
 
     # --- nodes -------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation, ge, known, require
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
+from monograph.passes.bodies import BODIES, lower_call
 from monograph.passes.draft import (
     NUMBERS,
     Draft,
@@ -119,6 +120,8 @@ class Lowering:
             return self._item(node, env)
         if target is _GRAD or target is _AUTOCAST:
             return self._region(node, env)
+        if not isinstance(target, OpOverload) and target in BODIES:
+            return lower_call(self, node, env)
         if node.meta.get("val").__class__ in SYMBOLIC:
             return self._number(node, env)
         if not isinstance(target, OpOverload):

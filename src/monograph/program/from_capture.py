@@ -13,7 +13,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.regions import build_regions
+from monograph.capture.regions import build_subgraphs
 from monograph.host.fx_nodes import close_graph
 from monograph.integers import (
     SIZE_LIMIT,
@@ -53,15 +53,11 @@ from monograph.program.signature import (
 from monograph.program.structure import call_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import torch
-    from torch.fx.graph import Graph
+    from collections.abc import Iterator
 
     from monograph.capture import Capture
     from monograph.capture.inputs import InputLeaf
     from monograph.capture.module_calls import Leaf, RecordedCall
-    from monograph.capture.subgraphs import Subgraph
     from monograph.integers import Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
@@ -74,7 +70,13 @@ def program_of(captured: Capture) -> ExportedProgram:
     Raises: invalid-program.
     """
     inputs, state, writer = captured.inputs, captured.state, captured.recorder.writer
-    submodules = _modules(captured, writer.graph, captured.recorder.children)
+    submodules = build_subgraphs(
+        writer.graph,
+        captured.recorder.children,
+        captured.recorder.scopes.states,
+        GraphModule,
+        writer.new_name,
+    )
     close_graph(writer.graph, writer.names)
     persistent = {path: real for path, real, is_persistent in state.all_state if is_persistent}
     rest = {path: real for path, real, is_persistent in state.all_state if not is_persistent}
@@ -96,21 +98,6 @@ def program_of(captured: Capture) -> ExportedProgram:
         training=state.root.training,
         module_calls=list(_module_calls(captured)),
     )
-
-
-def _modules(
-    captured: Capture, graph: Graph, children: Mapping[str, Subgraph]
-) -> dict[str, torch.nn.Module]:
-    """The subgraphs of a graph: what its operators call, and its regions."""
-    writer, states = captured.recorder.writer, captured.recorder.scopes.states
-    modules: dict[str, torch.nn.Module] = {}
-    for name, child in children.items():
-        below = _modules(captured, child.graph, child.children)
-        close_graph(child.graph, [node.name for node in child.graph.nodes])
-        modules[name] = GraphModule(below, child.graph)
-    if not states:
-        return modules
-    return build_regions(graph, states, GraphModule, writer.new_name, modules)
 
 
 def _module_calls(captured: Capture) -> Iterator[ModuleCallEntry]:

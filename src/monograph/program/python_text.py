@@ -54,7 +54,7 @@ from monograph.program.python_values import (
     named,
     sequence,
 )
-from monograph.program.region_calls import RUNS, runnable_child
+from monograph.program.region_calls import REGIONS, runnable_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -326,7 +326,7 @@ class _Body:
 
     def _write_node(self, module: torch.fx.GraphModule, node: Node) -> None:
         target: Any = node.target
-        if target in RUNS.values():
+        if target in REGIONS:
             self._write_region(module, node)
         elif isinstance(target, HigherOrderOperator):
             self._write_subgraph_call(module, node)

@@ -54,8 +54,15 @@ def run_with_autocast(
 
 
 def run_cond(pred: Any, on_true: Body, on_false: Body, operands: Sequence[Any], /) -> Any:
-    """Run one of two bodies."""
-    return (on_true if pred else on_false)(*operands)
+    """Run one of two bodies; what it returns of its inputs is copied."""
+    given = {id(operand) for operand in operands}
+    results = (on_true if pred else on_false)(*operands)
+    return tuple(
+        [
+            each.clone() if id(each) in given and isinstance(each, torch.Tensor) else each
+            for each in results
+        ]
+    )
 
 
 def run_map(body: Body, xs: Sequence[torch.Tensor], arguments: Sequence[Any], /) -> Any:
@@ -113,6 +120,10 @@ RUNS: Final[Mapping[object, Callable[..., Any]]] = MappingProxyType(
         WHILE_LOOP: run_while_loop,
     }
 )
+
+
+REGIONS: Final = frozenset({run_with_grad_mode, run_with_autocast})
+"""The functions that run one body, once."""
 
 
 def runnable_target(node: Node) -> Any:

@@ -17,7 +17,7 @@ from torch.nn import Module
 
 from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
-from monograph.program.region_calls import RUNS
+from monograph.program.region_calls import REGIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -195,7 +195,7 @@ def _add(tree: Tree, scope: Scope, node: Node) -> None:
 
 def _is_region(node: Node) -> bool:
     """Whether a node enters a region, and all that is done with its result is taking it apart."""
-    if node.op != "call_function" or node.target not in RUNS.values():
+    if node.op != "call_function" or node.target not in REGIONS:
         return False
     return all(
         user.target is operator.getitem and isinstance(user.args[1], int) for user in node.users

@@ -1,0 +1,122 @@
+"""Graphs inside of graphs: what they use from outside becomes their inputs.
+
+A subgraph is written with the values of the graphs around it used as they are, as a nested function
+of Python is. `lift` then gives it an input for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node, map_arg
+
+from monograph.host.fx_nodes import append_node, detached_node, put_before
+from monograph.host.operator_types import OpOverload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch.fx.graph import Graph
+
+    from monograph.capture.graph_writer import GraphWriter
+
+
+@dataclass(slots=True)
+class Subgraph:
+    """A finished subgraph, and the subgraphs that it calls by the names it reads them by."""
+
+    graph: Graph
+    children: dict[str, Subgraph] = field(default_factory=dict[str, "Subgraph"])
+
+
+def read(writer: GraphWriter, children: dict[str, Subgraph], base: str, subgraph: Subgraph) -> Node:
+    """Hang a subgraph below the graph that is written; gives the node that reads it."""
+    name = writer.new_name(f"{base}_0")
+    children[name] = subgraph
+    return append_node(writer.graph, name, "get_attr", name, (), {})
+
+
+def end(graph: Graph, returned: Any, values: Any) -> None:
+    """Write the output; `values` are what the returned nodes stand for."""
+    node = append_node(graph, "output", "output", "output", (returned,), {})
+    node.meta["val"] = values
+
+
+def lift(graphs: Sequence[Graph], first: Sequence[Node] = ()) -> list[Node]:
+    """Turn what finished graphs use from outside into inputs; returns what these are, outside.
+
+    All graphs get the same inputs, after the placeholders they have; those of `first` come first.
+    """
+    for graph in graphs:
+        _recompute_numbers(graph)
+    used = dict.fromkeys(source for graph in graphs for source in _outside(graph))
+    lifted = [node for node in dict.fromkeys(first) if node in used]
+    lifted += [node for node in used if node not in lifted]
+    for graph in graphs:
+        _take_inputs(graph, lifted)
+    return lifted
+
+
+def _outside(graph: Graph) -> list[Node]:
+    found = (
+        source for node in graph.nodes for source in node.all_input_nodes if source.graph != graph
+    )
+    return list(dict.fromkeys(found))
+
+
+def _recompute_numbers(graph: Graph) -> None:
+    """Floats and truths from outside that are made of integers are computed from these again.
+
+    Why: operators take tensors and integers.
+    """
+    memo: dict[Node, Any] = {}
+    anchor = _first_call(graph)
+
+    def inside(source: Node) -> Any:
+        if source.graph == graph or not _is_arithmetic(source):
+            return source
+        if source not in memo:
+            args = map_arg(source.args, inside)
+            copy = detached_node(
+                graph, source.name, source.op, source.target, args, dict(source.kwargs)
+            )
+            copy.meta = dict(source.meta)
+            put_before(anchor, copy)
+            memo[source] = copy
+        return memo[source]
+
+    for node in list(graph.nodes):
+        if any(map(_is_arithmetic, node.all_input_nodes)):
+            node.args = map_arg(node.args, inside)
+            node.kwargs = map_arg(node.kwargs, inside)
+
+
+def _is_arithmetic(source: Node) -> bool:
+    """Whether it is a float or a truth computed from other numbers, not read from a tensor."""
+    value = source.meta.get("val")
+    if source.op != "call_function" or not isinstance(value, torch.SymFloat | torch.SymBool):
+        return False
+    return not isinstance(source.target, OpOverload)
+
+
+def _first_call(graph: Graph) -> Node:
+    return next(node for node in graph.nodes if node.op != "placeholder")
+
+
+def _take_inputs(graph: Graph, lifted: Sequence[Node]) -> None:
+    anchor = _first_call(graph)
+    inputs: dict[Node, Node] = {}
+    for source in lifted:
+        node = detached_node(graph, source.name, "placeholder", source.name, (), {})
+        node.meta = dict(source.meta)
+        put_before(anchor, node)
+        inputs[source] = node
+    for node in graph.nodes:
+        if any(source in inputs for source in node.all_input_nodes):
+            node.args = map_arg(node.args, lambda source: inputs.get(source, source))
+            node.kwargs = map_arg(node.kwargs, lambda source: inputs.get(source, source))
+
+
+__all__ = ["Subgraph", "end", "lift", "read"]

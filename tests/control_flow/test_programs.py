@@ -1,0 +1,140 @@
+"""Each program of the corpus in every form, beside plain Python on inputs that take every way."""
+
+from __future__ import annotations
+
+import copy
+import io
+from typing import Any
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+import monograph
+from tests.control_flow import branches, loops  # noqa: F401 - they enter the programs
+from tests.control_flow.registry import PROGRAMS, Program, in_plain_python
+
+
+def as_module(program: Any) -> Any:
+    """As it is."""
+    return program.module()
+
+
+def decomposed(program: Any) -> Any:
+    """In core ATen, without writes."""
+    return program.run_decompositions().module()
+
+
+def unflattened(program: Any) -> Any:
+    """With the module hierarchy of the original."""
+    return monograph.unflatten(program)
+
+
+def file_of(program: Any) -> io.BytesIO:
+    """Saved."""
+    file = io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    return file
+
+
+def loaded(program: Any) -> Any:
+    """Saved and loaded."""
+    return monograph.load(file_of(program)).module()
+
+
+def loaded_decomposed(program: Any) -> Any:
+    """Lowered, saved and loaded."""
+    return monograph.load(file_of(program.run_decompositions())).module()
+
+
+def in_stock(program: Any) -> Any:
+    """Saved, and loaded by torch.export."""
+    return torch.export.load(file_of(program)).module()
+
+
+def spelt(program: Any) -> Any:
+    """As Python code."""
+    namespace: dict[str, Any] = {"__name__": "program"}
+    exec(program.to_python(), namespace)  # noqa: S102
+    return namespace[program.graph_module._get_name()](program)
+
+
+FORMS = {
+    form.__name__: form
+    for form in (as_module, decomposed, unflattened, loaded, loaded_decomposed, in_stock)
+}
+
+
+def export(each: Program, *, strict: bool, static: bool) -> tuple[torch.nn.Module, Any]:
+    """The module and its program."""
+    torch.manual_seed(0)
+    module = each.module()
+    arguments = each.inputs(each.sizes[0])
+    shapes = None
+    if not static and each.dynamic is not None:
+        n = monograph.Dim("n")
+        shapes = tuple(
+            {each.dynamic: n} if x.dim() > each.dynamic and x.shape[each.dynamic] == 5 else None
+            for x in arguments
+        )
+    return module, monograph.export(module, arguments, dynamic_shapes=shapes, strict=strict)
+
+
+def check(each: Program, module: torch.nn.Module, made: Any, *, static: bool) -> None:
+    """Results, changed inputs and changed buffers are as in plain Python, call after call."""
+    eager = copy.deepcopy(module)
+    for arguments in each.calls(static=static):
+        mine, other = copy.deepcopy(arguments), copy.deepcopy(arguments)
+        with in_plain_python():
+            expected = eager(*other)
+        got = made(*mine)
+        torch.testing.assert_close(
+            pytree.tree_leaves(got), pytree.tree_leaves(expected), rtol=1e-4, atol=1e-5
+        )
+        assert pytree.tree_structure(got) == pytree.tree_structure(expected)
+        torch.testing.assert_close(mine, other)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("form", FORMS)
+def test_agrees(name: str, form: str) -> None:
+    """Dynamic and static, in plain and strict mode in turn."""
+    each = PROGRAMS[name]
+    for static in (False, True):
+        module, program = export(each, strict=static, static=static)
+        check(each, module, FORMS[form](program), static=static)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_modes_write_one_graph(name: str) -> None:
+    """Strict and plain capture record the same operators."""
+    each = PROGRAMS[name]
+    graphs = [str(export(each, strict=strict, static=False)[1].graph) for strict in (True, False)]
+    assert graphs[0] == graphs[1]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_agree(name: str) -> None:
+    """Gradients of inputs and parameters through the program are those of plain Python."""
+    each = PROGRAMS[name]
+    module, program = export(each, strict=False, static=False)
+    eager, made = copy.deepcopy(module), program.module()
+    for arguments in each.calls(static=False):
+        mine = [x.clone().requires_grad_(x.is_floating_point()) for x in arguments]
+        other = [x.detach().clone().requires_grad_(x.requires_grad) for x in mine]
+        with in_plain_python():
+            expected = gradients(eager, [x * 1 for x in other], other)
+        torch.testing.assert_close(
+            gradients(made, [x * 1 for x in mine], mine), expected, rtol=1e-4, atol=1e-5
+        )
+
+
+def gradients(function: Any, arguments: Any, leaves: Any) -> list[Any]:
+    """Of the sum of all results, by inputs and parameters in order of their names."""
+    results = [x for x in pytree.tree_leaves(function(*arguments)) if isinstance(x, torch.Tensor)]
+    total = sum(x.sum() for x in results if x.requires_grad)
+    parameters = [p for _, p in sorted(function.named_parameters())]
+    if not isinstance(total, torch.Tensor):
+        return []
+    return list(torch.autograd.grad(total, [*leaves, *parameters], allow_unused=True))
