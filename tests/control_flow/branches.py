@@ -1,7 +1,5 @@
 """Programs with `torch.cond`, those of the documents that the package implements among them."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 
@@ -169,16 +167,16 @@ class BranchOnSizeInside(nn.Module):
 
 @program(rows)
 class SizesUsed(nn.Module):
-    """Sizes as numbers in both branches, floats and truths made of them too."""
+    """Sizes as numbers in both branches, floats made of them too."""
 
     def forward(self, x):
         n = x.shape[0]
-        half, big = n / 2, n > 3
+        half = n / 2
 
         def positive(x):
             return x * half + n * 2
 
-        return torch.cond(x.sum() > 0, positive, lambda x: x / (n + 1) + n * 0.5, (x,)), big
+        return torch.cond(x.sum() > 0, positive, lambda x: x / (n + 1) + n * 0.5, (x,))
 
 
 @program(rows)
@@ -328,7 +326,7 @@ class WritesToInput(nn.Module):
         return y + x
 
 
-@program(rows)
+@program(rows, stock=False)
 class BatchNormInBranch(nn.Module):
     """Running statistics are updated where the branch runs."""
 
@@ -411,7 +409,7 @@ class ConstantCondition(nn.Module):
     """Python's own True chooses while the program is captured."""
 
     def forward(self, x):
-        return torch.cond(True, lambda x: x + 1, lambda x: x - 1, (x,))  # noqa: FBT003
+        return torch.cond(True, lambda x: x + 1, lambda x: x - 1, (x,))
 
 
 @program(rows)

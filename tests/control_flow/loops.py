@@ -1,7 +1,5 @@
 """Programs with `map`, `while_loop`, `scan` and `associative_scan`."""
 
-from __future__ import annotations
-
 import torch
 import torch._higher_order_ops as hops
 from torch import nn

@@ -1,7 +1,5 @@
 """The corpus: what a program is, and the operators in plain Python, which say what is right."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ class Program:
     signs: tuple[float, ...] = (1.0, -1.0, 3.0)
     dynamic: int | None = 0
     stock: bool = True
-    """Whether torch.export's reader runs the file: it knows no trips of zero, nor some operands."""
+    """Whether torch's own operators, which trace bodies again for gradients, run it."""
 
     def calls(self, *, static: bool) -> Iterator[tuple[Any, ...]]:
         """Arguments of every kind."""
@@ -58,7 +56,8 @@ def program(inputs: Callable[[int], tuple[Any, ...]], **options: Any) -> Callabl
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
     """An `if`, whose results are new tensors."""
     result = true_fn(*operands) if pred else false_fn(*operands)
-    return pytree.tree_map_only(torch.Tensor, torch.clone, result)
+    with torch.enable_grad():
+        return pytree.tree_map_only(torch.Tensor, torch.clone, result)
 
 
 def map_(function: Any, xs: Any, *arguments: Any) -> Any:

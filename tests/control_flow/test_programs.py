@@ -1,9 +1,8 @@
 """Each program of the corpus in every form, beside plain Python on inputs that take every way."""
 
-from __future__ import annotations
-
 import copy
 import io
+import warnings
 from typing import Any
 
 import pytest
@@ -50,14 +49,24 @@ def loaded_decomposed(program: Any) -> Any:
 
 def in_stock(program: Any) -> Any:
     """Saved, and loaded by torch.export."""
-    return torch.export.load(file_of(program)).module()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = torch.export.load(file_of(program)).module()
+
+    def run(*args: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return module(*args)
+
+    return run
 
 
 def spelt(program: Any) -> Any:
     """As Python code."""
-    namespace: dict[str, Any] = {"__name__": "program"}
-    exec(program.to_python(), namespace)  # noqa: S102
-    return namespace[program.graph_module._get_name()](program)
+    namespace: dict[str, Any] = {}
+    exec(program.to_python(), namespace)
+    state = {**program.state_dict, **program.constants}
+    return lambda *args: namespace["forward"](state, *args)
 
 
 FORMS = {
@@ -101,6 +110,8 @@ def check(each: Program, module: torch.nn.Module, made: Any, *, static: bool) ->
 def test_agrees(name: str, form: str) -> None:
     """Dynamic and static, in plain and strict mode in turn."""
     each = PROGRAMS[name]
+    if form == "in_stock" and not each.stock:
+        pytest.skip("torch's operators refuse it")
     for static in (False, True):
         module, program = export(each, strict=static, static=static)
         check(each, module, FORMS[form](program), static=static)

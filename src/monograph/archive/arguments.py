@@ -128,6 +128,10 @@ class ArgumentWriter:
         for tag, tags_many, _, _ in SYMBOLIC_LISTS:
             if tags == {tag}:
                 return {tags_many: [each[tag] for each in written if each is not None]}
+        named = [_named(each) for each in written]
+        if all(named):
+            # What control flow is given: readers look up any value by the name in such a list.
+            return {"as_tensors": named}
         raise Refused("the graph holds a list of different things, which no file can hold")
 
     def _numbers(self, values: list[Any]) -> Json:
@@ -163,6 +167,15 @@ class ArgumentWriter:
                         "as_nested_tensors": [[each["as_tensor"] for each in row] for row in named]
                     }
         raise Refused("the graph holds a list of different things, which no file can hold")
+
+
+def _named(written: Json | None) -> Json | None:
+    """A value by its name alone, None where it has none."""
+    if written is None or "as_graph" in written:
+        return None
+    ((_, inner),) = written.items()
+    name = inner.get("name") or inner.get("as_name") if isinstance(inner, dict) else None
+    return None if name is None else {"name": name}
 
 
 # ---------------------------------------------------------------------------------------- reading

@@ -22,7 +22,7 @@ from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.looping import Loop, check_step, pointwise, stacked, step_type
 from monograph.capture.merging import merge, merge_types
-from monograph.capture.subgraphs import Body, call, close, label_of, record, record_with
+from monograph.capture.subgraphs import Body, Copied, call, close, label_of, record, record_with
 from monograph.diagnostics import problem
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
@@ -87,10 +87,14 @@ def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: A
     sides = (True, True)
     if isinstance(condition, Relation):
         sides = (condition, negate(condition))
-    bodies = [
-        record(recorder, name, function, operands, assumed=assumed)
-        for function, assumed in zip((true_fn, false_fn), sides, strict=True)
-    ]
+    copies: Copied = {}
+    bodies: list[Body] = []
+    for function, assumed in zip((true_fn, false_fn), sides, strict=True):
+        bodies.append(record(recorder, name, function, operands, assumed=assumed, copies=copies))
+    if len(bodies[0].written) < len(copies):
+        # Both begin with a copy, so that neither keeps for gradients what is written to afterwards.
+        bodies[0].depart()
+        bodies[0] = record(recorder, name, true_fn, operands, assumed=sides[0], copies=copies)
     return Branches(recorder, bodies, operands).close(condition)
 
 

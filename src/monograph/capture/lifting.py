@@ -38,6 +38,20 @@ def read(writer: GraphWriter, children: dict[str, Subgraph], base: str, subgraph
     return append_node(writer.graph, name, "get_attr", name, (), {})
 
 
+def as_nodes(writer: GraphWriter, values: Sequence[Any]) -> list[Any]:
+    """Arguments of one list: plain integers become nodes where others are, as files need it."""
+    if not any(isinstance(value, Node) for value in values):
+        return list(values)
+    return [_as_node(writer, value) if type(value) is int else value for value in values]
+
+
+def _as_node(writer: GraphWriter, value: int) -> Node:
+    name = writer.new_name("sym_int")
+    node = append_node(writer.graph, name, "call_function", torch.sym_int, (value,), {})
+    node.meta["val"] = value
+    return node
+
+
 def end(graph: Graph, returned: Any, values: Any) -> None:
     """Write the output; `values` are what the returned nodes stand for."""
     node = append_node(graph, "output", "output", "output", (returned,), {})
@@ -119,4 +133,4 @@ def _take_inputs(graph: Graph, lifted: Sequence[Node]) -> None:
             node.kwargs = map_arg(node.kwargs, lambda source: inputs.get(source, source))
 
 
-__all__ = ["Subgraph", "end", "lift", "read"]
+__all__ = ["Subgraph", "as_nodes", "end", "lift", "read"]

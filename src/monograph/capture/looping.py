@@ -14,6 +14,7 @@ import torch
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
+from monograph.capture.lifting import as_nodes
 from monograph.capture.subgraphs import made_at
 from monograph.diagnostics import Cause, problem
 from monograph.host.operator_types import OpOverload
@@ -59,10 +60,13 @@ class Loop:
 
     def initial(self) -> list[Any]:
         """The nodes or constants that the loop begins with, of the types of every step."""
-        return [
-            self._initial(value, wanted)
-            for value, wanted in zip(self.carried, self.types, strict=True)
-        ]
+        return as_nodes(
+            self.recorder.writer,
+            [
+                self._initial(value, wanted)
+                for value, wanted in zip(self.carried, self.types, strict=True)
+            ],
+        )
 
     def _initial(self, value: Any, wanted: TensorType | None) -> Any:
         if not isinstance(value, AbstractTensor):

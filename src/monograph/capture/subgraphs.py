@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 _CLONE = torch.ops.aten.clone.default
 
 
+Copied = dict[int, "list[AbstractTensor]"]
+"""Tensors that bodies begin with copies of, by identity: all that hold them, the owner first."""
+
+
 class WritesOutside(BaseException):  # no error: user code must not catch it
     """A body is about to write to a tensor from outside of it."""
 
@@ -239,12 +243,13 @@ def record(
     arguments: Sequence[Any],
     *,
     assumed: Truth = True,
-    copies: bool = True,
+    copies: Copied | None = None,
 ) -> Body:
     """Run a function once on values from outside, as a body of its own.
 
-    Its result is `body.result`, as the function returned it. With `copies` it may write to tensors
-    from outside, see `body.written`.
+    Its result is `body.result`, as the function returned it. Where `copies` is given it may write
+    to tensors from outside: see `body.written`. It begins with copies of those that `copies` names,
+    and adds what it writes to.
 
     Raises: branch-writes, branch-side-effect, and what the function refuses.
     """
@@ -260,15 +265,14 @@ def record_with(
     arguments: Callable[[Body], Sequence[Any]],
     *,
     assumed: Truth = True,
-    copies: bool = False,
+    copies: Copied | None = None,
 ) -> Body:
     """Run a function once, as `record` does, on arguments that are made for the body."""
-    copied: dict[int, list[AbstractTensor]] = {}
     while True:
         body = Body(recorder, operator, assumed=assumed)
         try:
             with body, recorder.scopes.side_effects(operator):
-                for same in copied.values():
+                for same in (copies or {}).values():
                     body.copy_of(same)
                 body.result = recorder.scopes.run(function, *arguments(body))
                 recorder.write_assertions()
@@ -277,9 +281,9 @@ def record_with(
             if found.body is not body:
                 raise
             root = found.tensor.storage_root
-            if not copies:
+            if copies is None:
                 raise refused_write(body, root) from None
-            same = copied.setdefault(id(root), [root])
+            same = copies.setdefault(id(root), [root])
             if found.tensor.node is root.node and found.tensor is not root:
                 same.append(found.tensor)
             continue

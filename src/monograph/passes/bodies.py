@@ -16,7 +16,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.closing import drop_unused_nodes
 from monograph.capture.inputs import bind_number
-from monograph.capture.lifting import Subgraph, end, lift, read
+from monograph.capture.lifting import Subgraph, as_nodes, end, lift, read
 from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
 from monograph.integers import Expr, Real
 from monograph.passes.arguments import mapped
@@ -54,8 +54,11 @@ def lower_call(lowering: Lowering, node: Node, env: Mapping[Node, Any]) -> Node:
         read(draft.writer, children, _base(attribute), body)
         for attribute, body in zip(attributes, bodies, strict=True)
     ]
-    given = lowering.read([mapped(each, env) for each in (*before, *own)])
-    args = (*given[: len(before)], *reads, *given[len(before) :], lifted)
+    condition = lowering.read(mapped(before, env))
+    carried = [
+        as_nodes(draft.writer, draft.written(lowering.read(mapped(each, env)))) for each in own
+    ]
+    args = (*condition, *reads, *carried, lifted)
     base = node.name.rstrip("0123456789").rstrip("_")
     return draft.emit(target, base, args, {}, node.meta["val"])
 
