@@ -21,8 +21,8 @@ from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
 from monograph.capture.consulted import Subject, asking, note_implied
 from monograph.capture.continuing import Continuing, Problem, Problems
-from monograph.capture.crossroads import overlooked
 from monograph.capture.control_flow import control_flow
+from monograph.capture.crossroads import overlooked
 from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
@@ -103,11 +103,15 @@ def capture(request: Request) -> Capture:
     leaves something behind. The module, its state, everything that user code wrote to and every
     process-wide patch are as before, whatever happens.
 
-    Raises: not-a-module, capture-inside-capture, module-not-found, attribute-changed,
-        write-outlives-call, outside-read, and what inputs, rules and user code refuse.
+    Raises: not-a-module, scripted-module, capture-inside-capture, module-not-found,
+        attribute-changed, write-outlives-call, outside-read, and what inputs, rules and user code
+        refuse.
     """
     if not isinstance(request.module, torch.nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
         raise problem("not-a-module", given=request.module)
+    for path, module in request.module.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise problem("scripted-module", path=path)
     if not _LOCK.acquire(blocking=not _is_capturing()):
         raise problem("capture-inside-capture")
     try:

@@ -63,6 +63,7 @@ class WritesOutside(BaseException):  # no error: user code must not catch it
         super().__init__("a write to a tensor from outside")
         self.body = body
         self.tensor = tensor
+        self.at = body.recorder.origin()
 
 
 class Body:
@@ -75,6 +76,9 @@ class Body:
         self.page = recorder.writer.inner_page()
         self.before = frozenset(recorder.facts.symbols)
         """The sizes that are known outside of it."""
+        recorder.premises[False] = (
+            True  # what is told in here is noted nowhere: only a run can tell
+        )
         self.facts = recorder.facts.branch()
         self.facts.assume(assumed)
         self.children: dict[str, Subgraph] = {}
@@ -227,13 +231,15 @@ class Body:
                     value.recorder = departed
 
 
-def refused_write(body: Body, tensor: AbstractTensor, reason: str = "") -> BaseException:
+def refused_write(
+    body: Body, tensor: AbstractTensor, reason: str = "", at: tuple[Frame, ...] | None = None
+) -> BaseException:
     """The refusal of a write to a tensor from outside, at the line that writes."""
-    node = tensor.node
-    name = node.name if node is not None and node.op == "placeholder" else ""
-    if node is not None and node in body.recorder.writer.constant_of:
-        name = body.recorder.writer.attribute_of(node)
-    return problem("branch-writes", operator=body.operator, name=name, reason=reason)
+    node, recorder = tensor.node, body.recorder
+    name = node.name if node is not None and node in recorder.input_nodes else ""
+    if node is not None and node in recorder.writer.constant_of:
+        name = recorder.writer.attribute_of(node)
+    return problem("branch-writes", at=at, operator=body.operator, name=name, reason=reason)
 
 
 def record(
@@ -282,7 +288,7 @@ def record_with(
                 raise
             root = found.tensor.storage_root
             if copies is None:
-                raise refused_write(body, root) from None
+                raise refused_write(body, root, at=found.at) from None
             same = copies.setdefault(id(root), [root])
             if found.tensor.node is root.node and found.tensor is not root:
                 same.append(found.tensor)
@@ -306,11 +312,11 @@ def close(bodies: Sequence[Body], results: Sequence[Any], first: Sequence[Node] 
     """
     for body, values in zip(bodies, results, strict=True):
         _write_output(body, values)
+        body.depart()
         drop_unused_nodes(body.graph)
     lifted = lift([body.graph for body in bodies], first)
     for body in bodies:
         _strip_regions(body)
-        body.depart()
     return lifted
 
 

@@ -3,6 +3,7 @@
 not-a-module            given                              SpecError
 args-not-a-tuple        given                              SpecError
 module-not-found        path, near                         SpecError
+scripted-module         path                               UnsupportedError
 forward-rejects-inputs  signature, given, reason           SpecError
 unsupported-input       path, type                         UnsupportedError
 unsupported-output      path, type                         UnsupportedError
@@ -33,6 +34,17 @@ def not_a_module(*, given: object) -> Text:
         )
         if "function" in str(given) or "method" in str(given)
         else ("export an instance of a torch.nn.Module: export(Model(), args)",),
+    )
+
+
+@message("scripted-module", UnsupportedError)
+def scripted_module(*, path: str) -> Text:
+    """Say that a module was compiled by TorchScript; `path` is "" for the one that is exported."""
+    what = f"the module `{path}`" if path else "what is exported"
+    return Text(
+        headline=f"{what} was compiled by torch.jit, and its code is no Python any more",
+        notes=("functions that were compiled by torch.jit.script are run as the Python they were",),
+        helps=("export the module as it was before: without torch.jit.script or torch.jit.trace",),
     )
 
 
