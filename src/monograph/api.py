@@ -29,6 +29,7 @@ def export(
     dynamic_shapes: Any = None,
     strict: bool = True,
     side_effects: Literal["refuse", "ignore"] = "refuse",
+    control_flow: Literal["capture", "refuse"] = "refuse",
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
@@ -44,7 +45,8 @@ def export(
     the call, clocks, random numbers and whatever else a program could not repeat are refused with
     their line, and sizes stay symbolic in `len`, `int`, `max` and their like; `strict=False` runs
     it as plain Python. `side_effects="ignore"` reports such writes (`program.report.side_effects`)
-    instead of refusing them.
+    instead of refusing them. `control_flow="capture"` records both ways where interpreted code
+    branches on data.
 
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
@@ -60,6 +62,7 @@ def export(
         kept_calls=tuple(preserve_module_call_signature),
         strict=strict,
         ignores_side_effects=side_effects == "ignore",
+        forks=control_flow == "capture",
     )
     try:
         captured = capture(request)

@@ -1,6 +1,9 @@
 """Where the control flow of one code object goes: what joins, what repeats, what is read later.
 
-A graph over the indexes of canonical instructions. Exceptions are left out of it: what a handler
+A graph over the indexes of canonical instructions. Compilers write some of them twice: the test of
+a `while` before and at the end of the loop, the last lines of a function at each `break`. So
+instructions from which the same is done from then on count as one (see `_merged`), the first of
+them. Exceptions are left out of the graph: what a handler
 does when a condition is taken apart is decided where it happens. Sources: Cooper, Harvey, Kennedy,
 "A Simple, Fast Dominance Algorithm" (2001), for dominators; the textbook for the rest.
 """
@@ -8,7 +11,7 @@ does when a condition is taken apart is decided where it happens. Sources: Coope
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.decoding import decode
 from monograph.bytecode.instructions import JUMPS
@@ -47,17 +50,26 @@ class Flow:
     instruction. `joins[i]` is the first instruction that every way on from i to a return passes,
     EXIT if only the return itself, and i itself where no way leads to a return. `live[i]` has bit n
     set where slot n is read before it is written on some way from before instruction i. `loops` are
-    the natural loops, inner ones before outer ones.
+    the natural loops, inner ones before outer ones. `same[i]` is the instruction as which i counts;
+    all the others are about those alone.
     """
 
     successors: tuple[tuple[int, ...], ...]
     joins: tuple[int, ...]
     live: tuple[int, ...]
     loops: tuple[Loop, ...]
+    same: tuple[int, ...]
 
     def loop(self, index: int) -> Loop | None:
         """The innermost loop that an instruction belongs to."""
         return next((loop for loop in self.loops if index in loop.body), None)
+
+    def alike(self, index: int) -> frozenset[int]:
+        """The instructions that count as this one."""
+        if index == EXIT:
+            return frozenset()
+        wanted = self.same[index]
+        return frozenset(each for each, same in enumerate(self.same) if same == wanted)
 
 
 _KNOWN: dict[int, tuple[CodeType, Flow]] = {}
@@ -72,8 +84,72 @@ def flow_of(code: CodeType) -> Flow:
 
 
 def _analysed(decoded: Instructions) -> Flow:
-    successors = tuple(_successors(decoded))
-    return Flow(successors, _joins(successors), _live(successors, decoded), _loops(successors))
+    raw = tuple(_successors(decoded))
+    same = _merged(decoded, raw)
+    successors = tuple(
+        tuple(way if way == EXIT else same[way] for way in ways) if same[index] == index else ()
+        for index, ways in enumerate(raw)
+    )
+    return Flow(
+        successors, _joins(successors), _live(successors, decoded), _loops(successors), same
+    )
+
+
+def _merged(decoded: Instructions, successors: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """For each instruction, the first from which the same is done from then on.
+
+    The same: equal instructions of one line, in the reach of one handler, whose ways on lead to
+    instructions from which the same is done. Found as states of an automaton are made fewer, by
+    splitting classes until none splits.
+    """
+    lines = dict(_lines_of(decoded))
+    labels = [_label(decoded, index, lines) for index in range(len(decoded.body))]
+    ways = [_ordered(decoded, index, each) for index, each in enumerate(successors)]
+    classes = _numbered(labels)
+    while True:
+        finer = _numbered(
+            [
+                (classes[index], *(EXIT if way == EXIT else classes[way] for way in each))
+                for index, each in enumerate(ways)
+            ]
+        )
+        if max(finer, default=0) == max(classes, default=0):
+            break
+        classes = finer
+    first: dict[int, int] = {}
+    return tuple(first.setdefault(number, index) for index, number in enumerate(classes))
+
+
+def _numbered(keys: Sequence[Any]) -> list[int]:
+    numbers: dict[Any, int] = {}
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def _lines_of(decoded: Instructions) -> Iterable[tuple[int, int | None]]:
+    for offset, position in enumerate(decoded.code.co_positions()):
+        yield 2 * offset, position[0]
+
+
+def _label(decoded: Instructions, index: int, lines: dict[int, int | None]) -> Any:
+    """What an instruction does by itself; conditional jumps are alike whichever way they jump."""
+    name, argument, offset = decoded.body[index]
+    handler, line = decoded.handlers[index], lines.get(offset)
+    if name in _EITHER:
+        return ("if", handler, line)
+    if name in JUMPS:
+        return (name, handler, line)
+    return (name, type(argument).__name__, repr(argument), handler, line)
+
+
+_EITHER: Final = {"POP_JUMP_IF_FALSE": False, "POP_JUMP_IF_TRUE": True}
+"""The jumps that forget the condition, and with which answer they jump."""
+
+
+def _ordered(decoded: Instructions, index: int, successors: tuple[int, ...]) -> tuple[int, ...]:
+    """The ways on in an order of their own: of a condition, that of True first."""
+    if _EITHER.get(decoded.body[index].name) is True:
+        return successors[::-1]
+    return successors
 
 
 def _successors(decoded: Instructions) -> Iterable[tuple[int, ...]]:

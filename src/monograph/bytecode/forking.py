@@ -21,9 +21,23 @@ from monograph.bytecode.snapshots import snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from monograph.bytecode.flow import Loop
     from monograph.bytecode.frame import Frame
 
-__all__ = ["MOVED", "End", "Ways", "decide", "finish", "move", "run_to", "signal_of", "ways"]
+__all__ = [
+    "MOVED",
+    "End",
+    "LoopTest",
+    "Ways",
+    "decide",
+    "finish",
+    "loop_test",
+    "move",
+    "run_round",
+    "run_to",
+    "signal_of",
+    "ways",
+]
 
 MOVED: Final = Mark("moved")
 """The answer of a watcher that has put the frame elsewhere."""
@@ -56,6 +70,9 @@ class Ways:
     `join` is where they meet again: EXIT if only in returning, None if one of them never returns
     by itself. `keeps_if` is the answer with which the condition's value stays on the stack, or
     None. `live` has a bit for each slot that is read after the join.
+
+    In one round of a loop (`within`), ways that meet only outside of it join at its test, where the
+    answer of the next round stands on the stack.
     """
 
     if_true: int
@@ -63,32 +80,62 @@ class Ways:
     join: int | None
     keeps_if: bool | None
     live: int
+    within: LoopTest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTest:
+    """What decides whether a loop goes on: if the answer is `stays_if`, at `start`, else at `out`.
+
+    `tests` are the instructions that count as the jump that decides it, `outs` those that count as
+    `out`. `live` has a bit for each slot that is read after a test.
+    """
+
+    stays_if: bool
+    start: int
+    out: int
+    tests: frozenset[int]
+    outs: frozenset[int]
+    live: int
 
 
 @dataclass(frozen=True, slots=True)
 class End:
     """How a copy of a frame ended: where the ways join, by returning, raising or yielding.
 
-    By returning although the ways join, where an exception of its own led it past the join.
-    `value` is what it returned or raised; `frame` has the state in which it stood.
+    By returning although the ways join, where an exception of its own led it past the join, or
+    `elsewhere`, in a round of an outer loop. `value` is what it returned or raised; `frame` has the
+    state in which it stood.
     """
 
-    kind: Literal["joined", "returned", "raised", "yielded"]
+    kind: Literal["joined", "returned", "raised", "yielded", "elsewhere"]
     frame: Frame
     value: Any = None
 
 
+# --- where ways lead ----------------------------------------------------------------------------
+
+
 def ways(frame: Frame) -> Ways:
     """Where the conditional jump leads that the frame stands in."""
-    index = frame.ip - 1
-    handler, target = frame.body.steps[index]
-    name = handler.__name__
-    assert name in JUMPS, f"{name} is no jump"
     flow = flow_of(frame.code)
+    index = flow.same[frame.ip - 1]
     join: int | None = flow.joins[index]
     if join == index:
         join = None
     live = 0 if join is None or join == EXIT else flow.live[join]
+    found = _ways(frame, frame.ip - 1, join, live)
+    test = _round_that_runs(frame, index)
+    loop = flow.loop(index)
+    if test is None or (loop is not None and join in loop.body):
+        return found
+    return replace(found, join=min(test.tests), live=test.live, within=test)
+
+
+def _ways(frame: Frame, index: int, join: int | None, live: int) -> Ways:
+    handler, target = _steps(frame)[index]
+    name = handler.__name__
+    assert name in JUMPS, f"{name} is no jump"
     on = index + 1
     if name == "POP_JUMP_IF_FALSE":
         return Ways(on, target, join, None, live)
@@ -100,6 +147,52 @@ def ways(frame: Frame) -> Ways:
     return Ways(target, on, join, True, live)
 
 
+def _steps(frame: Frame) -> list[Any]:
+    """The steps of the code, without stops."""
+    return frame.interpreter.body(frame.code).steps
+
+
+def _round_that_runs(frame: Frame, index: int) -> LoopTest | None:
+    """The test of the innermost loop around an instruction, if this copy runs one round of it."""
+    loop = flow_of(frame.code).loop(index)
+    if loop is None:
+        return None
+    tests = (_test_at(frame, loop, stop) for stop in frame.body.stops if stop in loop.body)
+    return next((test for test in tests if test is not None), None)
+
+
+def loop_test(frame: Frame) -> LoopTest | None:
+    """What the conditional jump that the frame stands in decides of a loop, if it does.
+
+    A `for` is none: its iterator decides. Nor is a jump that leaves a round that runs.
+    """
+    flow = flow_of(frame.code)
+    index = flow.same[frame.ip - 1]
+    loop = flow.loop(index)
+    if loop is None or _steps(frame)[loop.header][0].__name__ == "FOR_ITER":
+        return None
+    if _round_that_runs(frame, index) is not None:
+        return None
+    return _test_at(frame, loop, index)
+
+
+def _test_at(frame: Frame, loop: Loop, index: int) -> LoopTest | None:
+    """What a jump in a loop, and in no inner one, decides of it."""
+    flow = flow_of(frame.code)
+    here = flow.successors[index]
+    if flow.loop(index) is not loop or sum(way in loop.body for way in here) != 1:
+        return None
+    if not _steps(frame)[index][0].__name__.startswith("POP_JUMP_IF_"):
+        return None
+    found = _ways(frame, index, None, 0)
+    stays_if = flow.same[found.if_true] in loop.body
+    start, out = (found.if_true, found.if_false) if stays_if else (found.if_false, found.if_true)
+    return LoopTest(stays_if, start, out, flow.alike(index), flow.alike(out), flow.live[index])
+
+
+# --- running copies -----------------------------------------------------------------------------
+
+
 def run_to(frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it is the answer)
     """Run a copy of the frame as if the condition had this answer, until the ways join.
 
@@ -109,33 +202,58 @@ def run_to(frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it
     if found.keeps_if is not answer:
         copied.stack.pop()
     copied.ip = found.if_true if answer else found.if_false
-    join = found.join
-    if join is not None and join != EXIT:
-        copied.body = _stopping(frame, join)
-    if copied.ip == join:
+    if found.within is not None:
+        return _run_round(copied, found.within)
+    return _run(
+        copied, frozenset() if found.join is None else flow_of(frame.code).alike(found.join)
+    )
+
+
+def run_round(frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any]) -> End:
+    """Run a copy of the frame through one round of a loop, to the test of the next.
+
+    It begins with this state, and ends with the test's value on top of its stack.
+    """
+    copied = snapshot(frame)
+    copied.stack[:] = stack
+    copied.slots[:] = slots
+    copied.ip = test.start
+    return _run_round(copied, test)
+
+
+def _run_round(copied: Frame, test: LoopTest) -> End:
+    """Run to where the loop's next test stands, or out of it, which is an answer too."""
+    end = _run(copied, test.tests | test.outs)
+    if end.kind == "joined" and copied.ip in test.outs:
+        copied.stack.append(not test.stays_if)
+    return end
+
+
+def _run(copied: Frame, ends: frozenset[int]) -> End:
+    if copied.ip in ends:
         return End("joined", copied)
+    steps = list(copied.body.steps)
+    for index in ends:
+        steps[index] = (_stop, None)
+    copied.body = replace(copied.body, steps=steps, stops=copied.body.stops | ends)
     try:
         signal = run(copied)
     except Exception as error:  # noqa: BLE001  (it is the program's)
         return End("raised", copied, error)
     if signal is _STOP:
-        copied.ip = join or 0
-        return End("joined", copied)
+        copied.ip -= 1
+        return End("joined" if copied.ip in ends else "elsewhere", copied)
     if signal is YIELD:
         return End("yielded", copied, copied.value)
     return End("returned", copied, copied.value)
 
 
-def _stopping(frame: Frame, join: int) -> Any:
-    """The body of the frame's code, but for a stop at the join."""
-    steps = list(frame.body.steps)
-    steps[join] = (_stop, None)
-    return replace(frame.body, steps=steps)
-
-
 def _stop(frame: Frame, _: None) -> Mark:
     del frame
     return _STOP
+
+
+# --- going on -----------------------------------------------------------------------------------
 
 
 def move(frame: Frame, join: int, stack: Sequence[Any], slots: Sequence[Any]) -> Mark:

@@ -54,6 +54,7 @@ class Body:
     `parameters` are the slots of those that callers can name; `n_plain` is the number of parameters
     where all are positional, else -1. `is_native` marks code that is never interpreted: our own,
     and what only makes sense to CPython's frames.
+    `stops` are the instructions in place of which this copy of the body stops.
     """
 
     steps: list[tuple[Callable[[Frame, Any], Any], Any]]
@@ -66,6 +67,7 @@ class Body:
     empty: list[Any]
     is_native: bool
     shadow: FrameType | None = None
+    stops: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)

@@ -37,6 +37,7 @@ class Interpreter:
         "enters",
         "fork",
         "handling",
+        "inverted",
         "memos",
         "passing",
         "polyfilled_methods",
@@ -71,6 +72,7 @@ class Interpreter:
         self.written = _overridden(watcher, "written")
         self.truth = _overridden(watcher, "truth")
         self.fork = _overridden(watcher, "fork")
+        self.inverted = _overridden(watcher, "inverted")
         self.compared = _overridden(watcher, "compared")
         self.tell_island: Callable[[FunctionType, str], None] = watcher.island
         self.uncatchable = (*watcher.uncatchable, BugError)

@@ -97,3 +97,8 @@ class Watcher:
         """
         del frame, value
         return NotImplemented
+
+    def inverted(self, value: Any) -> Any:
+        """What `not value` is; NotImplemented: the opposite of what `truth` says."""
+        del value
+        return NotImplemented

@@ -84,18 +84,44 @@ def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: A
     condition, known = _condition(recorder, name, pred)
     if known is not None:
         return recorder.scopes.run(true_fn if known else false_fn, *operands)
-    sides = (True, True)
+    bodies = record_both(recorder, name, condition, (true_fn, false_fn), (operands, operands))
+    return Branches(recorder, bodies, operands).close(condition)
+
+
+def record_both(
+    recorder: Recorder,
+    name: str,
+    condition: Any,
+    functions: Sequence[Callable[..., Any]],
+    arguments: Sequence[Any],
+) -> list[Body]:
+    """Record what is run if a condition holds, and what if not, each on its arguments.
+
+    Raises: branch-writes, branch-side-effect, and what the functions refuse.
+    """
+    sides: tuple[Any, Any] = (True, True)
     if isinstance(condition, Relation):
         sides = (condition, negate(condition))
     copies: Copied = {}
+
+    def recorded(side: int) -> Body:
+        return record(
+            recorder, name, functions[side], arguments[side], assumed=sides[side], copies=copies
+        )
+
     bodies: list[Body] = []
-    for function, assumed in zip((true_fn, false_fn), sides, strict=True):
-        bodies.append(record(recorder, name, function, operands, assumed=assumed, copies=copies))
+    try:
+        bodies += [recorded(0)]
+        bodies += [recorded(1)]
+    except BaseException:
+        for body in bodies:
+            body.depart()
+        raise
     if len(bodies[0].written) < len(copies):
         # Both begin with a copy, so that neither keeps for gradients what is written to afterwards.
         bodies[0].depart()
-        bodies[0] = record(recorder, name, true_fn, operands, assumed=sides[0], copies=copies)
-    return Branches(recorder, bodies, operands).close(condition)
+        bodies[0] = recorded(0)
+    return bodies
 
 
 class Branches:
@@ -264,13 +290,15 @@ def while_loop(
     body_fn: Any,
     carried: Any,
     additional: Any = (),
+    name: str = "while_loop",
     **_options: Any,
 ) -> Any:
     """A function of what it returned last, as long as another says so.
 
+    `name` is how messages call it.
+
     Raises: operator-arguments, loop-carry-changes, branch-writes.
     """
-    name = "while_loop"
     _check_functions(name, cond_fn, body_fn)
     loop = Loop(recorder, name, carried)
     while True:
@@ -443,4 +471,4 @@ def take_results(recorder: Recorder, node: Node, types: Sequence[Any]) -> list[A
     return results
 
 
-__all__ = ["Branches", "control_flow", "take_results"]
+__all__ = ["Branches", "control_flow", "record_both", "take_results", "while_loop"]

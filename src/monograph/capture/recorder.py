@@ -107,6 +107,10 @@ class Recorder(TorchDispatchMode):
         """What anything but rules was told about sizes."""
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
+        self.entangled: dict[int, AbstractTensor] = {}
+        """Tensors that eager code would, by a condition, see as one with another."""
+        self.n_branches = 0
+        """How many branches of `if`s on data were recorded."""
         self.body: Body | None = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
@@ -264,6 +268,13 @@ class Recorder(TorchDispatchMode):
         for guard in self._assertions_waiting:
             reason = f"nothing computes what {relation_text(guard.relation)} is about"
             raise problem("bug", reason=reason)
+
+    def assert_now(self, relation: Relation, message: str) -> None:
+        """The program checks a relation here, and says this where it does not hold."""
+        condition = self.writer.assertion(relation)
+        node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
+        node.meta["val"] = None
+        self.facts.assume(relation)
 
     def close(self) -> None:
         """From now on this capture's tensors are refused, and nobody is told anything."""
@@ -486,9 +497,18 @@ class Recorder(TorchDispatchMode):
                         self.body.before_write(tensor)
                     self._note_write(tensor)
 
+    def entangle(self, tensors: list[AbstractTensor]) -> None:
+        """These may be one tensor in eager code, and are not here: nobody may write to them."""
+        self.entangled.update((id(each.storage_root), each.storage_root) for each in tensors)
+
     def _note_write(self, tensor: AbstractTensor) -> None:
-        """The tensor's storage has other data from here on."""
+        """The tensor's storage has other data from here on.
+
+        Raises: write-after-branch, mutated-constant.
+        """
         root = tensor.storage_root
+        if id(root) in self.entangled:
+            raise problem("write-after-branch")
         root.version += 1
         node = self.writer.placeholder_of.get(id(root))
         if node is not None:

@@ -82,7 +82,8 @@ class Request:
     """What is to be captured, and how.
 
     `kept_calls` names modules whose calls are recorded. `strict` interprets user code, otherwise it
-    runs as plain Python. `ignores_side_effects` reports writes that outlive the call, instead of
+    runs as plain Python. `forks` records both ways where interpreted code branches on data.
+    `ignores_side_effects` reports writes that outlive the call, instead of
     refusing them. `problems` collects what the capture would be refused for, where it is to go on.
     """
 
@@ -93,6 +94,7 @@ class Request:
     kept_calls: tuple[str, ...] = ()
     strict: bool = True
     ignores_side_effects: bool = False
+    forks: bool = False
     problems: Problems | None = None
 
 
@@ -295,7 +297,8 @@ def _run_under(
         observed = Observed()
         strict = None
         if request.strict:
-            strict = Strict(scopes, state, arguments, observed)
+            forks_on = recorder if request.forks else None
+            strict = Strict(scopes, state, arguments, observed, forks_on)
             if isinstance(recorder, Continuing):
                 strict.refuse = recorder.refuse
             stack.enter_context(strict)

@@ -22,10 +22,12 @@ import torch
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Watcher, ours
 from monograph.capture.effects import Effects, Within
+from monograph.capture.forking import fork, inverted
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
 from monograph.capture.replacements import REPLACEMENTS, product
+from monograph.capture.subgraphs import WritesOutside
 from monograph.capture.territory import TORCH, is_entered, is_library
 from monograph.diagnostics import MonographError, problem
 from monograph.host.module_calls import (
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from monograph.capture.module_state import ModuleState
     from monograph.capture.observed import Observed
     from monograph.capture.outside import Switch
+    from monograph.capture.recorder import Recorder
     from monograph.capture.scopes import Scopes
 
 
@@ -67,14 +70,23 @@ for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch
 class Strict(Watcher):
     """What one strict run lets user code do, and what it sees of it."""
 
-    uncatchable = (MonographError,)
+    uncatchable = (MonographError, WritesOutside)
 
     def __init__(
-        self, scopes: Scopes, state: ModuleState, arguments: Any, observed: Observed
+        self,
+        scopes: Scopes,
+        state: ModuleState,
+        arguments: Any,
+        observed: Observed,
+        forks_on: Recorder | None = None,
     ) -> None:
-        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled."""
+        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
+
+        Where code branches on data of `forks_on`, both ways are recorded.
+        """
         self.scopes = scopes
         self.observed = observed
+        self._forks_on = forks_on
         self._interpreter = Interpreter(self)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
@@ -276,6 +288,21 @@ class Strict(Watcher):
         if not isinstance(value, AbstractTensor) or value.node is None:
             return False
         return value.node.op == "placeholder" and id(value) not in self._own
+
+    def fork(self, frame: InterpretedFrame, value: Any) -> Any:
+        """Record both ways of a condition on data, if that was asked for.
+
+        Raises: branches-disagree, branch-side-effect, branch-writes, and what a way refuses.
+        """
+        if self._forks_on is None:
+            return NotImplemented
+        return fork(self._forks_on, frame, value)
+
+    def inverted(self, value: Any) -> Any:
+        """`not` of a condition on data, as a condition on data."""
+        if self._forks_on is None:
+            return NotImplemented
+        return inverted(self._forks_on, value)
 
     # --- writes ------------------------------------------------------------------------------
 

@@ -4,15 +4,27 @@ branches-disagree     operator, what, result="", left, right     ExportError
 loop-carry-changes    operator, what, result="", before, after    ExportError
 branch-writes         operator, name="", reason=""               SideEffectError
 branch-side-effect    operator, kind, name                       SideEffectError
+branch-copies         reason                                     UnsupportedError
+branches-multiply     count                                      UnsupportedError
+loop-raises           error                                      DataDependentError
+loop-leaves           how                                        DataDependentError
+write-after-branch                                               SideEffectError
 branch-value-outside  tensor="", operator=""                     ExportError
 operator-arguments    operator, reason, help=""                  ExportError
 """
 
 from __future__ import annotations
 
+from traceback import format_exception_only
+
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import ExportError, SideEffectError
+from monograph.diagnostics.errors import (
+    DataDependentError,
+    ExportError,
+    SideEffectError,
+    UnsupportedError,
+)
 
 
 @message("branches-disagree", ExportError)
@@ -90,12 +102,69 @@ def branch_side_effect(*, operator: str, kind: str, name: str) -> Text:
     )
 
 
+@message("loop-raises", DataDependentError)
+def loop_raises(*, error: BaseException) -> Text:
+    """Say that a round of a `while` on data ends by an exception."""
+    return Text(
+        headline="a round of this `while` on data raises an exception, whatever the data are: "
+        + "".join(format_exception_only(error)).strip(),
+        label="decides whether another round comes",
+    )
+
+
+@message("loop-leaves", DataDependentError)
+def loop_leaves(*, how: str) -> Text:
+    """Say that a round of a `while` on data leaves it otherwise than at its test.
+
+    `how` is returned, yielded, or elsewhere: for a round of an outer loop.
+    """
+    way = {"returned": "returns", "yielded": "yields"}.get(how, "goes on with an outer loop")
+    return Text(
+        headline=f"a round of this `while` on data ends otherwise than at its test: it {way}",
+        label="decides whether another round comes",
+        helps=("keep the result in a variable, leave the loop by `break`, and return after it",),
+    )
+
+
+@message("branch-copies", UnsupportedError)
+def branch_copies(*, reason: str) -> Text:
+    """Say that both sides of an `if` on data cannot be run from one state: it cannot be copied."""
+    return Text(
+        headline=f"both sides of this `if` on data start from one state, and {reason}",
+        label="chooses between them",
+        helps=("make a list of what is iterated over before the `if`",),
+    )
+
+
+@message("branches-multiply", UnsupportedError)
+def branches_multiply(*, count: int) -> Text:
+    """Say that an export records more branches than anybody wants to have."""
+    return Text(
+        headline=f"the `if`s on data of this model make more than {count} branches",
+        label="the next one",
+        notes=("what follows a `return` inside of two of them is recorded once for each",),
+        helps=("keep the result in a variable, and return once, at the end",),
+    )
+
+
+@message("write-after-branch", SideEffectError)
+def write_after_branch() -> Text:
+    """Say that a tensor is written to that is, by a condition on data, one with another."""
+    return Text(
+        headline="this changes a tensor that an `if` on data made one with another, on one side",
+        label="changed here",
+        notes=("whether the other changes too depends on values, which a graph cannot say",),
+        helps=("work on a copy: x = x.clone(), in both branches or after the `if`",),
+    )
+
+
 _KINDS = {
     "attribute": "the attribute",
     "cell": "the variable",
     "contents": "the content of",
     "context": "the context variable",
     "global": "the global",
+    "switch": "a mode of PyTorch (gradients, autocast) that was entered outside of it",
 }
 
 

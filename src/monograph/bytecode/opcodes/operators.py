@@ -71,7 +71,14 @@ def CONTAINS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (as IS_OP
 def UNARY_NOT(frame: Frame, _: None) -> None:
     """Replace a value by whether it is false."""
     stack = frame.stack
-    stack[-1] = not truth(frame.interpreter, stack[-1])
+    value = stack[-1]
+    hook = frame.interpreter.inverted
+    if hook is not None and type(value) not in SIMPLE:
+        answer = hook(value)
+        if answer is not NotImplemented:
+            stack[-1] = answer
+            return
+    stack[-1] = not truth(frame.interpreter, value)
 
 
 @opcode

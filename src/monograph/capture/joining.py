@@ -1,0 +1,187 @@
+"""Two states in which a frame arrives where its ways join, as one.
+
+What both have in common stays. What differs becomes a result of the branches: tensors and integers
+as they are, floats and truths as tensors of one element, whose value is then read off. Containers
+made in both ways are taken item by item. Anything else that differs is refused by the name of the
+variable, unless nobody reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode import MISSING, stand_alike
+from monograph.diagnostics import problem
+from monograph.integers import Expr, Real, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+_ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None), type(...)})
+_CONTAINERS: Final = (list, tuple, dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A value that both ways have in common."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The nth result of the branches; `reads` if it is the one element of a tensor."""
+
+    index: int
+    reads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A container made anew; `keys` are those of a dict."""
+
+    kind: type
+    items: tuple[Kept | Result | Items, ...]
+    keys: tuple[Any, ...] = ()
+
+
+Joined = Kept | Result | Items
+
+
+@dataclass(slots=True)
+class Join:
+    """What is known so far of two states: how each value is made, and what the branches return."""
+
+    lefts: list[Any] = field(default_factory=list[Any])
+    rights: list[Any] = field(default_factory=list[Any])
+    _met: dict[tuple[int, int], Joined] = field(default_factory=dict[tuple[int, int], Joined])
+
+    def meet(self, left: Any, right: Any, name: str) -> Joined:
+        """How one value stands for two; `name` is what the code calls it.
+
+        Raises: branches-disagree.
+        """
+        if left is right:
+            return Kept(left)
+        known = self._met.get((id(left), id(right)))
+        if known is None:
+            known = self._met[id(left), id(right)] = self._meet(left, right, name)
+        return known
+
+    def _meet(self, left: Any, right: Any, name: str) -> Joined:
+        if is_same(left, right):
+            return Kept(left)
+        if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+            return self._result(left, right)
+        one, other = (kind_of_number(each) for each in (left, right))
+        if one is not None and one is other:
+            return self._result(left, right, reads=one is not int)
+        if type(left) is type(right) and type(left) in _CONTAINERS:
+            keys = _keys(left)
+            if len(left) == len(right) and keys == _keys(right):
+                pairs = zip(_items(left), _items(right), strict=True)
+                items = tuple(self.meet(a, b, f"{name}[...]") for a, b in pairs)
+                return Items(type(left), items, keys)
+        if stand_alike(left, right):
+            return Kept(left)
+        raise _disagree(left, right, name)
+
+    def _result(self, left: Any, right: Any, *, reads: bool = False) -> Result:
+        self.lefts.append(left)
+        self.rights.append(right)
+        return Result(len(self.lefts) - 1, reads)
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two plain values cannot be told apart: -0.0 is not 0.0."""
+    if type(left) not in _ATOMS or type(left) is not type(right):
+        return False
+    return repr(left) == repr(right) if isinstance(left, float | complex) else left == right
+
+
+def kind_of_number(value: Any) -> type | None:
+    """int, float or bool of a number, symbolic or not; None of anything else."""
+    number = to_python(value)
+    if isinstance(number, Relation):
+        return bool
+    if isinstance(number, Real):
+        return float
+    if isinstance(number, Expr):
+        return int
+    return type(number) if type(number) in (bool, int, float) else None
+
+
+def _keys(container: Any) -> tuple[Any, ...]:
+    return tuple(container) if isinstance(container, dict) else ()
+
+
+def _items(container: Any) -> Sequence[Any]:
+    return list(container.values()) if isinstance(container, dict) else container
+
+
+def _disagree(left: Any, right: Any, name: str) -> BaseException:
+    return problem(
+        "branches-disagree",
+        operator="if",
+        what="value",
+        result=f"`{name}`" if name else "",
+        left=described(left),
+        right=described(right),
+    )
+
+
+def described(value: Any) -> str:
+    """What a value is, in a message."""
+    if value is MISSING:
+        return "nothing"
+    if isinstance(value, AbstractTensor):
+        return f"a tensor {value.tensor_type}"
+    if kind_of_number(value) is not None and not isinstance(value, bool | int | float):
+        return "a number of the program"
+    if type(value) in _ATOMS:
+        return f"`{value!r}`"
+    if type(value) in _CONTAINERS:
+        return f"a {type(value).__name__} of {len(_items(value))}"
+    return f"a {type(value).__name__}"
+
+
+def carried(value: Any) -> Any:
+    """A value as operators carry it: floats and truths as tensors of one element."""
+    if isinstance(value, torch.Tensor):
+        return value
+    kind = kind_of_number(value)
+    if kind is bool:
+        return torch.scalar_tensor(value, dtype=torch.bool)
+    return torch.scalar_tensor(value, dtype=torch.float64) if kind is float else value
+
+
+def made(joined: Joined, results: Sequence[Any]) -> Any:
+    """The value, from what the branches returned."""
+    if isinstance(joined, Kept):
+        return joined.value
+    if isinstance(joined, Result):
+        result = results[joined.index]
+        return result.item() if joined.reads else result
+    items = [made(each, results) for each in joined.items]
+    if joined.kind is dict:
+        return dict(zip(joined.keys, items, strict=True))
+    return joined.kind(items)
+
+
+__all__ = [
+    "Join",
+    "Joined",
+    "Kept",
+    "Result",
+    "carried",
+    "described",
+    "is_same",
+    "kind_of_number",
+    "made",
+]

@@ -1,0 +1,69 @@
+"""Python's own branches on data are captured without rewriting, and agree on every way."""
+
+import copy
+
+import pytest
+import torch
+
+import monograph
+from tests.control_flow.branching import PROGRAMS, Branching
+
+
+def clones(inputs):
+    """Inputs that nobody else changes."""
+    return tuple(each.clone() for each in inputs)
+
+
+def outcome(function, inputs):
+    """The result, or the kind of failure."""
+    try:
+        return function(*inputs)
+    except Exception as error:  # noqa: BLE001
+        return error
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda each: each.name)
+def test_captured_or_refused_by_name(program: Branching):
+    """A program equals eager on calls that take every way, one after the other."""
+    module = program.make()
+    example = clones(program.calls[0])
+    if program.refused:
+        with pytest.raises(monograph.MonographError) as caught:
+            monograph.export(module, example, control_flow="capture")
+        assert program.refused in [each.diagnostic.name for each in caught.value.problems]
+        return
+    eager = copy.deepcopy(module)
+    exported = monograph.export(module, example, control_flow="capture").module()
+    for inputs in (*program.calls, *program.calls):
+        given, mine = clones(inputs), clones(inputs)
+        torch.testing.assert_close(exported(*mine), eager(*given), rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(mine, given, rtol=0, atol=0, equal_nan=True)
+    for name, buffer in eager.named_buffers():
+        torch.testing.assert_close(exported.get_buffer(name), buffer)
+
+
+def test_what_a_way_raises_is_raised_by_the_program():
+    """With the words of the program's own exception."""
+    module = PROGRAMS["raise_if_bad"].make()
+    exported = monograph.export(module, (torch.ones(3),), control_flow="capture").module()
+    with pytest.raises(RuntimeError, match="ValueError: infinite"):
+        exported(torch.tensor([1.0, float("inf"), 0.0]))
+
+
+def test_an_assertion_fails_when_the_program_runs():
+    """With its message."""
+    module = PROGRAMS["assertion"].make()
+    exported = monograph.export(module, (torch.ones(3),), control_flow="capture").module()
+    with pytest.raises(RuntimeError, match="too large"):
+        exported(torch.full((3,), 50.0))
+
+
+def test_gradients_follow_the_way_that_is_taken():
+    """As in eager code."""
+    module = PROGRAMS["elif_chain"].make()
+    exported = monograph.export(module, (torch.ones(3),), control_flow="capture").module()
+    for call in PROGRAMS["elif_chain"].calls:
+        one, other = (each.clone().requires_grad_() for each in (call[0], call[0]))
+        exported(one)[0].sum().backward()
+        module(other)[0].sum().backward()
+        torch.testing.assert_close(one.grad, other.grad)
