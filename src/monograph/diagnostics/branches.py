@@ -1,7 +1,7 @@
 """Messages about functions that control-flow operators call: branches and the bodies of loops.
 
-branches-disagree     operator, what, result="", left, right     ExportError
-loop-carry-changes    operator, what, result="", before, after    ExportError
+branches-disagree     operator, what, result="", left, right     UnsupportedError
+loop-carry-changes    operator, what, result="", before, after    UnsupportedError
 branch-writes         operator, name="", reason=""               SideEffectError
 branch-side-effect    operator, kind, name                       SideEffectError
 branch-copies         reason                                     UnsupportedError
@@ -9,8 +9,8 @@ branches-multiply     count                                      UnsupportedErro
 loop-raises           error                                      DataDependentError
 loop-leaves           how                                        DataDependentError
 write-after-branch                                               SideEffectError
-branch-value-outside  tensor="", operator=""                     ExportError
-operator-arguments    operator, reason, help=""                  ExportError
+branch-value-outside  tensor="", operator=""                     UnsupportedError
+operator-arguments    operator, reason, help=""                  UnsupportedError
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import (
     DataDependentError,
-    ExportError,
     SideEffectError,
     UnsupportedError,
 )
 
 
-@message("branches-disagree", ExportError)
+@message("branches-disagree", UnsupportedError)
 def branches_disagree(
     *, operator: str, what: str, left: object, right: object, result: str = ""
 ) -> Text:
@@ -51,7 +50,7 @@ def branches_disagree(
     )
 
 
-@message("loop-carry-changes", ExportError)
+@message("loop-carry-changes", UnsupportedError)
 def loop_carry_changes(
     *, operator: str, what: str, before: object, after: object, result: str = ""
 ) -> Text:
@@ -168,7 +167,7 @@ _KINDS = {
 }
 
 
-@message("branch-value-outside", ExportError)
+@message("branch-value-outside", UnsupportedError)
 def branch_value_outside(*, tensor: str = "", operator: str = "") -> Text:
     """Say that a value made by one branch is used after it, although it was not returned."""
     value = f"`{tensor}`" if tensor else "this value"
@@ -180,7 +179,7 @@ def branch_value_outside(*, tensor: str = "", operator: str = "") -> Text:
     )
 
 
-@message("operator-arguments", ExportError)
+@message("operator-arguments", UnsupportedError)
 def operator_arguments(*, operator: str, reason: str, help: str = "") -> Text:  # noqa: A002 - a fact's name
     """Say that a control-flow operator is given what it cannot take."""
     return Text(
