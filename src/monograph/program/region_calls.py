@@ -14,7 +14,6 @@ import torch
 
 from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph
-from monograph.program.assertions import ASSERT_SCALAR, assert_holds, with_values
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
     COND,
@@ -23,6 +22,7 @@ from monograph.host.higher_order import (
     WHILE_LOOP,
     generic_associative_scan,
 )
+from monograph.program.assertions import ASSERT_SCALAR, assert_holds, with_values
 from monograph.program.graph_module import GraphModule
 
 if TYPE_CHECKING:
