@@ -29,16 +29,18 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture import consulted, data, indexing, texts
+from monograph.capture.asked import asked_at
 from monograph.capture.counting import COUNTING, Counts
 from monograph.capture.departed import Departed
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.capture.ranges import limit_size
-from monograph.diagnostics import MonographError, place, problem
+from monograph.capture.storages import is_inplace, require_same_shape, shared_root
+from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
-from monograph.integers import Expr, eq, is_symbol, relation_text, require
+from monograph.integers import Expr, is_symbol, relation_text
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
@@ -195,7 +197,7 @@ class Recorder(TorchDispatchMode):
             self.counts.summed(node, self.abstract(args[0]))
         root = None
         if op.shared is not None:
-            root = _shared_root(op, args, kwargs)
+            root = shared_root(op, args, kwargs)
         return self.wrap(result, node, requires_grad=self._requires_grad, root=root)
 
     def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
@@ -256,7 +258,7 @@ class Recorder(TorchDispatchMode):
         facts = self.facts
         names = {s: facts.source_of(s) or s.name for s in guard.relation.symbols}
         said = self.said.get(guard.relation)
-        words = f"`{relation_text(guard.relation, names)}` does not hold{_asked_at(guard.origin)}"
+        words = f"`{relation_text(guard.relation, names)}` does not hold{asked_at(guard.origin)}"
         return f"{said}: {words}" if said else words
 
     def write_last_assertions(self) -> None:
@@ -433,7 +435,7 @@ class Recorder(TorchDispatchMode):
             results = result if isinstance(result, list | tuple) else (result,)
             for given, t in zip(outputs, results, strict=True):
                 if given:
-                    _require_same_shape(t, given[0].tensor_type)
+                    require_same_shape(t, given[0].tensor_type)
         if len(outputs) == 1 and outputs[0]:
             tensor = outputs[0][0]
             tensor.node = node
@@ -473,7 +475,7 @@ class Recorder(TorchDispatchMode):
 
     def _infer_mutation(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         """The result types; an in-place operator's operands must broadcast to its target."""
-        if op.rule is None and op.overload.namespace == "aten" and _is_inplace(op):
+        if op.rule is None and op.overload.namespace == "aten" and is_inplace(op):
             return types[0]
         if op.writes_out:
             keywords = {k: t for k, t in keywords.items() if k not in op.mutated}
@@ -482,7 +484,7 @@ class Recorder(TorchDispatchMode):
             return result
         target = types[0]
         if isinstance(result, TensorType) and isinstance(target, TensorType):
-            _require_same_shape(result, target)
+            require_same_shape(result, target)
         return result
 
     def _note_silent_writes(
@@ -598,34 +600,3 @@ class Recorder(TorchDispatchMode):
 def _type_text(t: TensorType) -> str:
     """A type for a message: `float32[3, n]`."""
     return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"
-
-
-def _asked_at(origin: Any) -> str:
-    """` (model.py:31 needs it)`, where the user's line is known."""
-    if not origin:
-        return ""
-    spot = place(origin[0])
-    return f" ({spot.file}:{spot.line} needs it)"
-
-
-def _is_inplace(op: Operator) -> bool:
-    return op.base_name.endswith("_") and op.mutated == op.argument_names[:1]
-
-
-def _require_same_shape(result: TensorType, target: TensorType) -> None:
-    if len(result.shape) != len(target.shape):
-        raise problem("sizes-disagree", left=str(target.shape), right=str(result.shape))
-    for dim, (size, wanted) in enumerate(zip(result.shape, target.shape, strict=True)):
-        if size is not wanted:
-            require(eq(size, wanted), "sizes-disagree", left=wanted, right=size, dim=dim)
-
-
-def _shared_root(
-    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> AbstractTensor | None:
-    """The tensor that owns the storage which this operator's results view."""
-    position = op.argument_names.index(op.shared or "")
-    source = args[position] if position < len(args) else kwargs.get(op.shared or "")
-    if isinstance(source, AbstractTensor):
-        return source.storage_root
-    return None
