@@ -110,9 +110,8 @@ class Recorder(TorchDispatchMode):
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
         self.entangled: dict[int, AbstractTensor] = {}
-        """Tensors that eager code would, by a condition, see as one with another."""
+        """Tensors that eager code may see as one with another; then, how many `if`s forked."""
         self.n_branches = 0
-        """How many branches of `if`s on data were recorded."""
         self.body: Body | None = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
@@ -273,9 +272,8 @@ class Recorder(TorchDispatchMode):
 
     def assert_now(self, relation: Relation, message: str) -> None:
         """The program checks a relation here, and says this where it does not hold."""
-        condition = self.writer.assertion(relation)
-        node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
-        node.meta["val"] = None
+        arguments = (self.writer.assertion(relation), message)
+        self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {}).meta["val"] = None
         self.facts.assume(relation)
 
     def close(self) -> None:
