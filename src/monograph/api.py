@@ -44,7 +44,8 @@ def export(
     `strict` interprets the module's Python instruction by instruction, so that writes that outlive
     the call, clocks, random numbers and whatever else a program could not repeat are refused with
     their line, and sizes stay symbolic in `len`, `int`, `max` and their like; `strict=False` runs
-    it as plain Python. `side_effects="ignore"` reports such writes (`program.report.side_effects`)
+    it as plain Python, watched by a profiler, which sees calls and compares what they can write to.
+    `side_effects="ignore"` reports such writes (`program.report.side_effects`)
     instead of refusing them. `control_flow="capture"` records both ways where interpreted code
     branches on data.
 

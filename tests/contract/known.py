@@ -1,9 +1,7 @@
 """Calls that go wrong today, with the mechanism that is missing; the list shrinks.
 
 `KNOWN` holds a call of a probe, in every form, and `OF_FORMS` in one: a call listed here that
-agrees, or is refused, fails the tests until it is taken off. `BEYOND_PLAIN` holds probes that plain
-Python cannot see through: there is no hook on a global, a clock or `id`. The interpreter sees them,
-and must refuse them all.
+agrees, or is refused, fails the tests until it is taken off.
 """
 
 HASH = "a size that varies has no hash: code that asks sees TypeError, as with torch.export"
@@ -19,18 +17,6 @@ KNOWN: dict[tuple[str, str], str] = {
     ("a_size_as_a_key", "export"): HASH,
 }
 
-
-IDENTITY = "whether two objects are one is asked without a hook"
-CHANCE = "a clock and an address leave no trace in the module"
-
-BEYOND_PLAIN: dict[str, str] = {
-    "identity_asked": IDENTITY,
-    "identity_denied": IDENTITY,
-    "random_state_asked": CHANCE,
-    "clock_read": CHANCE,
-    "identity_of_an_object": CHANCE,
-    "identity_of_an_input": CHANCE,
-}
 
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
@@ -65,6 +51,3 @@ UNTRAINED: dict[str, str] = {
     "Recurrent": COPIED,
 }
 """Modules whose decomposed programs cannot be trained as the module is."""
-
-UNSEEN = frozenset({"global_list_appended"})
-"""Refused by the interpreter for a write that no result shows; plain Python does not see it."""

@@ -77,7 +77,7 @@ class DrawnFromItsOwn(nn.Module):
         return x + torch.rand(3, generator=self.generator)
 
 
-@probe("outside", vec, calls=TWICE)
+@probe("outside", vec, calls=TWICE, refused=("outside-read",))
 def random_state_asked(x):
     """The state of the generator is read."""
     return x * torch.get_rng_state().sum() + torch.initial_seed() % 7
@@ -95,19 +95,19 @@ def numpy_random(x):
     return x * float(np.random.rand())  # noqa: NPY002
 
 
-@probe("outside", vec, calls={"once more": vec})
+@probe("outside", vec, calls={"once more": vec}, refused=("outside-read",))
 def clock_read(x):
     """The time."""
     return x * (time.time_ns() % 1_000_003)
 
 
-@probe("outside", vec, calls={"once more": vec})
+@probe("outside", vec, calls={"once more": vec}, refused=("outside-read",))
 def identity_of_an_object(x):
     """Where an object happens to lie."""
     return x * (id(object()) % 1_000_003)
 
 
-@probe("outside", vec, calls={"once more": vec})
+@probe("outside", vec, calls={"once more": vec}, refused=("outside-read",))
 def identity_of_an_input(x):
     """Where the input happens to lie."""
     return x * (id(x) % 1_000_003)

@@ -113,13 +113,13 @@ def one_tensor_written(x, y):
     return y * 2
 
 
-@probe("overlap", twice, calls={**PAIRS, "apart": apart})
+@probe("overlap", twice, calls={**PAIRS, "apart": apart}, refused=("outside-read",))
 def identity_asked(x, y):
     """A branch on whether two inputs are one."""
     return x * 2 if x is y else x * 3
 
 
-@probe("overlap", apart, calls=PAIRS)
+@probe("overlap", apart, calls=PAIRS, refused=("outside-read",))
 def identity_denied(x, y):
     """As above, where they are not."""
     return x * 2 if x is y else x * 3

@@ -18,7 +18,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
 )
 from tests.contract.forms import FORMS, MISSING, WANTED, unchecked
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
-from tests.contract.known import BEYOND_PLAIN, KNOWN, MENDED_IN, OF_FORMS, REFUSED_IN, UNSEEN
+from tests.contract.known import KNOWN, MENDED_IN, OF_FORMS, REFUSED_IN
 from tests.contract.registry import PROBES, ROWS
 
 STRICT = ("write-outlives-call", "outside-read")
@@ -54,8 +54,6 @@ def test_what_is_known_exists():
     calls = {(n, call) for n, probe in PROBES.items() for call in [*probe.calls, "export"]}
     assert KNOWN.keys() - calls == set()
     assert {each for listed in OF_FORMS.values() for each in listed} - calls == set()
-    assert BEYOND_PLAIN.keys() - PROBES.keys() == set()
-    assert {name for name, _ in KNOWN} & BEYOND_PLAIN.keys() == set()
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -65,23 +63,17 @@ def test_probe(probe, form):
     program, export = exported(probe, form)
     known = known_of(form)
     if (probe.name, "export") in known:
-        expected = program is None or bool(probe.refused) or probe.name in BEYOND_PLAIN
+        expected = program is None or bool(probe.refused)
         assert expected, f"{known[probe.name, 'export']}: take it off the list"
         return
     if probe.name in REFUSED_IN.get(form.name, {}):
         assert (export.kind, export.why) == (REFUSED, REFUSED_IN[form.name][probe.name])
-        return
-    if form.is_strict and probe.name in BEYOND_PLAIN.keys() | UNSEEN:
-        assert export.kind == REFUSED, str(export)
         return
     if program is None or (probe.refused and not form.is_strict):
         assert export.kind == REFUSED, str(export)
         assert export.why in probe.refused + STRICT * form.is_strict, str(export)
         return
     verdicts = {name: judged(probe, program, form, call) for name, call in probe.calls.items()}
-    if probe.name in BEYOND_PLAIN:
-        assert WRONG in {verdict.kind for verdict in verdicts.values()}, "take it off the list"
-        return
     wrong = [problem(probe, name, verdict, known) for name, verdict in verdicts.items()]
     assert [text for text in wrong if text] == []
 
@@ -91,7 +83,7 @@ def test_without_checks_what_must_agree_agrees(probe):
     """The checks do nothing but refuse: calls that agree with them agree without."""
     form = replace(FORMS["plain"], name="unchecked", callable_from=unchecked)
     program, _ = exported(probe, form)
-    if program is None or probe.refused or probe.name in BEYOND_PLAIN:
+    if program is None or probe.refused:
         return
     for name in probe.must - {call for known, call in KNOWN if known == probe.name}:
         verdict = judged(probe, program, form, probe.calls[name])

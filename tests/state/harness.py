@@ -130,8 +130,7 @@ def exported(program, form, module, outside) -> tuple[nn.Module | None, Verdict]
     except Exception as error:  # noqa: BLE001  an exception of its own is a failure
         answer = None, Verdict(FAILS, described(error))
     after = [comparable(witness()), world.stands(), *generators()]
-    if not program.beyond:
-        same(before, after, "the world after the export")
+    same(before, after, "the world after the export")
     return answer
 
 

@@ -2,5 +2,5 @@
 
 KNOWN: dict[str, str] = {}
 
-ADVANCED = frozenset({"IteratorAdvances", "GeneratorAdvances"})
+ADVANCED = frozenset({"IteratorAdvances", "GeneratorAdvances", "global_iterator_advances"})
 """Refused only after the fact: no iterator of Python's can be put back to where it was."""

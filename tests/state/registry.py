@@ -24,8 +24,6 @@ class StateProgram:
     inputs: Callable[[], tuple]
     refused: tuple[str, ...]
     """The diagnostics one of which `export` gives; none where it must be captured and agree."""
-    beyond: str
-    """Why plain Python cannot see it, "" where it can; the interpreter must refuse it then."""
 
 
 PROGRAMS: dict[str, StateProgram] = {}
@@ -34,14 +32,13 @@ PROGRAMS: dict[str, StateProgram] = {}
 def state(
     *refused: str,
     inputs: Callable[[], tuple] = vector,
-    beyond: str = "",
 ) -> Callable:
     """Register what makes a module, or a module class."""
 
     def register(make: Callable) -> Callable:
         name = make.__name__
         assert name not in PROGRAMS, f"two programs are called {name}"
-        PROGRAMS[name] = StateProgram(name, make, inputs, refused, beyond)
+        PROGRAMS[name] = StateProgram(name, make, inputs, refused)
         return make
 
     return register

@@ -33,11 +33,6 @@ VARIABLE = contextvars.ContextVar("variable", default=0)
 LOCAL = threading.local()
 PATH = os.path.join(tempfile.gettempdir(), "monograph-state-probe")  # noqa: PTH118
 
-GLOBAL = "plain Python gives no hook on a global"
-CELL = "plain Python gives no hook on a variable of an enclosing function"
-CLASS = "plain Python gives no hook on what is not the module's own"
-CHANCE = "plain Python gives no hook on a clock, the environment or `id`"
-
 
 def module_of(function):
     """A module whose forward is a function."""
@@ -58,7 +53,7 @@ def program(*refused, **expected):
     return register
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_counts(x):
     """A global number counts."""
     global COUNTER  # noqa: PLW0603  the point
@@ -66,42 +61,42 @@ def global_counts(x):
     return x * COUNTER
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_list_grows(x):
     """A global list grows and is read."""
     SEEN.append(1)
     return x * len(SEEN)
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_list_grows_unread(x):
     """A global list grows; nothing of the program reads it."""
     SEEN.append(1)
     return x * 2
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_dict_counts(x):
     """A global dict counts."""
     TABLE["n"] += 1
     return x * TABLE["n"]
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_set_grows(x):
     """A global set grows."""
     NAMES.add(len(NAMES))
     return x * len(NAMES)
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_object_counts(x):
     """A global object counts."""
     SPACE.n += 1
     return x * SPACE.n
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_keeps_a_tensor(x):
     """A global keeps the last input."""
     global KEPT  # noqa: PLW0603  the point
@@ -117,7 +112,7 @@ def global_tensor_written(x):
     return x * WEIGHT
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def global_iterator_advances(x):
     """A global iterator advances."""
     return x * (next(STEPS) % 5)
@@ -146,7 +141,7 @@ def remembered(n):
     return n * 2.0
 
 
-@program(beyond=GLOBAL)
+@program("write-outlives-call")
 def cache_filled(x):
     """A cached function: the first call computes, the others look up."""
     return x * remembered(x.shape[0])
@@ -158,13 +153,13 @@ def table_of(n):
     return torch.arange(float(n))
 
 
-@program(beyond=GLOBAL)
+@program()
 def cache_of_tensors(x):
     """A cached function makes a table once."""
     return x + table_of(3)
 
 
-@state(beyond=CELL)
+@state("write-outlives-call")
 def closure_counts():
     """A variable of an enclosing function counts."""
     n = 0
@@ -177,7 +172,7 @@ def closure_counts():
     return module_of(forward), lambda: n
 
 
-@state(beyond=CELL)
+@state("write-outlives-call")
 def closure_list_grows():
     """A list of an enclosing function grows."""
     seen = []
@@ -201,7 +196,7 @@ def closure_tensor_written():
     return module_of(forward), lambda: total
 
 
-@state(beyond=CLASS)
+@state("write-outlives-call")
 def class_attribute_counts():
     """A number on the class counts."""
 
@@ -215,7 +210,7 @@ def class_attribute_counts():
     return Counts(), lambda: Counts.n
 
 
-@state(beyond=CLASS)
+@state("write-outlives-call")
 def class_list_grows():
     """A list on the class grows."""
 
@@ -243,7 +238,7 @@ def class_attribute_shadowed():
     return Counts()
 
 
-@state(beyond=CLASS)
+@state("write-outlives-call")
 def default_list_grows():
     """The default value of an argument grows."""
 
@@ -254,7 +249,7 @@ def default_list_grows():
     return module_of(forward), lambda: forward.__defaults__
 
 
-@state(beyond=CLASS)
+@state("write-outlives-call")
 def default_of_an_inner_function_grows():
     """The default value of another function's argument is a cache."""
 
@@ -265,7 +260,7 @@ def default_of_an_inner_function_grows():
     return module_of(lambda x: x * scale(3)), lambda: scale.__defaults__
 
 
-@state(beyond=CLASS)
+@state("write-outlives-call")
 def function_attribute_counts():
     """An attribute of a function counts."""
 
@@ -353,32 +348,32 @@ def torch_random(x):
     return x + torch.rand(3) + torch.randn(())
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def clock(x):
     """The time in nanoseconds."""
     return x * (time.time_ns() % 1_000_003)
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def stopwatch(x):
     """A clock that only goes forward."""
     return x * (time.perf_counter_ns() % 1_000_003)
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def calendar(x):
     """The microsecond of today."""
     return x * dt.datetime.now(dt.UTC).microsecond
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def environment(x):
     """A variable of the environment, counted up."""
     os.environ["MONOGRAPH_STATE"] = str(int(os.environ.get("MONOGRAPH_STATE", "0")) + 1)
     return x * int(os.environ["MONOGRAPH_STATE"])
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def file_read(x):
     """A file that grows with each call."""
     with open(PATH, "a+", encoding="utf-8") as file:  # noqa: PTH123
@@ -386,38 +381,38 @@ def file_read(x):
         return x * file.tell()
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def identity(x):
     """Where an object lies."""
     return x * (id(object()) % 1_000_003) + id(x) % 1_000_003
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def hash_of_an_object(x):
     """The hash of an object, which is where it lies."""
     return x * (hash(object()) % 1_000_003) + hash(x) % 1_000_003
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def unique(x):
     """A name that nobody else has."""
     return x * (uuid.uuid4().int % 1_000_003)
 
 
-@program(beyond=CHANCE)
+@program("outside-read")
 def secret(x):
     """Bytes of the operating system."""
     return x * (secrets.randbelow(1_000_003) + os.urandom(1)[0])
 
 
-@program(beyond=CHANCE)
+@program("write-outlives-call")
 def context_variable(x):
     """A context variable counts."""
     VARIABLE.set(VARIABLE.get() + 1)
     return x * VARIABLE.get()
 
 
-@program(beyond=CHANCE)
+@program("write-outlives-call")
 def thread_local(x):
     """A variable of the thread counts."""
     LOCAL.n = getattr(LOCAL, "n", 0) + 1

@@ -1,6 +1,7 @@
 """The module, the globals and the generators are as before a capture that succeeds or fails."""
 
 import copy
+import threading
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ FAILING = [
     for program in PROGRAMS.values()
     if program.refused and program.name not in ADVANCED | KNOWN.keys()
 ]
-SUCCEEDING = [p for p in PROGRAMS.values() if not p.refused and not p.beyond]
+SUCCEEDING = [p for p in PROGRAMS.values() if not p.refused]
 
 
 @pytest.fixture(autouse=True)
@@ -177,18 +178,17 @@ def test_the_description_sees_what_changes():
 
 
 def test_a_tensor_of_a_capture_is_found():
-    """What keeps one is noticed."""
-    kept = []
+    """What keeps one where nobody looks is noticed: an object that only C gives away."""
 
     class Keeps(nn.Module):
         def forward(self, x):
-            kept.append(x * 2)
+            threading.current_thread().kept = x * 2
             return x
 
     before = abstract_tensors()
     captured(FORMS["plain"], Keeps(), inputs_of(Call(lambda: (torch.ones(2),)), 1)[0])
     assert set(abstract_tensors()) - set(before) != set()
-    kept.clear()
+    del threading.current_thread().kept
     assert set(abstract_tensors()) - set(before) == set()
 
 

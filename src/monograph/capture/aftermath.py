@@ -20,6 +20,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
+from monograph.capture.opaque import Kept
 from monograph.capture.operators import is_droppable
 from monograph.capture.snapshots import Snapshot, leads_to
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
@@ -45,6 +46,8 @@ class Watched:
     """Where the attributes that a run before this one changed are written, and read before that."""
 
     names: frozenset[Attribute]
+    places: tuple[Place, ...] = ()
+    """Where else a run of plain Python left something."""
     written: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
     read_first: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
 
@@ -163,9 +166,11 @@ def _is_filled_once(saved: Snapshot, name: str) -> bool:
     now = {**saved.module.__dict__, **saved.module.__dict__["_buffers"]}.get(name)
     before = {**saved.attributes, **saved.tables["_buffers"]}.get(name)
     if isinstance(now, dict) and now is before:
-        contents: dict[Any, Any] = next(
+        contents: Any = next(
             (content for owner, content in saved.nested.get(name, ()) if owner is now), {}
         )
+        if type(contents) is Kept:
+            contents = contents.content[0]  # of a class of the user's: its items, its attributes
         if any(now.get(key, saved) is not value for key, value in contents.items()):
             return False
         filled = [value for key, value in now.items() if key not in contents]

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode import MISSING
+from monograph.capture.contents import content_of, refill_content, same, same_content
 from monograph.capture.opaque import keep
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 Chain = tuple[tuple[CodeType, int], ...]
 """Frames as (code, offset), innermost first."""
 
-_ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
 _WHOLE: Final = frozenset({"attributes", "contents", "hidden"})
 _OWN_REFERENCES: Final = 2
 """A variable's, and that of the argument of the function that counts."""
@@ -57,7 +57,12 @@ class Place:
     before: Any
     tracked: bool
     by: Chain
-    function: FunctionType | None
+    function: FunctionType | None = None
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What tells it from other places: the identity of the owner, and the name."""
+        return id(self.owner), self.kind if self.kind in _WHOLE else self.name
 
     def now(self) -> Any:
         """What is there now: the value, MISSING, or the object itself."""
@@ -68,8 +73,8 @@ class Place:
         if self.kind == "hidden":
             return self.before.is_still_in(self.owner)
         if self.kind in _WHOLE:
-            return _same_content(_whole(self.kind, self.owner), self.before)
-        return _same(self.now(), self.before)
+            return same_content(_whole(self.kind, self.owner), self.before)
+        return same(self.now(), self.before)
 
     def as_now(self) -> Place:
         """The same place, with what is there now as what is to be put back."""
@@ -85,7 +90,7 @@ class Place:
         names = (
             name
             for name in {**self.before, **now}
-            if not _same(now.get(name, MISSING), self.before.get(name, MISSING))
+            if not same(now.get(name, MISSING), self.before.get(name, MISSING))
         )
         return next(names, "")
 
@@ -94,7 +99,7 @@ class Place:
         if self.kind not in _WHOLE:
             return [self.now()] if self.before is MISSING or self.before is None else None
         now = None if self.kind == "hidden" else _whole(self.kind, self.owner)
-        if not isinstance(now, dict) or not _same_content(
+        if not isinstance(now, dict) or not same_content(
             {k: now.get(k) for k in self.before}, self.before
         ):
             return None
@@ -107,7 +112,7 @@ class Place:
         elif self.kind == "attributes":
             _give_attributes(self.owner, self.before)
         elif self.kind == "contents":
-            _refill(self.owner, self.before)
+            refill_content(self.owner, self.before)
         else:
             _write(self.owner, self.name, self.before)
 
@@ -140,17 +145,17 @@ class Effects:
         if kind == "context":
             old = owner.get(MISSING)
         in_content = kind in {"contents", "item"}
-        name = "" if in_content else key
+        name = "contents" if in_content else key
         if (identity, name) in self._places:
             return
         if in_content:
-            kind, old = "contents", _content(owner)
+            kind, old = "contents", content_of(owner)
             if old is None:
                 return
         function = None if frame is None else frame.function
         tracked = gc.is_tracked(owner)
         self._places[identity, name] = Place(
-            kind, owner, name, old, tracked, _chain(frame), function
+            kind, owner, "" if in_content else name, old, tracked, _chain(frame), function
         )
 
     def within_reach(self, kind: str, owner: Any, by: Chain) -> bool:
@@ -159,12 +164,25 @@ class Effects:
         if id(owner) in self._covered or key in self._places:
             return False
         before = _whole(kind, owner)
-        self._places[key] = Place(kind, owner, "", before, gc.is_tracked(owner), by, None)
+        self._places[key] = Place(kind, owner, "", before, gc.is_tracked(owner), by)
         return True
+
+    def changed(self) -> set[tuple[int, str]]:
+        """The keys of the places that are not as they were."""
+        return {key for key, place in self._places.items() if not place.is_as_before()}
+
+    def accept(self, keys: set[tuple[int, str]]) -> None:
+        """Whatever these places hold now is to stay."""
+        for key in keys:
+            self._places[key] = self._places[key].as_now()
+
+    def covers(self, owner: Any) -> bool:
+        """Whether somebody else looks after an object."""
+        return id(owner) in self._covered
 
     def add(self, place: Place) -> None:
         """A variable of which somebody else knows what it held."""
-        self._places.setdefault((id(place.owner), place.name), place)
+        self._places.setdefault(place.key, place)
 
     def lasting(self) -> list[Place]:
         """What was there before the run and is different now, in the order of the writes."""
@@ -246,10 +264,6 @@ def _chain(frame: Frame | None) -> Chain:
 # --- variables and attributes ------------------------------------------------------------------
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and type(one) in _ATOMS and one == other)
-
-
 def _value(owner: Any, name: str) -> Any:
     """What is stored under a name in this very object, whatever its class would compute."""
     if isinstance(owner, CellType):
@@ -267,7 +281,8 @@ def _write(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, CellType):
         _fill(owner, value)
     elif isinstance(owner, ContextVar):
-        owner.set(value)
+        if value is not MISSING:  # otherwise it ends with the context that it was set in
+            owner.set(value)
     elif isinstance(owner, dict):
         if value is MISSING:
             dict.pop(owner, name, None)  # pyright: ignore[reportUnknownMemberType] - anything's
@@ -301,7 +316,7 @@ def _whole(kind: str, owner: Any) -> Any:
     """A copy of all that an object holds."""
     if kind == "hidden":
         return keep(owner)
-    return dict(vars(owner)) if kind == "attributes" else _content(owner)
+    return dict(vars(owner)) if kind == "attributes" else content_of(owner)
 
 
 def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
@@ -311,37 +326,3 @@ def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
         value = attributes.get(name, MISSING)
         if now.get(name, MISSING) is not value:
             _write_attribute(owner, name, value)
-
-
-def _content(owner: Any) -> Any:
-    """A copy of a container's content; None of anything else."""
-    if isinstance(owner, dict):
-        return dict(owner)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
-    if isinstance(owner, list | deque):
-        return list(owner)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
-    return set(owner) if isinstance(owner, set) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
-
-
-def _same_content(one: Any, other: Any) -> bool:
-    if len(one) != len(other):
-        return False
-    if isinstance(one, dict):
-        return all(_same(one.get(key, MISSING), value) for key, value in other.items())
-    if isinstance(one, set):
-        return one == other
-    return all(map(_same, one, other))
-
-
-def _refill(owner: Any, content: Any) -> None:
-    """Give a container exactly this content, whatever its class makes of `clear` and `update`."""
-    if isinstance(owner, dict):
-        kind: Any = OrderedDict if isinstance(owner, OrderedDict) else dict
-        kind.clear(owner)  # pyright: ignore[reportUnknownMemberType] - anything's
-        for key, value in content.items():
-            kind.__setitem__(owner, key, value)  # pyright: ignore[reportUnknownMemberType] - anything's
-    elif isinstance(owner, set):
-        set.clear(owner)  # pyright: ignore[reportUnknownMemberType] - anything's
-        set.update(owner, content)  # pyright: ignore[reportUnknownMemberType] - anything's
-    else:
-        owner.clear()
-        owner.extend(content)

@@ -1,21 +1,18 @@
 """The objects among the inputs, which belong to the caller: what forward changes, programs change.
 
 Law: after forward returned, every object that the arguments lead to is as it was, or `changes` says
-what it holds now, or the export is refused. Plain Python does not say who changed a list. So a run
-that is refused is run again, traced line by line, and the line after which an object first differs
-is the one to name.
+what it holds now, or the export is refused.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.changes import (
     Change,
     Changes,
@@ -34,12 +31,11 @@ from monograph.capture.changes import (
     objects_among,
 )
 from monograph.capture.inputs import CONSTANTS
-from monograph.diagnostics import FrameFilter, problem, user_frames
+from monograph.diagnostics import problem
 from monograph.host.trees import children_of, pytree
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from types import FrameType
+    from collections.abc import Callable, Mapping
 
     from monograph.capture.changes import Source
     from monograph.capture.inputs import Inputs
@@ -49,18 +45,19 @@ _NUMBERS: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
 _IN_ORDER: Final = (list, deque, dict)
 _NOT_THERE: Final = object()
+GIVEN: Final = "given"
+"""Stands for all of an object beside its identity, where lines are noted."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """One object, what it held before the run, and the line after which it held something else."""
+    """One object, and what it held before the run."""
 
     way: Way
     owner: Any
     entries: dict[Any, Any] | None
     attributes: dict[str, Any]
     visits: int = 1
-    changed_at: tuple[Frame, ...] | None = None
 
     def is_changed(self) -> bool:
         """Whether it holds other objects now, or in another order."""
@@ -130,43 +127,18 @@ class Given:
             return Aftermath(lost=tuple(lost))
         return Aftermath(Changes(writer.table(), tuple(found), returned), writer.values)
 
-    def refusal(self, owner: Any) -> MonographError:
+    def differences(self) -> dict[tuple[int, str], Callable[[], bool]]:
+        """How to ask whether an object is changed, by what `lines` of a refusal go by."""
+        return {(key, GIVEN): known.is_changed for key, known in self._known.items()}
+
+    def refusal(
+        self, owner: Any, lines: Mapping[tuple[int, str], tuple[Frame, ...]]
+    ) -> MonographError:
         """The refusal of a run that changed this object."""
-        known = self._known[id(owner)]
-        root, _ = known.way
+        root, _ = self._known[id(owner)].way
         name = self._names.get(root, str(root))
-        return problem("write-outlives-call", at=known.changed_at or (), kind="argument", name=name)
-
-    @contextmanager
-    def traced(self, *, wanted: bool) -> Generator[None]:
-        """Note after which line of user code each object first differs, if that is wanted."""
-        if not wanted or not self._known:
-            yield
-            return
-        before = sys.gettrace()
-        sys.settrace(self._tracer())
-        try:
-            yield
-        finally:
-            sys.settrace(before)
-
-    def _tracer(self) -> Any:
-        files = FrameFilter()
-        # The line that each running function is at: what changed since then, that line changed.
-        lines: dict[FrameType, tuple[Frame, ...]] = {}
-
-        def at_line(frame: FrameType, event: str, _: Any) -> Any:
-            for known in self._known.values():
-                if known.changed_at is None and known.is_changed():
-                    known.changed_at = lines.get(frame, ())
-            if event == "line":
-                lines[frame] = user_frames(frame)
-            return at_line
-
-        def at_call(frame: FrameType, _event: str, _: Any) -> Any:
-            return None if files.is_library(frame.f_code.co_filename) else at_line
-
-        return at_call
+        at = lines.get((id(owner), GIVEN), ())
+        return problem("write-outlives-call", at=at, kind="argument", name=name)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -326,4 +298,22 @@ def _can_be_made(value: Any) -> bool:
     return is_object(value) and type(value).__new__ is object.__new__
 
 
-__all__ = ["Aftermath", "Given"]
+def are_given(one: Any, other: Any) -> bool:
+    """Whether two values are different inputs, which a caller may give as one tensor."""
+    return one is not other and _is_given(one) and _is_given(other)
+
+
+def _is_given(value: Any) -> bool:
+    if not isinstance(value, AbstractTensor) or value.node is None:
+        return False
+    recorder: Any = value.recorder
+    return value.node.op == "placeholder" and value.node in recorder.input_nodes
+
+
+def identity_refusal(at: tuple[Frame, ...] | None = None) -> MonographError:
+    """The refusal to say whether two inputs are one tensor: that differs between calls."""
+    because = "whether two inputs are the same tensor"
+    return problem("outside-read", at=at, what="is", because=because)
+
+
+__all__ = ["GIVEN", "Aftermath", "Given", "are_given", "identity_refusal"]

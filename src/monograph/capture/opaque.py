@@ -1,6 +1,7 @@
 """Objects that keep their state where no `__dict__` shows it: how to read it, and put it back.
 
-Generators of random numbers, arrays, iterators, objects with slots. That a generator function's
+Generators of random numbers, arrays, iterators, objects with slots, containers of classes of the
+user's. That a generator function's
 frame, or a counter of itertools, has moved can be seen and not be undone.
 """
 
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
+
+from monograph.capture.contents import CONTAINERS, content_of, refill_content, same_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,6 +46,12 @@ class Kept(NamedTuple):
 
     def leads_to(self) -> Iterable[Any]:
         """The objects in it that are watched in their turn."""
+        if self.reading is _CONTAINER:
+            inside, attributes = self.content
+            return [
+                *(inside.values() if isinstance(inside, dict) else inside),
+                *attributes.values(),
+            ]
         return self.content.values() if self.reading is _SLOTS else ()
 
 
@@ -119,6 +128,28 @@ def _same_slots(one: dict[str, Any], other: dict[str, Any]) -> bool:
 _SLOTS: Final = Reading(_read_slots, _write_slots, _same_slots)
 
 
+# --- containers of classes of the user's -----------------------------------------------------
+
+
+def _read_container(owner: Any) -> tuple[Any, dict[str, Any]]:
+    return content_of(owner), dict(getattr(owner, "__dict__", {}))
+
+
+def _write_container(owner: Any, content: tuple[Any, dict[str, Any]]) -> None:
+    inside, attributes = content
+    refill_content(owner, inside)
+    if hasattr(owner, "__dict__"):
+        owner.__dict__.clear()
+        owner.__dict__.update(attributes)
+
+
+def _same_containers(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    return all(map(same_content, one, other))
+
+
+_CONTAINER: Final = Reading(_read_container, _write_container, _same_containers)
+
+
 # --- all of them -----------------------------------------------------------------------------
 
 
@@ -158,6 +189,7 @@ _READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
     (GeneratorType, Reading(_frame, _stay)),
     ((itertools.count, itertools.repeat), Reading(repr, _stay)),
     (_SEQUENCE_ITERATORS, Reading(_position, _set_position)),
+    (CONTAINERS, _CONTAINER),
 )
 
 

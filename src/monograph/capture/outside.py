@@ -107,6 +107,9 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
 
 
 _FUNCTIONS: Final[dict[int, Read | Switch]] = {id(function): found for function, found in _known()}
+SUSPECTS: Final = frozenset(_FUNCTIONS)
+"""The identities of the functions that are known by themselves."""
+
 _ENVIRON: Final = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "copy")
 
 _CODES: Final[dict[int, Read | Switch]] = {
@@ -128,7 +131,7 @@ def is_suspect(function: FunctionType, args: Sequence[Any]) -> bool:
     """Whether `find_outside` may find something of a function written in Python: the fast way."""
     if id(function) in _FUNCTIONS or function.__name__ == "manual_seed":
         return True
-    return bool(args) and type(args[0]) in _OWNERS
+    return bool(args) and type(args[0]) in OWNERS
 
 
 def find_outside_code(code: CodeType) -> Read | Switch | None:
@@ -170,13 +173,13 @@ def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
         return _identity_hash(args)
     if type(function) is BuiltinMethodType:
         return _of_owner(function.__self__, function.__name__)
-    if args and type(args[0]) in _OWNERS:
+    if args and type(args[0]) in OWNERS:
         owner, name = args[0], getattr(function, "__name__", "")
         return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
     return None
 
 
-_OWNERS: Final = frozenset({random.Random, random.SystemRandom, type(os.environ), *_NUMPY_RANDOM})
+OWNERS: Final = frozenset({random.Random, random.SystemRandom, type(os.environ), *_NUMPY_RANDOM})
 """The classes whose methods read from outside."""
 
 

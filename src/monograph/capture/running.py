@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import gc
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.aftermath import Attribute, Left, Watched, find_changes, find_harm, watching
+from monograph.capture.aftermath import Left, Watched, find_changes, find_harm, watching
 from monograph.capture.checks import checks
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.conditions import deciding
@@ -28,10 +29,12 @@ from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.hidden_questions import hearing
 from monograph.capture.inputs import Inputs, read_inputs, write_inputs
+from monograph.capture.line_by_line import noting_lines
 from monograph.capture.literals import literals
 from monograph.capture.module_calls import ModuleCalls
 from monograph.capture.module_state import ModuleState
 from monograph.capture.observed import Observed
+from monograph.capture.plain import Plain
 from monograph.capture.probing import Exclusion, probed
 from monograph.capture.recorder import Recorder
 from monograph.capture.scopes import Scopes
@@ -49,11 +52,15 @@ from monograph.logs import listener_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
 
     from torch.fx.node import Node
 
     from monograph.capture.changes import Changes
-    from monograph.capture.strict import Effect
+    from monograph.capture.effects import Place
+    from monograph.capture.given import Aftermath
+    from monograph.capture.lasting import Effect
+    from monograph.diagnostics import Frame
 
 _LOCK = threading.Lock()
 """One capture at a time: module state, `nn.Module.__call__` and `torch.tensor` are process-wide."""
@@ -147,7 +154,8 @@ class _Run:
     """One run of user code: what it captured, what it changed, and whether that does harm."""
 
     captured: Capture | None
-    changed: frozenset[Attribute]
+    watched: Watched
+    """What a run that watches is to look at."""
     harm: list[MonographError] = field(default_factory=list[MonographError])
     left: Left | None = None
 
@@ -161,7 +169,7 @@ def _settled(request: Request) -> Capture:
     run, paths = in_general(read, again, partial(_probed, read, again))
     if run.captured is not None and not run.harm:
         return run.captured
-    watched = Watched(run.changed)
+    watched = run.watched
     if run.captured is None:
         run = _attempt(request, paths, watched)
     if run.harm:
@@ -195,12 +203,17 @@ def _check_next_call(run: _Run, request: Request, paths: Paths) -> None:
     if run.captured is None or run.left is None or not run.left.can_begin_a_call:
         raise run.harm[0]
     try:
-        with run.left.in_place():
-            after = _attempt(request, paths)
+        after = copy_context().run(_begun_with, run.left, request, paths)
     except Exception as error:
         raise run.harm[0] from error
     if after.captured is None or after.harm or _account(after.captured) != _account(run.captured):
         raise run.harm[0]
+
+
+def _begun_with(left: Left, request: Request, paths: Paths) -> _Run:
+    """A run that begins with what another left."""
+    with left.in_place():
+        return _attempt(request, paths)
 
 
 def _account(captured: Capture | None) -> list[str]:
@@ -244,9 +257,13 @@ def _run(
     watched: Watched | None = None,
     recording: Callable[..., Recorder] = Recorder,
 ) -> _Run:
-    """One run. Without watching it ends without a capture where something was changed."""
+    """One run. Without watching it ends without a capture where something was changed.
+
+    What it sets in context variables ends with it.
+    """
     with use(facts):
-        return _run_under(request, inputs, facts, watched, recording)
+        run = partial(_run_under, request, inputs, facts, watched, recording)
+        return copy_context().run(run)
 
 
 def _run_under(
@@ -295,24 +312,18 @@ def _run_under(
         arguments = pytree.tree_unflatten(leaves, inputs.spec)
         given = Given(inputs, leaves, *arguments)
         observed = Observed()
-        strict = None
-        if request.strict:
-            forks_on = recorder if request.forks else None
-            strict = Strict(scopes, state, arguments, observed, forks_on)
-            if isinstance(recorder, Continuing):
-                strict.refuse = recorder.refuse
-            stack.enter_context(strict)
-        with given.traced(wanted=watched is not None and strict is None):
+        seer = stack.enter_context(_seer(request, recorder, state, arguments, observed))
+        with _lines(given, watched, request) as lines, seer.watching(recorder):
             result = request.module(*arguments[0], **arguments[1])
         raise_swallowed(notes)
-        changed, after = find_changes(state), given.aftermath(result)
-        if watched is None and (changed or (after.lost and strict is None)):
-            return _Run(None, changed)
-        lasting = [] if strict is None else strict.lasting()
-        lasting = [each for each in lasting if not given.looks_after(each.place.owner, after)]
-        harm, left = _left_behind(state, watched, lasting)
+        after = given.aftermath(result)
+        effects = [e for e in seer.lasting(lines) if not given.looks_after(e.place.owner, after)]
+        now = Watched(find_changes(state), tuple(effect.place for effect in effects))
+        if watched is None and (now.names or _must_see_lines(request, effects, after)):
+            return _Run(None, now)
+        harm, left = _left_behind(state, watched, effects)
         if after.lost and not harm:
-            harm = [given.refusal(after.lost[0])]
+            harm = [given.refusal(after.lost[0], lines)]
         if request.ignores_side_effects:
             harm = observed.ignore(harm)
         goes_on = request.problems is not None
@@ -324,7 +335,41 @@ def _run_under(
     captured = Capture(
         inputs, input_nodes, outputs, state, recorder, facts, calls, observed, after.changes
     )
-    return _Run(captured, changed, harm, left)
+    return _Run(captured, now, harm, left)
+
+
+def _seer(
+    request: Request, recorder: Recorder, state: ModuleState, arguments: Any, observed: Observed
+) -> Strict | Plain:
+    """Who sees what user code does."""
+    scopes = recorder.scopes
+    if request.strict:
+        forks_on = recorder if request.forks else None
+        seer = Strict(scopes, state, arguments, observed, forks_on)
+    else:
+        seer = Plain(scopes, state, arguments, observed)
+    if isinstance(recorder, Continuing):
+        seer.refuse = recorder.refuse
+    return seer
+
+
+def _must_see_lines(request: Request, effects: list[Effect], after: Aftermath) -> bool:
+    """Whether plain Python must run again, because it does not say which line writes."""
+    return not request.strict and bool(effects or after.lost)
+
+
+def _lines(
+    given: Given, watched: Watched | None, request: Request
+) -> AbstractContextManager[dict[tuple[int, str], tuple[Frame, ...]]]:
+    """Where what plain Python changed in the run before differs first."""
+    if watched is None or request.strict:
+        return nullcontext({})
+    places = {place.key: partial(_differs, place.as_now()) for place in watched.places}
+    return noting_lines({**given.differences(), **places})
+
+
+def _differs(place: Place) -> bool:
+    return not place.is_as_before()
 
 
 def _real_values(

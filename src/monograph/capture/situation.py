@@ -87,6 +87,13 @@ _PARTS: Final = (
 )
 
 
+SHARED_GENERATORS: Final = frozenset(
+    id(function.__self__)  # pyright: ignore[reportFunctionMemberAccess] - both are methods
+    for function in (random.random, np.random.rand)
+)
+"""The identities of Python's and of NumPy's generator, which are looked after here."""
+
+
 class Situation:
     """The process as it was before user code ran."""
 

@@ -11,7 +11,7 @@ import enum
 import functools
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
-from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
+from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Watcher, ours
 from monograph.capture.effects import Effects, Within
 from monograph.capture.forking import fork, inverted
+from monograph.capture.given import are_given, identity_refusal
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
@@ -38,6 +39,7 @@ from monograph.host.module_calls import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
 
     from monograph.bytecode import Frame as InterpretedFrame
     from monograph.capture.module_state import ModuleState
@@ -90,7 +92,6 @@ class Strict(Watcher):
         self._interpreter = Interpreter(self)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
-        self._own = {id(each.abstract) for each in state.tensors}
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after())
@@ -280,14 +281,8 @@ class Strict(Watcher):
         """
         if left is right or frame.code.co_filename.startswith(TORCH):
             return
-        if self._is_given(left) and self._is_given(right):
-            because = "whether two inputs are the same tensor"
-            self.refuse(problem("outside-read", what="is", because=because))
-
-    def _is_given(self, value: Any) -> bool:
-        if not isinstance(value, AbstractTensor) or value.node is None:
-            return False
-        return value.node.op == "placeholder" and id(value) not in self._own
+        if are_given(left, right):
+            self.refuse(identity_refusal())
 
     def fork(self, frame: InterpretedFrame, value: Any) -> Any:
         """Record both ways of a condition on data, if that was asked for.
@@ -332,8 +327,14 @@ class Strict(Watcher):
                 at = lines(place, self.scopes)
                 raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
 
-    def lasting(self) -> list[Effect]:
+    def watching(self, recorder: Recorder) -> AbstractContextManager[None]:
+        """Nothing more: what is interpreted is watched."""
+        del recorder
+        return nullcontext()
+
+    def lasting(self, seen: object = None) -> list[Effect]:
         """The writes that outlive the call, without caches that every first call fills alike."""
+        del seen
         return [
             Effect(place, name_of(place, self._state, self._arguments), lines(place, self.scopes))
             for place in self._effects.lasting()

@@ -72,7 +72,7 @@ class CallsBack(nn.Module):
                 except RuntimeError:
                     return 7
 
-        return x * hash(frozenset([Key()])) if frozenset([Key()]) else x
+        return x * len({Key(): 1})
 
 
 @both
