@@ -70,6 +70,12 @@ SAMPLES = [
     ],
     *[case(name, [X, integers(2, 3, 1)], -1) for name in ("concat", "concatenate", "cat")],
     *[case("cat", [X, torch.zeros(0)], 1), case("cat", [CHANNELS_LAST, IMAGE], 1)],
+    *[
+        case("pad_sequence", [floats(3, 2), floats(5, 2), floats(1, 2)], first, 0.5, side)
+        for first in (True, False)
+        for side in ("left", "right")
+    ],
+    *[case("pad_sequence", [integers(4), integers(0)]), case("pad_sequence", [floats(2, 0, 3)])],
     *[case("stack", [X, integers(2, 3, 4)], 1), case("row_stack", [X, X])],
     *[case("column_stack", [floats(3), floats(3, 2), floats(3)]), case("column_stack", [X, X])],
     *[case("combinations", floats(5), r, again) for r in (0, 1, 2, 3) for again in (False, True)],
