@@ -241,3 +241,32 @@ def test_an_answer_holds_for_the_sizes_it_was_given_for():
         torch.testing.assert_close(program.module()(*inputs(n, 4)), module(*inputs(n, 4)))
     with pytest.raises(ContractError):
         program.module()(*inputs(0, 4))
+
+
+class Checkpoints(torch.nn.Module):
+    """Asks for the grad mode, as libraries do, before it knows that it does not matter."""
+
+    def __init__(self, checkpoints):
+        super().__init__()
+        self.checkpoints = checkpoints
+
+    def forward(self, x):
+        if torch.is_grad_enabled() and self.checkpoints:
+            x = x + 100
+        return x * 2
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_mode_that_decides_nothing_is_no_clause(strict):
+    """The program takes calls in either mode, unless the answer mattered."""
+    x = torch.ones(3)
+    for checkpoints in (False, True):
+        program = monograph.export(Checkpoints(checkpoints), (x,), strict=strict)
+        run = program.module()
+        assert torch.equal(run(x), Checkpoints(checkpoints)(x))
+        with torch.no_grad():
+            if checkpoints:
+                with pytest.raises(monograph.ContractError, match="is_grad_enabled"):
+                    run(x)
+            else:
+                assert torch.equal(run(x), Checkpoints(checkpoints)(x))

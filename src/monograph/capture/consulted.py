@@ -23,6 +23,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
+from monograph.capture.crossroads import decides_nothing
 from monograph.capture.operators import OPERATORS
 from monograph.capture.questions import OF_TENSORS, SURROUNDINGS, Answer, asking_again
 from monograph.capture.replacements import replaces
@@ -267,7 +268,7 @@ def _is_asked_by_torch(recorder: Recorder) -> bool:
     return recorder.scopes.filter.asker(sys._getframe(2)).startswith(_TORCH)
 
 
-def _overheard(question: Question, args: tuple[Any, ...], device: str) -> None:
+def _overheard(question: Question, args: tuple[Any, ...], device: str, answer: Any) -> None:
     recorder = listening()
     if recorder is None:
         return
@@ -275,6 +276,8 @@ def _overheard(question: Question, args: tuple[Any, ...], device: str) -> None:
     if (question.name, path, None) in recorder.consulted.answers:
         return
     if not question.counts_in_torch and _is_asked_by_torch(recorder):
+        return
+    if isinstance(answer, bool) and decides_nothing(answer, sys._getframe(2)):
         return
     if not recorder.scopes.decides(question.name, path):
         recorder.consulted.note(question.name, recorder.origin(), path)
@@ -293,9 +296,10 @@ def _watched(question: Question, original: Any, device: str) -> Any:
 
     @functools.wraps(original)
     def ask(*args: Any, **kwargs: Any) -> Any:
+        answer = original(*args, **kwargs)
         if listening() is not None:
-            _overheard(question, args, device)
-        return original(*args, **kwargs)
+            _overheard(question, args, device, answer)
+        return answer
 
     return ask
 

@@ -13,6 +13,7 @@ ways meet as at all others. A view with the sizes of what it views is what it vi
 from __future__ import annotations
 
 import operator
+from bisect import bisect_right
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ import torch
 
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode.linking import link
 from monograph.bytecode.lookahead import Method, Standpoint, Unsure, asker, sides, standpoint, walk
 from monograph.integers import (
     Expr,
@@ -81,7 +83,7 @@ def overlooked(facts: Facts, asked: Truth, value: Any, frame: FrameType | None) 
         return None
     symbol, values = told_apart
     start, offset = standpoint(caller), caller.f_lasti
-    alike = [v for v in values if _meet(start, offset, value, _AtSize(symbol, v), example)]
+    alike = [v for v in values if _meet(start, offset, value, _AtSize({symbol: v}), example)]
     if not alike:
         return None
     answered = any_of(asked if example else negate(asked), *[eq(symbol, v) for v in alike])
@@ -89,6 +91,21 @@ def overlooked(facts: Facts, asked: Truth, value: Any, frame: FrameType | None) 
         facts.guard(all_of(*[ne(symbol, v) for v in values if v not in alike]))
     facts.premises[answered] = True
     return example
+
+
+def decides_nothing(answer: bool, frame: FrameType | None) -> bool:  # noqa: FBT001 - what was told
+    """Whether code that was told `answer` by what it calls now goes on alike after either answer.
+
+    `torch.is_grad_enabled() and self.checkpoints` asks in vain where nothing is checkpointed.
+    """
+    caller = asker(frame)
+    if caller is None:
+        return False
+    offsets = link(caller.f_code).offsets
+    after = bisect_right(offsets, caller.f_lasti)
+    if after >= len(offsets):
+        return False
+    return _meet(standpoint(caller), offsets[after], answer, _AtSize({}), answer)
 
 
 def _told_apart(facts: Facts, guard: Truth) -> tuple[Expr, list[int]] | None:
@@ -133,10 +150,10 @@ def _same(one: Standpoint, other: Standpoint, meaning: _AtSize) -> bool:
 
 
 class _AtSize:
-    """What values mean at one size (see `bytecode.lookahead.Meaning`)."""
+    """What values mean where sizes have these values (see `bytecode.lookahead.Meaning`)."""
 
-    def __init__(self, symbol: Expr, value: int) -> None:
-        self._values = {symbol: value}
+    def __init__(self, values: Mapping[Expr, int]) -> None:
+        self._values = values
 
     def at(self, value: Any) -> Any:
         """A number or truth at this size; anything else as it is."""
@@ -180,6 +197,8 @@ class _AtSize:
         is_its_own = kind.__getattribute__ is object.__getattribute__
         if not is_its_own or any(name in vars(base) for base in kind.__mro__):
             raise Unsure
+        if name not in vars(owner):
+            raise Unsure
         return vars(owner)[name]
 
     def item(self, owner: Any, key: Any) -> Any:
@@ -202,4 +221,4 @@ class _AtSize:
         return callee.owner
 
 
-__all__ = ["overlooked"]
+__all__ = ["decides_nothing", "overlooked"]

@@ -1,7 +1,8 @@
 """The text of a tensor, which holds its values: nobody but people may read what stands for it.
 
-What is printed, logged or warned about decides nothing, so it shows the type of the tensor. Any
-other text of a tensor is refused: a program would decide by the text of something without values.
+What is printed, logged or warned about decides nothing, so it shows the type of the tensor, and so
+do messages that installed packages write beforehand, for a check that may fail. Any other text of a
+tensor is refused: a program would decide by the text of something without values.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture.consulted import listening, unheard
+from monograph.capture.territory import PACKAGES
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -28,7 +30,8 @@ def refuse_text(recorder: Recorder, tensor: AbstractTensor) -> None:
     if listening() is not recorder:
         return
     known = recorder.scopes.filter
-    if not known.is_library(known.asker(sys._getframe())):
+    file = known.asker(sys._getframe())
+    if not known.is_library(file) and not file.startswith(PACKAGES):
         recorder.read_data(tensor, "str()")
 
 
