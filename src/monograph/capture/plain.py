@@ -202,7 +202,10 @@ class Plain:
         code = frame.f_code
         if plan is self._plans:
             self._codes.append(code)
-            plan = self._plans[id(code)] = find_outside_code(code) or plan_of(code)
+            plan = find_outside_code(code)
+            if plan is None and not _is_generated(frame):
+                plan = plan_of(code)
+            self._plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
             if plan.compared:
@@ -260,6 +263,13 @@ class Plain:
         elif isinstance(found, Read) and found.of_environment:
             name = f"os.environ {variables.get('key', '')}".rstrip()
             self._observed.assumptions.append(Assumption("environment", name, None, at[:1]))
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether this is what `dataclass` wrote for a class of ours or of PyTorch's: of no file."""
+    if frame.f_code.co_filename != "<string>":
+        return False
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in {"monograph", "torch"}
 
 
 def _raised(error: MonographError) -> None:

@@ -2,13 +2,14 @@
 
 `torch.cond` and its relatives compile their functions unless `torch.compiler.is_dynamo_compiling()`
 says that somebody does already; then they flatten their arguments and call the operator below them.
-So that is what they are told, they alone, and the operators' `__call__` is replaced.
+So that is what they are told, they alone, and the operators' `__call__` is replaced. The function
+that tells them stays the object it is, with other code meanwhile: where Dynamo is first imported
+during a capture, it learns its functions by identity, for good.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,6 @@ WHILE_LOOP: Final[Any] = while_loop_op
 SCAN: Final[Any] = scan_op
 ASSOCIATIVE_SCAN: Final[Any] = associative_scan_op
 
-_FRONTS: Final = "torch._higher_order_ops."
 _SCAN_MODULE: Final[Any] = importlib.import_module("torch._higher_order_ops.associative_scan")
 generic_associative_scan: Final[Any] = _SCAN_MODULE.generic_associative_scan
 """(operator, leaves, additional_inputs=...): pairs of neighbours, then pairs of these."""
@@ -44,15 +44,10 @@ def operators_answered(
     `answer` takes the operator and its arguments, and returns NotImplemented where the call is none
     of its business; `scan` takes what `associative_scan` in its generic mode would take apart.
     """
-    compiler: Any = torch.compiler
-    asked = compiler.is_dynamo_compiling
-
-    def is_dynamo_compiling() -> bool:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        return caller.startswith(_FRONTS) or asked()
-
+    asked: Any = torch.compiler.is_dynamo_compiling
+    code = asked.__code__
     kinds = {type(op): type(op).__call__ for op in (COND, MAP, WHILE_LOOP, SCAN, ASSOCIATIVE_SCAN)}
-    compiler.is_dynamo_compiling = is_dynamo_compiling
+    asked.__code__ = _tells_fronts.__code__
     _SCAN_MODULE.generic_associative_scan = _generic(scan)
     for kind, original in kinds.items():
         kind.__call__ = _call(original, answer)
@@ -62,7 +57,15 @@ def operators_answered(
         for kind, original in kinds.items():
             kind.__call__ = original
         _SCAN_MODULE.generic_associative_scan = generic_associative_scan
-        compiler.is_dynamo_compiling = asked
+        asked.__code__ = code
+
+
+def _tells_fronts() -> bool:
+    """What `is_dynamo_compiling` does meanwhile; its globals are those of `torch.compiler`."""
+    import sys  # noqa: PLC0415 - it runs as another module's function
+
+    caller = sys._getframe(1).f_globals.get("__name__", "")
+    return caller.startswith("torch._higher_order_ops.")
 
 
 def _call(original: Any, answer: Callable[..., Any]) -> Any:

@@ -289,7 +289,7 @@ def test_a_cached_function_keeps_no_tensor():
     assert table.cache_info().currsize == 0
     assert torch.equal(program.module()(torch.zeros(3)), torch.arange(3.0))
     del program
-    assert set(abstract_tensors()) == before
+    assert set(abstract_tensors()) <= before
 
 
 def test_a_file_imported_by_forward_may_register(tmp_path, monkeypatch):
