@@ -84,7 +84,7 @@ def test_it_is_raised_in_the_end(kind, strict):
         monograph.export(kind(), (torch.ones(3),), strict=strict)
     assert caught.value.diagnostic.name == "data-dependent-branch"
     del caught
-    assert set(abstract_tensors()) == before
+    assert set(abstract_tensors()) <= before
 
 
 class OwnError(nn.Module):
