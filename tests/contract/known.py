@@ -20,9 +20,6 @@ KNOWN: dict[tuple[str, str], str] = {
 
 SHARED = "two names of one memory are refused when a program is made functional"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
-HISTORY = (
-    "a value with a gradient, once it is written back to a buffer, cannot be gone back through"
-)
 
 REFUSED_IN: dict[str, dict[str, str]] = {
     "loaded": {"an_int_without_end": "archive-cannot-hold"},
@@ -36,18 +33,9 @@ OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {
         ("one_tensor_written", "example"): SHARED,
         ("ViewsOfOneParameter", "export"): SHARED,
-        ("BufferWithAHistory", "followed"): HISTORY,
         ("metadata_of_an_input_changed", "export"): RESHAPED,
         ("an_input_resized", "export"): RESHAPED,
         ("set_to_another", "export"): RESHAPED,
     },
 }
 """What is missing in one form alone; `export` stands for making the program and the form."""
-
-COPIED = "`aten.copy`, which keeps a functional value's layout, has no derivative"
-
-UNTRAINED: dict[str, str] = {
-    "Written": COPIED,
-    "Recurrent": COPIED,
-}
-"""Modules whose decomposed programs cannot be trained as the module is."""

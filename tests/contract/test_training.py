@@ -1,7 +1,6 @@
 """Training a program is training its module: the same gradients, the same weights at each step."""
 
 import copy
-from contextlib import nullcontext
 
 import pytest
 import torch
@@ -9,7 +8,6 @@ from torch import nn
 from torch.testing import assert_close
 
 from tests.contract.forms import FORMS
-from tests.contract.known import UNTRAINED
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -150,9 +148,7 @@ def test_three_steps_of_an_optimizer(form, kind, change):
         name = next(iter(dict(module.named_parameters())))
         change(twin, name)
         change(program, name)
-    known = UNTRAINED.get(kind.__name__) if form.name == "decomposed" else None
-    with nullcontext() if known is None else pytest.raises((AssertionError, RuntimeError)):
-        check_steps(twin, program)
+    check_steps(twin, program)
 
 
 def check_steps(twin, program):

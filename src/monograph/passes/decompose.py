@@ -21,11 +21,12 @@ from monograph.passes.arguments import mapped
 from monograph.passes.draft import Draft, is_tensor, tensor_type
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalize import Alias, whole
+from monograph.passes.history import History
 from monograph.passes.lowering import Lowering
 from monograph.passes.memory import Lasting, Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from torch.fx.graph import Graph
 
@@ -74,14 +75,21 @@ def decompose(
     *,
     keeps_autocast: bool = False,
     lasting: Lasting | None = None,
+    without_history: Collection[str] = (),
+    leaves: Collection[str] = (),
 ) -> Decomposed:
     """Lower a program's graph; the graph itself stays as it is.
+
+    `without_history` and `leaves` are names of inputs, as `History` has them.
 
     Raises: write-through-view, not-functional.
     """
     lowered = facts_for_lowering(facts)
     draft, memory = Draft(lowered), Memory(lasting or Lasting())
-    lowering = Lowering(table, lowered, draft, memory, keeps_autocast=keeps_autocast)
+    history = History(draft.states, without_history, leaves)
+    lowering = Lowering(
+        table, lowered, draft, memory, keeps_autocast=keeps_autocast, history=history
+    )
     lowered.locate = draft.lines
     with use(lowered):
         lowering.writes.find(graph)

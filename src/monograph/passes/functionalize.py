@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.layout import (
+    dense_like_strides,
+    is_dense,
+    stride_order,
+    strides_for,
+)
 from monograph.passes.draft import is_tensor, same_layout, tensor_type
-from monograph.passes.views import View, scatter
+from monograph.passes.views import View, makes_anew, scatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +44,8 @@ class Storage:
     value: Node
     input: Node | None = None
     generation: int = 0
+    is_packed: bool = False
+    """Whether newer values lack the gaps between elements that the first one has in memory."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,9 +101,7 @@ def write(alias: Alias, value: Node, call: Callable[..., Any]) -> None:
     for view, source in zip(reversed(alias.views), reversed(sources), strict=False):
         value = scatter(call, view, source, value)
     storage = alias.storage
-    if not same_layout(tensor_type(value), tensor_type(storage.value)):
-        value = call(aten.copy.default, storage.value, value)
-    storage.value = value
+    storage.value = _laid_out_as(storage, value, call)
     storage.generation += 1
 
 
@@ -105,6 +111,45 @@ def _fitted(value: Node, alias: Alias, call: Callable[..., Any]) -> Node:
     if tensor_type(value).dtype is not wanted.dtype:
         value = call(aten._to_copy.default, value, dtype=wanted.dtype)  # noqa: SLF001 - an operator's name
     return value
+
+
+def copied(alias: Alias, source: Node, call: Callable[..., Any]) -> Node:
+    """What an alias becomes when a tensor is copied over it; `aten.copy` would have no gradient.
+
+    It has memory of its own, unless what views the alias sees through gives it some.
+    """
+    wanted, given = alias.type, tensor_type(source)
+    options: dict[str, Any] = {}
+    if given.dtype is not wanted.dtype:
+        options["dtype"] = wanted.dtype
+    if given.device != wanted.device:
+        options["device"] = wanted.device
+    if given.shape != wanted.shape:
+        source = call(aten.expand.default, source, list(wanted.shape))
+    if options.keys() & {"dtype", "device"}:
+        return call(aten._to_copy.default, source, **options)  # noqa: SLF001 - an operator's name
+    if any(makes_anew(view) for view in alias.views):
+        return source
+    return call(aten.clone.default, source, **options)
+
+
+def _laid_out_as(storage: Storage, value: Node, call: Callable[..., Any]) -> Node:
+    """The value as the storage lies, without its gaps, by operators that have a gradient."""
+    wanted = tensor_type(storage.value)
+    if same_layout(tensor_type(value), wanted):
+        return value
+    storage.is_packed |= not is_dense(wanted)
+    strides = dense_like_strides(wanted)
+    for memory_format in _FORMATS:
+        if strides == strides_for(wanted.shape, memory_format):
+            return call(aten.clone.default, value, memory_format=memory_format)
+    order = [*reversed(stride_order(wanted))]
+    value = call(aten.permute.default, value, order)
+    value = call(aten.clone.default, value, memory_format=torch.contiguous_format)
+    return call(aten.permute.default, value, [order.index(dim) for dim in range(wanted.rank)])
+
+
+_FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
 
 
 def view_of(alias: Alias, view: View) -> Alias:

@@ -42,6 +42,7 @@ from monograph.passes.formulas import (
     trace,
 )
 from monograph.passes.functionalize import Alias, owned, read, view_of, whole
+from monograph.passes.history import History
 from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
 from monograph.passes.templates import Template, instantiate, template_of
@@ -86,6 +87,7 @@ class Lowering:
         *,
         autocast: tuple[Settings, ...] = (),
         keeps_autocast: bool = False,
+        history: History | None = None,
     ) -> None:
         self.table = table
         self.facts = facts
@@ -95,6 +97,7 @@ class Lowering:
         self.keeps_autocast = keeps_autocast
         """Whether all operators stay under autocast; else composite ones: casts are explicit."""
         self.regions: tuple[Region, ...] = ()
+        self.history = history or History(draft.states)
         self.writes = Writes(self.formula)
         self.returned: frozenset[Node] = frozenset()
         """Nodes of the program whose memory is seen from outside: outputs, and what they view."""

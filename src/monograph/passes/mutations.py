@@ -14,7 +14,8 @@ from monograph.host.decompositions import composite_formula, is_composite
 from monograph.passes.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functional_forms import Results, functional_form
-from monograph.passes.functionalize import Alias, write
+from monograph.passes.functionalize import Alias, Storage, copied, write
+from monograph.passes.history import hides_writes, is_hidden, seen_from
 from monograph.passes.views import NoInverseError
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     overload = op.overload
     bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
     form = functional_form(overload)
+    target: Any = bound.get("self")
+    if overload is aten.copy_.default and target.__class__ is Alias:
+        _write(lowering, target, copied(target, lowering.read(bound["src"]), lowering.compute))
+        return target
     if op.inplace_view:
         return _reshaped_in_place(lowering, op, form and form.overload, args, kwargs)
     if form is None:
@@ -56,12 +61,30 @@ def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> Non
 
 
 def _write(lowering: Lowering, target: Alias, value: Node) -> None:
+    before = target.storage.value
     try:
         write(target, value, lowering.compute)
     except NoInverseError as error:
         views = [str(view.overload) for view in target.views]
         at, reason = lowering.draft.lines(), str(error)
         raise problem("write-through-view", at=at, views=views, reason=reason) from error
+    hides = hides_writes(lowering.draft.state)
+    if hides or is_hidden(target.views):
+        _hide(lowering, target.storage, before)
+
+
+def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:
+    """The new data has the history of what was there before."""
+    draft, history = lowering.draft, lowering.history
+    if storage.input is not None and storage.input.name in history.leaves:
+        return
+    if history.may_have(before):
+        state = draft.state
+        draft.state = seen_from(state)
+        storage.value = lowering.compute(aten.copy.default, before, storage.value)
+        draft.state = state
+    elif history.may_have(storage.value):
+        storage.value = lowering.compute(aten.detach.default, storage.value)
 
 
 def not_functional(lowering: Lowering, op: Operator, reason: object) -> MonographError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.layout import is_dense
 from monograph.integers import eq, ge, known, require, total
 
 if TYPE_CHECKING:
@@ -69,6 +70,25 @@ def inverse_of(*overloads: OpOverload) -> Callable[[Any], Any]:
 def can_be_written_through(overload: OpOverload) -> bool:
     """Whether views by this operator may have an inverse."""
     return id(overload) in _INVERSES
+
+
+_ANEW = frozenset(
+    id(overload)
+    for overload in (
+        aten.select.int,
+        aten.slice.Tensor,
+        aten.diagonal.default,
+        aten.split.Tensor,
+        aten.split_with_sizes.default,
+        aten.unbind.int,
+        aten.as_strided.default,
+    )
+)
+
+
+def makes_anew(view: View) -> bool:
+    """Whether what the source becomes by a write through the view has memory of its own."""
+    return id(view.overload) in _ANEW
 
 
 def scatter(call: Callable[..., Node], view: View, source: Node, value: Node) -> Node:
@@ -204,8 +224,19 @@ def _expanded(call: Any, view: View, _source: Node, value: Node) -> Node:
 def _as_strided(call: Any, view: View, source: Node, value: Node) -> Node:
     if not _meets_each_once(view.type):
         raise NoInverseError("its elements may overlap in memory")
-    rest = [_argument(view, 0, "size", ()), _argument(view, 1, "stride", ()), view.type.offset]
-    return call(aten.as_strided_scatter.default, source, value, *rest)
+    steps = [list(_argument(view, 0, "size", ())), list(_argument(view, 1, "stride", ()))]
+    if not is_dense(view.source):
+        return call(aten.as_strided_scatter.default, source, value, *steps, view.type.offset)
+    # Of a copy with all of memory in a row: PyTorch's `as_strided_scatter` has a wrong gradient.
+    length = view.source.numel()
+    row = call(aten.as_strided.default, source, [length], [1], 0)
+    places = call(aten.arange.default, length, device=view.source.device)
+    places = call(aten.as_strided.default, places, *steps, view.type.offset)
+    places = call(aten.reshape.default, places, [-1])
+    row = call(aten.scatter.src, row, 0, places, call(aten.reshape.default, value, [-1]))
+    return call(
+        aten.as_strided.default, row, list(view.source.shape), list(view.source.stride()), 0
+    )
 
 
 @inverse_of(aten.view_as_real.default)

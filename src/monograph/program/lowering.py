@@ -65,6 +65,12 @@ def lowered(
             GraphModule,
             keeps_autocast=not to_core,
             lasting=table.lasting if isinstance(table, DecompositionTable) else None,
+            without_history=_without_history(program),
+            leaves={
+                spec.arg.name
+                for spec in program.graph_signature.input_specs
+                if spec.kind is InputKind.PARAMETER
+            },
         )
     _check_state(program, done)
     facts, contract = _conditions(program, done)
@@ -85,6 +91,17 @@ def lowered(
     result.graph_module.meta[REASONS] = dict(done.reasons)
     result.validate()
     return result
+
+
+def _without_history(program: ExportedProgram) -> set[str]:
+    """The inputs that are state which requires no gradients, and no parameter."""
+    held = program.constants | program.state_dict
+    return {
+        spec.arg.name
+        for spec in program.graph_signature.input_specs
+        if spec.kind in {InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
+        and not getattr(held.get(spec.target or ""), "requires_grad", False)
+    }
 
 
 @contextmanager

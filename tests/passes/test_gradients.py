@@ -1,0 +1,76 @@
+"""What is lowered is differentiated as eager is: through writes, views and what is returned.
+
+Each program is given tensors that were computed from leaves, so that it may write to them; compared
+are the gradients of the leaves and parameters, of everything that has one at the end.
+"""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+from torch.utils import _pytree as pytree
+
+import monograph
+from monograph.diagnostics import MonographError
+from tests.contract.registry import module_of
+from tests.passes.mutations import INPUTS, PROGRAMS
+from tests.passes.test_mutations import REFUSED
+
+FORMS = {
+    "functional": lambda program: program.run_decompositions({}),
+    "core": lambda program: program.run_decompositions(),
+}
+
+
+NO_WAY_BACK = {
+    "a_list_in_place": "PyTorch's list operators keep what they are given for the way back",
+    "a_view_of_another_dtype_written": "autograd does not see the write",
+    "written_without_gradients": "autograd does not see the write",
+}
+"""Programs whose lowered form raises when it is differentiated, where eager does not."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_as_eager(name, form):
+    """The gradients of a weighted sum of all results and all written inputs agree."""
+    torch.manual_seed(0)
+    module = module_of(name, PROGRAMS[name])()
+    program = monograph.export(copy.deepcopy(module), INPUTS[name](), strict=False)
+    if name in REFUSED:
+        with pytest.raises(MonographError):
+            FORMS[form](program)
+        return
+    lowered = FORMS[form](program).module()
+    inputs = INPUTS[name]()
+    try:
+        expected = gradients(module, inputs)
+    except RuntimeError:
+        return  # what eager cannot differentiate, a graph without writes may
+    if name in NO_WAY_BACK:
+        with pytest.raises(RuntimeError, match=r"derivative|modified by an inplace"):
+            gradients(lowered, inputs)
+        return
+    assert_close(gradients(lowered, inputs), expected)
+
+
+def gradients(module: nn.Module, inputs):
+    """Gradients of the leaves and of the parameters, in order; zeros where there is no way."""
+    leaves = [each.clone().requires_grad_(each.is_floating_point()) for each in inputs]
+    given = [leaf * 1 for leaf in leaves]
+    torch.manual_seed(1)
+    returned = module(*given)
+    torch.manual_seed(2)
+    total = torch.zeros((), requires_grad=True)
+    for each in pytree.tree_leaves((returned, given)):
+        if isinstance(each, torch.Tensor) and each.requires_grad:
+            followed = each.abs() if each.is_complex() else each
+            total = total + (followed * torch.rand(followed.shape)).sum()
+    sources = [*leaves, *module.parameters()]
+    sources = [each for each in sources if each.requires_grad]
+    if not sources:
+        return ()
+    return torch.autograd.grad(total, sources, allow_unused=True, materialize_grads=True)
