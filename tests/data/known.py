@@ -41,6 +41,3 @@ BEYOND_PLAIN = frozenset(
         "zeros_of_int",
     }
 )
-
-OF_DECOMPOSED = frozenset({"binary_with_slice", "index_add_up_to"})
-"""A number that is found equal to one read later cannot be decomposed: the export raises `bug`."""

@@ -9,6 +9,7 @@ from tests.data.registry import (
     data,
     integers,
     mask,
+    matrix_and_count,
     matrix_and_mask,
     rows_and_mask,
     variants,
@@ -264,6 +265,22 @@ def _packed(x, lengths):
     out = x.new_zeros(3, int(lengths.max()), 3)
     out[there] = x
     return out
+
+
+def _written_if(x, n):
+    y = x.clone()
+    y[n.item() > 2] = 5.0
+    return y
+
+
+variants(
+    matrix_and_count,
+    {
+        "index_by_truth": lambda x, n: x[n.item() > 2],
+        "index_by_truth_in_a_dimension": lambda x, n: x[1, n.item() > 2, :2],
+        "index_by_truth_written": _written_if,
+    },
+)
 
 
 def _varying_rows(k):

@@ -14,6 +14,7 @@ import torch
 
 from monograph.abstract.symbols import SymbolNode
 from monograph.capture.literals import current_recorder
+from monograph.capture.said import text_of_message
 from monograph.diagnostics import problem, snippet
 from monograph.integers import Relation
 
@@ -25,7 +26,7 @@ _REAL: Any = torch._check_with  # noqa: SLF001 - every check of torch's ends the
 
 def _check_with(error_type: Any, cond: Any, message: Any) -> None:
     if isinstance(cond, torch.SymBool) and isinstance(cond.node, SymbolNode):
-        said, recorder = _constant_text(message), current_recorder()
+        said, recorder = text_of_message(message), current_recorder()
         if said and recorder is not None and isinstance(cond.node.value, Relation):
             recorder.said[cond.node.value] = said
         cond.node.expect_true("", 0)
@@ -35,17 +36,6 @@ def _check_with(error_type: Any, cond: Any, message: Any) -> None:
         if recorder is not None and recorder.facts.has_unbacked:
             raise problem("check-fails", condition=snippet(recorder.origin()[:1]))
     _REAL(error_type, cond, message)
-
-
-def _constant_text(message: Any) -> str:
-    """What a message says, where it is the same for every value: `lambda: "too many"`.
-
-    Others are not called: eager does not call them either as long as the check holds.
-    """
-    code = getattr(message, "__code__", None)
-    if code is None or code.co_names or code.co_freevars or code.co_argcount:
-        return ""
-    return str(message())
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.recorder import ASSERT_SCALAR, Recorder
+from monograph.capture.promises import ASSERT_SCALAR
+from monograph.capture.recorder import Recorder
 from monograph.host.dispatch import without_modes
 from monograph.host.fx_nodes import append_node, is_removed
 from monograph.host.trees import pytree

@@ -125,9 +125,9 @@ def _apply(recorder: Recorder, tensor: AbstractTensor, index: Any) -> tuple[Any,
         elif isinstance(step, slice):
             view = _slice(recorder, view, dim, step)
             dim += 1
-        elif step is True or step is False:
+        elif isinstance(step, bool | torch.SymBool):
             view = recorder.call(aten.unsqueeze.default, (view, dim), {})
-            indices[dim] = torch.tensor([step], device=view.device)
+            indices[dim] = recorder.abstract(_lifted_index([step], view, recorder))
             dim += 1
         elif isinstance(step, int | torch.SymInt):
             view = _select(recorder, view, dim, step)
@@ -150,7 +150,7 @@ def _is_step(item: Any) -> bool:
 
 
 def _dims_consumed(step: Any) -> int:
-    if step is None or step is Ellipsis or step is True or step is False:
+    if step is None or step is Ellipsis or isinstance(step, bool | torch.SymBool):
         return 0
     if isinstance(step, torch.Tensor) and step.dtype in _MASKS:
         return step.dim()

@@ -32,6 +32,25 @@ _SILENT_WRITES: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Operators that update `running_mean` and `running_var` without declaring it: under which flag."""
 
+_OF_TORCH: Final = frozenset({"aten", "prims"})
+_SHIPPED: Final = frozenset(
+    {
+        "_c10d_functional",
+        "_quantized",
+        "c10d",
+        "inductor",
+        "mkldnn",
+        "onednn",
+        "prim",
+        "profiler",
+        "quantized",
+        "quantized_decomposed",
+        "sparse",
+        "torchaudio",
+        "torchvision",
+    }
+)
+"""Namespaces of operators whose meta kernels are tested where they come from."""
 STATISTICS = ("running_mean", "running_var")
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
@@ -46,6 +65,7 @@ class Operator:
         "counts",
         "droppable",
         "inplace_view",
+        "is_custom",
         "mutated",
         "overload",
         "returned_arguments",
@@ -70,7 +90,9 @@ class Operator:
         random = torch.Tag.nondeterministic_seeded in overload.tags
         kept = self.base_name.startswith(_KEPT)
         self.droppable = not self.mutated and not random and not kept and _is_known(overload)
-        self.answers_now = _returns_plain_numbers(schema) and not self.mutated and not kept
+        self.is_custom = overload.namespace not in _OF_TORCH and overload.namespace not in _SHIPPED
+        own = overload.namespace in _OF_TORCH
+        self.answers_now = own and _returns_plain_numbers(schema) and not self.mutated and not kept
         self.silent_flag: str | None = _SILENT_WRITES.get(self.base_name)
         if self.silent_flag is not None:
             self.droppable = False
@@ -90,7 +112,7 @@ class Operator:
 
 def _is_known(overload: OpOverload) -> bool:
     """Operators of PyTorch's own declare their side effects; custom ones may print or count."""
-    return overload.namespace in {"aten", "prims"} or bool(schema_of(overload).returns)
+    return overload.namespace in _OF_TORCH or bool(schema_of(overload).returns)
 
 
 def _returns_plain_numbers(schema: Any) -> bool:

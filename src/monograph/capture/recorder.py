@@ -35,6 +35,7 @@ from monograph.capture.departed import Departed
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.capture.promises import ASSERT_SCALAR, check_promises
 from monograph.capture.ranges import limit_size
 from monograph.capture.storages import is_inplace, require_same_shape, shared_root
 from monograph.diagnostics import MonographError, problem
@@ -72,8 +73,6 @@ _PLAIN: frozenset[type] = frozenset(
         torch.memory_format,
     }
 )
-
-ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
 
 
 class Recorder(TorchDispatchMode):
@@ -197,7 +196,10 @@ class Recorder(TorchDispatchMode):
         root = None
         if op.shared is not None:
             root = shared_root(op, args, kwargs)
-        return self.wrap(result, node, requires_grad=self._requires_grad, root=root)
+        result = self.wrap(result, node, requires_grad=self._requires_grad, root=root)
+        if op.is_custom:
+            check_promises(self, op, node)
+        return result
 
     def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         facts = self.facts
@@ -442,9 +444,9 @@ class Recorder(TorchDispatchMode):
         if not op.returned_arguments:
             node.meta["val"] = None
             return None
-        return self._wrap_outputs(outputs, result, node)
+        return self._wrap_outputs(op, outputs, result, node)
 
-    def _wrap_outputs(self, outputs: list[Any], result: Any, node: Node) -> Any:
+    def _wrap_outputs(self, op: Operator, outputs: list[Any], result: Any, node: Node) -> Any:
         """Several results, some of which are arguments written to."""
         results = result if isinstance(result, list | tuple) else (result,)
         wrapped: list[Any] = []
@@ -457,10 +459,11 @@ class Recorder(TorchDispatchMode):
                 wrapped.append(given[0])
             else:
                 wrapped.append(self.wrap(t, item, requires_grad=self._requires_grad))
-        if single:
-            return wrapped[0]
-        node.meta["val"] = tuple(wrapped)
-        return tuple(wrapped)
+        if not single:
+            node.meta["val"] = tuple(wrapped)
+        if op.is_custom:
+            check_promises(self, op, node)
+        return wrapped[0] if single else tuple(wrapped)
 
     def _target(self, arg: Any) -> list[AbstractTensor]:
         if arg is None:
@@ -583,7 +586,7 @@ class Recorder(TorchDispatchMode):
 
     def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
         """Raise value-read: there is no data during capture."""
-        raise problem("value-read", call=reader, tensor=_type_text(tensor.tensor_type))
+        raise problem("value-read", call=reader, tensor=texts.type_text(tensor.tensor_type))
 
     def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """Raise what user code could go on after; `assumed` says what a draft does instead."""
@@ -593,8 +596,3 @@ class Recorder(TorchDispatchMode):
     def origin(self) -> tuple[Frame, ...]:
         """The user frames of the question being asked now, innermost first."""
         return self.scopes.user_frames(sys._getframe(1))
-
-
-def _type_text(t: TensorType) -> str:
-    """A type for a message: `float32[3, n]`."""
-    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from monograph.abstract.tensor import AbstractTensor
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recorder import Recorder
 
 
@@ -57,4 +58,9 @@ def printing() -> Generator[None]:
         builtins.print = _PRINT
 
 
-__all__ = ["printing", "refuse_text"]
+def type_text(t: TensorType) -> str:
+    """A type for a message: `float32[3, n]`."""
+    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"
+
+
+__all__ = ["printing", "refuse_text", "type_text"]

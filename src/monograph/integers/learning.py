@@ -81,7 +81,11 @@ def _index_bound(k: Knowledge, r: Relation) -> None:
 
 
 def _publish(k: Knowledge, e: Expr) -> None:
-    """Solve e == 0 for a visible symbol; one with a hint is not replaced by one without."""
+    """Solve e == 0 for a visible symbol.
+
+    One with a hint is not replaced by one without; nor is one without by a later one, which is not
+    there yet where the first is computed.
+    """
     if not k.witnesses.isdisjoint(e.symbols):
         return
     visible = substitute(e, k.visible)
@@ -89,10 +93,15 @@ def _publish(k: Knowledge, e: Expr) -> None:
     if solved is None:
         return
     symbol, value = solved
-    unbacked = [s for s in _symbols(value) if k.precedence(s)[0] > k.precedence(symbol)[0]]
-    if not unbacked:
+    standing = k.precedence(symbol)
+    later = [s for s in _symbols(value) if _is_later(k.precedence(s), standing)]
+    if not later:
         _bind(k.visible, symbol, value)
         k.changed()
+
+
+def _is_later(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return one > other if other[0] else one[0] > 0
 
 
 def _symbols(e: Int) -> frozenset[Expr]:

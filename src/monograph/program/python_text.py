@@ -26,7 +26,7 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import Expr, is_symbol
-from monograph.program.assertions import assert_holds
+from monograph.program.assertions import ASSERT_METADATA, assert_holds, assert_promised
 from monograph.program.calling import STATE, stateful_graph
 from monograph.program.contract import state_asked, tables
 from monograph.program.graph_module import GraphModule
@@ -332,8 +332,10 @@ class _Body:
             self._write_subgraph_call(module, node)
         elif target is assert_holds:
             self._write_assertion(node)
+        elif target is assert_promised:
+            self._write_operator(node, ASSERT_METADATA, node.args[:-1])
         elif isinstance(target, OpOverload):
-            self._write_operator(node, target)
+            self._write_operator(node, target, node.args)
         else:
             self._write_number(node)
 
@@ -351,13 +353,13 @@ class _Body:
         self._begin(node)
         self.lines += _assertion(self.indent, one_line(self.spelt(condition)[0]), words)
 
-    def _write_operator(self, node: Node, target: OpOverload) -> None:
+    def _write_operator(self, node: Node, target: OpOverload, args: tuple[Any, ...]) -> None:
         self._begin(node)
         if target is torch.ops.aten.sym_size.int:
             tensor, dim = node.args
             self._assign(node, f"{one_line(self.spelt(tensor)[0])}.shape[{dim}]", _size_base(node))
             return
-        arguments = [self.spelt(arg)[0] for arg in node.args]
+        arguments = [self.spelt(arg)[0] for arg in args]
         for name, arg in node.kwargs.items():
             arguments.append(named(name, self.spelt(arg)[0]))
         self._assign(node, Bracketed(operator_name(target), tuple(arguments)), node.name)

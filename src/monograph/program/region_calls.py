@@ -22,7 +22,15 @@ from monograph.host.higher_order import (
     WHILE_LOOP,
     generic_associative_scan,
 )
-from monograph.program.assertions import ASSERT_SCALAR, assert_holds, with_values
+from monograph.program.assertions import (
+    ASSERT_METADATA,
+    ASSERT_SCALAR,
+    assert_holds,
+    assert_promised,
+    is_promise,
+    promised,
+    with_values,
+)
 from monograph.program.graph_module import GraphModule
 
 if TYPE_CHECKING:
@@ -130,19 +138,23 @@ def runnable_target(node: Node) -> Any:
     """What to call for a node of a program's graph."""
     if node.target is ASSERT_SCALAR:
         return assert_holds
+    if is_promise(node):
+        return assert_promised
     return RUNS.get(node.target, node.target) if node.op == "call_function" else node.target
 
 
 def runnable_args(node: Node) -> tuple[Any, ...]:
     """With which arguments."""
-    return with_values(node) if node.target is ASSERT_SCALAR else node.args
+    if node.target is ASSERT_SCALAR:
+        return with_values(node)
+    return promised(node) if is_promise(node) else node.args
 
 
 def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
     """A region's subgraph with the regions inside it made runnable too."""
     if not isinstance(child, torch.fx.GraphModule):
         return child
-    special = {*RUNS, ASSERT_SCALAR}
+    special = {*RUNS, ASSERT_METADATA, ASSERT_SCALAR}
     if not any(node.target in special for node in child.graph.nodes if node.op == "call_function"):
         return child
     graph = torch.fx.Graph()

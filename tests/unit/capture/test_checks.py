@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import monograph
+from monograph.capture.said import text_of_message
 from monograph.diagnostics import MonographError
 
 
@@ -61,3 +62,89 @@ def test_torch_is_as_before():
     before = torch._check_with
     monograph.export(module(lambda x: x + 1), (torch.ones(2),))
     assert torch._check_with is before
+
+
+def message_of(forward, *args):
+    """The text with which a check fails when a program runs on other numbers."""
+    program = monograph.export(module(forward), (torch.ones(6, 4), torch.tensor(3)))
+    with pytest.raises(RuntimeError) as raised:
+        program.module()(*args)
+    return str(raised.value)
+
+
+LIMITS = {"most": 5, "names": ["few", "many"]}
+
+
+def test_messages_reach_the_program():
+    """Constant ones, and f-strings: numbers by where they come from, and their values after it."""
+
+    def constant(x, n):
+        torch._check(n.item() <= 5, lambda: "too many")
+        return x
+
+    def formatted(x, n):
+        k = n.item()
+        torch._check(k <= 5, lambda: f"{k} rows, {k + 1:>3} or {x.shape[0]!r} of {x.dtype}")
+        return x
+
+    def of_globals(x, n):
+        k = n.item()
+        torch._check(k <= 5, lambda: f"{k} of {LIMITS['most']} is {LIMITS['names'][1]}")
+        return x
+
+    args = (torch.ones(6, 4), torch.tensor(9))
+    assert message_of(constant, *args).startswith("too many: `n.item() <= 5` does not hold")
+    said = message_of(formatted, *args)
+    assert said.startswith("k rows, k + 1 or 6 of torch.float32: `k <= 5`".replace("k", "n.item()"))
+    assert said.endswith("`n.item()` is 9")
+    assert message_of(of_globals, *args).startswith("n.item() of 5 is many: `n.item() <= 5`")
+
+
+def test_messages_are_not_called():
+    """Eager calls them only when the check fails: what they do besides is not done."""
+    seen = []
+
+    def forward(x, n):
+        k = n.item()
+        torch._check(k <= 5, lambda: f"{k} after {seen.append(k)}")
+        return x
+
+    said = message_of(forward, torch.ones(6, 4), torch.tensor(9))
+    assert said.startswith("`n.item() <= 5` does not hold")
+    assert seen == []
+
+
+class Odd:
+    """Has an attribute that is computed."""
+
+    plain = 7
+
+    @property
+    def computed(self):
+        """What must not run."""
+        raise AssertionError
+
+
+ODD = Odd()
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (lambda: f"{ODD.plain}", "7"),
+        (lambda: f"{ODD.computed}", ""),
+        (lambda: f"{ODD}", ""),
+        (lambda: f"{LIMITS['least']}", ""),
+        (lambda: f"{LIMITS['most'] // 0}", ""),
+        (lambda: f"{LIMITS['most'] * 2:03d}", "010"),
+        (lambda: f"{LIMITS['most']:s}", ""),
+        (lambda: f"{missing}", ""),  # noqa: F821
+        (lambda: 7, ""),
+        (lambda x="a": f"{x}", ""),
+        (lambda: "a" if LIMITS else "b", ""),
+        ("no function", ""),
+    ],
+)
+def test_what_is_read_of_a_message(message, shown):
+    """Only what looking tells."""
+    assert text_of_message(message) == shown

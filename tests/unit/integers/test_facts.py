@@ -2,7 +2,7 @@
 
 import pytest
 
-from monograph.integers import Contradiction, Facts, Guard, eq, ge, to_float
+from monograph.integers import Contradiction, Facts, Guard, eq, ge, maximum, to_float
 
 
 @pytest.fixture
@@ -81,3 +81,15 @@ def test_sizes_leaned_on_are_listed(facts):
     assert facts.sizes_leaned_on == ()
     to_float(n)
     assert facts.sizes_leaned_on == (n,)
+
+
+def test_a_number_is_not_replaced_by_a_later_one(facts):
+    """Where it is computed, the later one is not there yet; that they are equal is known."""
+    u = facts.symbol("u", hint=None, lower=None)
+    v = facts.symbol("v", hint=None, lower=None)
+    facts.assume(eq(u, maximum(v, 0)))
+    assert facts.simplify(u) is u
+    assert facts.known(ge(u, 0)) is True
+    assert facts.known(eq(u + 1, maximum(v, 0) + 1)) is True
+    facts.assume(eq(v, u))
+    assert facts.simplify(v + 1) is u + 1
