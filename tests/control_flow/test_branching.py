@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import monograph
+from tests.control_flow import aliases  # noqa: F401 - enters its programs
 from tests.control_flow.branching import PROGRAMS, Branching
 
 

@@ -31,10 +31,27 @@ if TYPE_CHECKING:
     from monograph.integers import Facts, Int
 
 
+class Doubting(Protocol):
+    """What knows which questions have no answer that always holds."""
+
+    def check_answer(self, question: Any, tensor: AbstractTensor) -> None:
+        """Somebody asks a tensor something about itself."""
+        ...
+
+    def check_hash(self, tensor: AbstractTensor) -> None:
+        """Somebody asks which object a tensor is."""
+        ...
+
+
 class Recording(Protocol):
     """What an abstract tensor asks of the recorder that made it."""
 
     facts: Facts
+
+    @property
+    def doubts(self) -> Doubting:
+        """What has no answer that always holds."""
+        ...
 
     def call(self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record one operator call."""
@@ -309,6 +326,7 @@ class AbstractTensor(Flags):
 
     @property
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.recorder.doubts.check_answer("version", self.storage_root)
         return self.storage_root.version
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -332,6 +350,8 @@ class AbstractTensor(Flags):
         return copied
 
     def __hash__(self) -> int:
+        """The identity, which may be in doubt. Raises: branch-decides."""
+        self.recorder.doubts.check_hash(self)
         return id(self)
 
 

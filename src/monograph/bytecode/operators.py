@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.interpreter import Interpreter
 
-__all__ = ["BINARY", "COMPARISONS", "Binary", "binary", "compare", "truth", "unary"]
+__all__ = ["BINARY", "COMPARISONS", "Binary", "binary", "compare", "opposite", "truth", "unary"]
 
 
 class Binary(NamedTuple):
@@ -232,6 +232,16 @@ def truth(interpreter: Interpreter, value: Any) -> bool:
         if lookup(kind, name) is not MISSING:
             break
     return call_native(interpreter, natives.truth, [value], {})
+
+
+def opposite(interpreter: Interpreter, value: Any) -> Any:
+    """Compute `not value`, which a watcher may have as something else than True or False."""
+    hook = interpreter.inverted
+    if hook is not None and type(value) not in SIMPLE:
+        answer = hook(value)
+        if answer is not NotImplemented:
+            return answer
+    return not truth(interpreter, value)
 
 
 def tell_contents(interpreter: Interpreter, owner: Any) -> None:

@@ -78,8 +78,10 @@ class Watcher:
         item       owner[key] of a list or a dict; `old` is MISSING where the key is new
         """
 
-    def compared(self, frame: Frame, left: Any, right: Any) -> None:
-        """Learn that the program asks whether two objects, neither of them None, are the same."""
+    def compared(self, frame: Frame, left: Any, right: Any) -> Any:
+        """What `left is right` is, neither of them None; NotImplemented: as Python has it."""
+        del frame, left, right
+        return NotImplemented
 
     def truth(self, frame: Frame | None, value: Any) -> Any:
         """True or False: what a condition on this value means; NotImplemented: as Python has it.

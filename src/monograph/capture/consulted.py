@@ -154,6 +154,7 @@ class _Asked(NamedTuple):
         """Whether autograd follows it, which all that it is computed from decides."""
         if self.counts and is_differentiable(self.tensor.tensor_type.dtype):
             consulted, origin = self.recorder.consulted, self.recorder.origin()
+            self.recorder.doubts.check_answer("requires_grad", self.tensor)
             if not self.recorder.scopes.decides("grad_mode", ""):
                 consulted.note("grad_mode", origin)
             for subject in consulted.behind(self.tensor.node) if self.tensor.node else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from monograph.capture.doubts import Doubts
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ class Departed:
     def __init__(self, facts: Facts, operator: str) -> None:
         self.facts = facts
         self.operator = operator
+        self.doubts = Doubts()
 
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Nothing: whoever asks prints or saves the program."""

@@ -211,14 +211,20 @@ class Within(Effects):
         super().__init__(())
         # Kept, so that none of their identities is given to a new object.
         self._before = gc.get_objects()
+        self._known_before: set[int] = set()
 
     def __enter__(self) -> Self:
         """What there is now was there before this part."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Forget what there was."""
-        self._before = []
+        """What is made from now on was not made in this part, but nobody asks for it any more."""
+
+    def made(self, value: Any) -> bool:
+        """Whether an object was made in this part, for all one can tell."""
+        if not self._known_before:
+            self._known_before = set(map(id, self._before))
+        return gc.is_tracked(value) and id(value) not in self._known_before
 
     def _find_lasting(self) -> list[Place]:
         changed = [place for place in self._places.values() if not place.is_as_before()]

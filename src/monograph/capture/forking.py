@@ -14,12 +14,13 @@ longer on one) is refused with its name, unless nobody reads it.
 
 A tensor that is, on one side, the very tensor from outside comes out as a copy of it, as all
 results of operators do. Eager code would see writes to either in the other; so both are refused to
-be written to from then on (`Entangled`).
+be written to from then on. So are containers, and who asks which object is which (see `doubts`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import add
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,8 @@ from monograph.bytecode.forking import End, finish, loop_test, move, run_to, way
 from monograph.bytecode.frame import MISSING
 from monograph.capture.control_flow import Branches, record_both
 from monograph.capture.data import known_value
-from monograph.capture.joining import Join, carried, made
+from monograph.capture.doubts import differences, shared
+from monograph.capture.joining import Join, Made, carried
 from monograph.capture.loops import as_truth, loop
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Relation
@@ -149,12 +151,10 @@ def _both(recorder: Recorder, frame: Frame, condition: Any, found: Ways) -> Any:
     for body, values in zip(bodies, (join.lefts, join.rights), strict=True):
         with body:
             body.result = [carried(value) for value in values]
-    apart = _shared_storages(bodies)
-    results = Branches(recorder, bodies, ()).close(_as_condition(condition))
-    for roots, result in zip(apart, results, strict=True):
-        if roots and isinstance(result, AbstractTensor):
-            recorder.entangle([result, *roots])
-    values = [made(each, results) for each in joined]
+    results = _closed(recorder, bodies, condition)
+    made = Made(results)
+    values = [made.value(each) for each in joined]
+    recorder.doubts.entangle(_uncertain(bodies, join, made))
     if ends[0].kind == "returned":
         return finish(frame, values[0])
     n_stack = len(ends[0].frame.stack)
@@ -213,15 +213,40 @@ def _states(
     return names, pairs
 
 
-def _shared_storages(bodies: Sequence[Body]) -> list[list[AbstractTensor]]:
-    """For each result, the tensors from outside whose storage it has on either side."""
-    found: list[list[AbstractTensor]] = []
-    for pair in zip(*(body.result for body in bodies), strict=True):
-        roots: list[AbstractTensor] = []
-        for body, value in zip(bodies, pair, strict=True):
-            if isinstance(value, AbstractTensor) and body.is_outside(value.storage_root):
-                roots.append(value.storage_root)
-        found.append(roots)
+def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any) -> list[Any]:
+    """Write the call; its results, with what is in doubt about them noted."""
+    doubts = recorder.doubts
+    lefts, rights = (shared(doubts, body, body.result) for body in bodies)
+    pairs = list(zip(*(body.result for body in bodies), strict=True))
+    written = [tensor for body in bodies for tensor, _ in body.written]
+    before = [tensor.tensor_type.requires_grad for tensor in written]
+    results = Branches(recorder, bodies, ()).close(_as_condition(condition))
+    for pair, roots, result in zip(pairs, map(add, lefts, rights), results, strict=True):
+        if isinstance(result, AbstractTensor):
+            if roots:
+                doubts.entangle([result, *roots])
+            for question in differences(doubts, pair, result.tensor_type):
+                doubts.differ(question, result.node)
+    for tensor, flag in zip(written, before, strict=True):
+        doubts.differ("version", tensor.node)
+        if tensor.tensor_type.requires_grad is not flag:
+            doubts.differ("requires_grad", tensor.node)
+    return results
+
+
+def _uncertain(bodies: Sequence[Body], join: Join, made: Made) -> list[Any]:
+    """Containers that may be one with others, on one side: not made there, or held twice."""
+    found: list[Any] = []
+    sides = [[each[side] for each in join.containers] for side in (0, 1)]
+    for *pair, joined in join.containers:
+        is_certain = all(
+            body.part is not None
+            and body.part.made(one)
+            and sum(one is other for other in side) == 1
+            for body, one, side in zip(bodies, pair, sides, strict=True)
+        )
+        if not is_certain:
+            found += [made.value(joined), *pair]
     return found
 
 

@@ -310,10 +310,42 @@ def _is_given(value: Any) -> bool:
     return value.node.op == "placeholder" and value.node in recorder.input_nodes
 
 
+def same_number(left: Any, right: Any) -> Any:
+    """`left is right` of numbers of the program; NotImplemented where neither is one.
+
+    There is one True and one False. How many objects there are for one number, nobody may know.
+
+    Raises: outside-read.
+    """
+    one, other = (each if isinstance(each, _NUMBERS) else None for each in (left, right))
+    if one is None and other is None:
+        return NotImplemented
+    kinds = {_kind_of(left), _kind_of(right)}
+    if kinds == {bool} and (one is None or other is None):
+        flag = left if one is None else right
+        number = right if one is None else left
+        return number if flag else torch.sym_not(number)
+    if len(kinds) > 1:
+        return False
+    because = "whether two equal numbers are one object"
+    raise problem("outside-read", what="is", because=because, instead="compare them by ==")
+
+
+_STANDS_FOR: Final[dict[type, type]] = {
+    torch.SymBool: bool,
+    torch.SymInt: int,
+    torch.SymFloat: float,
+}
+
+
+def _kind_of(value: Any) -> type:
+    return _STANDS_FOR.get(type(value), type(value))
+
+
 def identity_refusal(at: tuple[Frame, ...] | None = None) -> MonographError:
     """The refusal to say whether two inputs are one tensor: that differs between calls."""
     because = "whether two inputs are the same tensor"
     return problem("outside-read", at=at, what="is", because=because)
 
 
-__all__ = ["GIVEN", "Aftermath", "Given", "are_given", "identity_refusal"]
+__all__ = ["GIVEN", "Aftermath", "Given", "are_given", "identity_refusal", "same_number"]

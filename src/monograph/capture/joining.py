@@ -42,7 +42,7 @@ class Result:
     reads: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Items:
     """A container made anew; `keys` are those of a dict."""
 
@@ -60,6 +60,8 @@ class Join:
 
     lefts: list[Any] = field(default_factory=list[Any])
     rights: list[Any] = field(default_factory=list[Any])
+    containers: list[tuple[Any, Any, Items]] = field(default_factory=list[tuple[Any, Any, Items]])
+    """Those of either state that became one, and as what."""
     _met: dict[tuple[int, int], Joined] = field(default_factory=dict[tuple[int, int], Joined])
 
     def meet(self, left: Any, right: Any, name: str) -> Joined:
@@ -78,6 +80,8 @@ class Join:
         if is_same(left, right):
             return Kept(left)
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+            if named_by_users(left) or named_by_users(right):
+                raise _disagree(left, right, f"{name}'s attributes")
             return self._result(left, right)
         one, other = (kind_of_number(each) for each in (left, right))
         if one is not None and one is other:
@@ -87,7 +91,8 @@ class Join:
             if len(left) == len(right) and keys == _keys(right):
                 pairs = zip(_items(left), _items(right), strict=True)
                 items = tuple(self.meet(a, b, f"{name}[...]") for a, b in pairs)
-                return Items(type(left), items, keys)
+                self.containers.append((left, right, Items(type(left), items, keys)))
+                return self.containers[-1][-1]
         if stand_alike(left, right):
             return Kept(left)
         raise _disagree(left, right, name)
@@ -161,27 +166,44 @@ def carried(value: Any) -> Any:
     return torch.scalar_tensor(value, dtype=torch.float64) if kind is float else value
 
 
-def made(joined: Joined, results: Sequence[Any]) -> Any:
-    """The value, from what the branches returned."""
-    if isinstance(joined, Kept):
-        return joined.value
-    if isinstance(joined, Result):
-        result = results[joined.index]
-        return result.item() if joined.reads else result
-    items = [made(each, results) for each in joined.items]
-    if joined.kind is dict:
-        return dict(zip(joined.keys, items, strict=True))
-    return joined.kind(items)
+class Made:
+    """The values, from what the branches returned; of each container, one."""
+
+    def __init__(self, results: Sequence[Any]) -> None:
+        self.results = results
+        self._containers: dict[Items, Any] = {}
+
+    def value(self, joined: Joined) -> Any:
+        """The value that stands for two."""
+        if isinstance(joined, Kept):
+            return joined.value
+        if isinstance(joined, Result):
+            result = self.results[joined.index]
+            return result.item() if joined.reads else result
+        if joined not in self._containers:
+            self._containers[joined] = self._container(joined)
+        return self._containers[joined]
+
+    def _container(self, joined: Items) -> Any:
+        items = [self.value(each) for each in joined.items]
+        if joined.kind is dict:
+            return dict(zip(joined.keys, items, strict=True))
+        return joined.kind(items)
+
+
+def named_by_users(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has attributes that code gave it."""
+    return any(name not in AbstractTensor.__annotations__ for name in vars(tensor))
 
 
 __all__ = [
     "Join",
     "Joined",
     "Kept",
+    "Made",
     "Result",
     "carried",
     "described",
     "is_same",
     "kind_of_number",
-    "made",
 ]

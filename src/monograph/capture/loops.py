@@ -22,6 +22,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.forking import move, run_round
 from monograph.capture.control_flow import while_loop
+from monograph.capture.doubts import differences, shared
 from monograph.capture.joining import carried, described, is_same, kind_of_number
 from monograph.diagnostics import MonographError, problem
 
@@ -69,10 +70,8 @@ def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
         except _More:
             continue
         break
-    for begun_with, result in zip(begun[1:], ended[1:], strict=True):
-        if isinstance(begun_with, AbstractTensor):
-            recorder.entangle([begun_with, result])  # one tensor, where no round comes
     stack, slots = carrying.state(ended[1:])
+    carrying.note_doubts(begun[1:], ended[1:], [*stack, *slots])
     return move(frame, test.out, stack, slots)
 
 
@@ -97,6 +96,10 @@ class _Carrying:
         self.names = [""] * self.n_stack + list(frame.body.slots)
         self.leaves = {leaf.path: leaf for leaf in _leaves(self.values, self.names)}
         self.carried: list[Path] = []
+        self.made: list[Any] = []
+        """What the last round that was recorded ended with, of what is carried."""
+        self.roots: list[list[Any]] = []
+        """The tensors that each of those may be one with."""
 
     def begin(self) -> list[Any]:
         """The values that the loop begins with."""
@@ -129,10 +132,21 @@ class _Carrying:
         )
         ended = {leaf.path: leaf for leaf in _leaves([*end.frame.stack, *slots], self.names)}
         self._find_more(ended)
-        return [
-            going if self.test.stays_if else going.logical_not(),
-            *(carried(ended[path].value) for path in self.carried),
-        ]
+        self.made = [carried(ended[path].value) for path in self.carried]
+        assert self.recorder.body is not None, "a round is recorded as a body"
+        self.roots = shared(self.recorder.doubts, self.recorder.body, self.made)
+        return [going if self.test.stays_if else going.logical_not(), *self.made]
+
+    def note_doubts(self, begun: Sequence[Any], ended: Sequence[Any], values: list[Any]) -> None:
+        """What comes out is what went in, where no round comes; else what a round made."""
+        doubts = self.recorder.doubts
+        for first, last, result, roots in zip(begun, self.made, ended, self.roots, strict=True):
+            if isinstance(first, AbstractTensor):
+                doubts.entangle([first, result, *roots])
+                for question in differences(doubts, (first, last), result.tensor_type):
+                    doubts.differ(question, result.node)
+        for before, after in zip(self.values, values, strict=True):
+            doubts.entangle(_made_anew(before, after))
 
     def _find_more(self, ended: dict[Path, _Leaf]) -> None:
         """Carry what differs and was not known to."""
@@ -186,6 +200,15 @@ def _rebuilt(value: Any, path: Path, known: dict[Path, Any]) -> Any:
     if all(map(_is, items, _items(value))):
         return value
     return dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)
+
+
+def _made_anew(before: Any, after: Any) -> Iterator[Any]:
+    """The containers that are not what they were, with those that they were."""
+    if before is not after and type(before) in _CONTAINERS:
+        yield before
+        yield after
+        for one, other in zip(_items(before), _items(after), strict=True):
+            yield from _made_anew(one, other)
 
 
 def _is(one: Any, other: Any) -> bool:

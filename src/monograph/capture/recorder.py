@@ -32,6 +32,7 @@ from monograph.capture import consulted, data, indexing, texts
 from monograph.capture.asked import asked_at
 from monograph.capture.counting import COUNTING, Counts
 from monograph.capture.departed import Departed
+from monograph.capture.doubts import Doubts
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
@@ -108,9 +109,8 @@ class Recorder(TorchDispatchMode):
         """What anything but rules was told about sizes."""
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
-        self.entangled: dict[int, AbstractTensor] = {}
-        """Tensors that eager code may see as one with another; then, how many `if`s forked."""
-        self.n_branches = 0
+        self.doubts = Doubts()
+        self.n_branches = 0  # of Python's own
         self.body: Body | None = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
@@ -500,18 +500,13 @@ class Recorder(TorchDispatchMode):
                         self.body.before_write(tensor)
                     self._note_write(tensor)
 
-    def entangle(self, tensors: list[AbstractTensor]) -> None:
-        """These may be one tensor in eager code, and are not here: nobody may write to them."""
-        self.entangled.update((id(each.storage_root), each.storage_root) for each in tensors)
-
     def _note_write(self, tensor: AbstractTensor) -> None:
         """The tensor's storage has other data from here on.
 
         Raises: write-after-branch, mutated-constant.
         """
         root = tensor.storage_root
-        if id(root) in self.entangled:
-            raise problem("write-after-branch")
+        self.doubts.check_write(root)
         root.version += 1
         node = self.writer.placeholder_of.get(id(root))
         if node is not None:
@@ -545,6 +540,7 @@ class Recorder(TorchDispatchMode):
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Inputs must lie as the example does, unless the tensor is the module's own."""
         self.shows_layout = True
+        self.doubts.check_answer("layout", tensor)
         node = self.writer.placeholder_of.get(id(tensor.storage_root))
         if node is None or node in self.input_nodes:
             self.asks_layout = True

@@ -344,8 +344,7 @@ def _seer(
     """Who sees what user code does."""
     scopes = recorder.scopes
     if request.strict:
-        forks_on = recorder if request.forks else None
-        seer = Strict(scopes, state, arguments, observed, forks_on)
+        seer = Strict(recorder, state, arguments, observed, forks=request.forks)
     else:
         seer = Plain(scopes, state, arguments, observed)
     if isinstance(recorder, Continuing):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.capture.effects import Within
     from monograph.diagnostics import Frame
 
 
@@ -100,7 +101,7 @@ class Scopes:
         """How `Module.__call__` is run: natively, unless an interpreter is given."""
         self.run: Callable[..., Any] = _natively
         """How a function that user code gives to an operator is run."""
-        self.side_effects: Callable[[str], AbstractContextManager[None]] = _unseen
+        self.side_effects: Callable[[str], AbstractContextManager[Within | None]] = _unseen
         """Looks for writes to what was there before while such a function runs."""
         self._patches: list[tuple[type, str, Any]] = []
         self._live: Live = []
@@ -218,7 +219,7 @@ def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def _unseen(_: str) -> AbstractContextManager[None]:
+def _unseen(_: str) -> AbstractContextManager[Within | None]:
     return nullcontext()
 
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
-from monograph.abstract.tensor import StaticTensor, SymbolicTensor
+from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Watcher, ours
 from monograph.capture.effects import Effects, Within
 from monograph.capture.forking import fork, inverted
-from monograph.capture.given import are_given, identity_refusal
+from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from monograph.capture.observed import Observed
     from monograph.capture.outside import Switch
     from monograph.capture.recorder import Recorder
-    from monograph.capture.scopes import Scopes
 
 
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
@@ -61,6 +60,8 @@ _WITHIN: Final = frozenset({list, dict, str, tuple})
 """Kinds of objects whose methods in C read nothing from outside."""
 _STAND_OUTSIDE: Final = (torch.nn.Module, type)
 _CACHED: Final = type(functools.lru_cache(lambda: None))
+_OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
+"""Attributes of tensors that are set by operators, or refused there."""
 _LONGEST: Final = 16
 """The longest list of plain values that is reported as one."""
 
@@ -76,19 +77,21 @@ class Strict(Watcher):
 
     def __init__(
         self,
-        scopes: Scopes,
+        recorder: Recorder,
         state: ModuleState,
         arguments: Any,
         observed: Observed,
-        forks_on: Recorder | None = None,
+        *,
+        forks: bool = False,
     ) -> None:
         """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
 
-        Where code branches on data of `forks_on`, both ways are recorded.
+        With `forks`, both ways are recorded where code branches on data.
         """
-        self.scopes = scopes
+        self.scopes = recorder.scopes
         self.observed = observed
-        self._forks_on = forks_on
+        self._recorder = recorder
+        self._forks = forks
         self._interpreter = Interpreter(self)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
@@ -272,46 +275,64 @@ class Strict(Watcher):
         kind: Any = owner if isinstance(owner, type) else type(owner)
         return f"{kind.__name__}.{name}"
 
-    def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> None:
+    def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> Any:
         """Refuse to say whether two inputs are one tensor: that differs between calls.
 
         PyTorch asks in order to take a shorter way to the same result.
 
-        Raises: outside-read.
+        Raises: outside-read, branch-decides.
         """
         if left is right or frame.code.co_filename.startswith(TORCH):
-            return
+            return NotImplemented
         if are_given(left, right):
             self.refuse(identity_refusal())
+        self._recorder.doubts.check_same(left, right)
+        return same_number(left, right)
 
     def fork(self, frame: InterpretedFrame, value: Any) -> Any:
         """Record both ways of a condition on data, if that was asked for.
 
         Raises: branches-disagree, branch-side-effect, branch-writes, and what a way refuses.
         """
-        if self._forks_on is None:
+        if not self._forks:
             return NotImplemented
-        return fork(self._forks_on, frame, value)
+        return fork(self._recorder, frame, value)
 
     def inverted(self, value: Any) -> Any:
         """`not` of a condition on data, as a condition on data."""
-        if self._forks_on is None:
+        if not self._forks:
             return NotImplemented
-        return inverted(self._forks_on, value)
+        return inverted(self._recorder, value)
 
     # --- writes ------------------------------------------------------------------------------
 
     def written(
         self, kind: Any, owner: Any, key: Any, old: Any, frame: InterpretedFrame | None
     ) -> None:
-        """Remember what was there."""
-        if not isinstance(owner, torch.Tensor):
-            self._effects.written(kind, owner, key, old, frame)
-            for part in self._parts:
-                part.written(kind, owner, key, old, frame)
+        """Remember what was there.
+
+        Raises: write-after-branch, branch-side-effect.
+        """
+        if isinstance(owner, torch.Tensor):
+            if isinstance(owner, AbstractTensor) and key not in _OF_TENSORS:
+                self._check_attribute(owner, key)
+            return
+        self._recorder.doubts.check_write(owner)
+        self._effects.written(kind, owner, key, old, frame)
+        for part in self._parts:
+            part.written(kind, owner, key, old, frame)
+
+    def _check_attribute(self, tensor: AbstractTensor, name: str) -> None:
+        """An attribute of the program's own is set on a tensor, which goes on to be one object."""
+        self._recorder.doubts.check_write(tensor, name)
+        body = self._recorder.body
+        if body is not None and body.is_outside(tensor):
+            raise problem(
+                "branch-side-effect", operator=body.operator, kind="attribute", name=f"`{name}`"
+            )
 
     @contextmanager
-    def _side_effects(self, operator: str) -> Generator[None]:
+    def _side_effects(self, operator: str) -> Generator[Within]:
         """Refuse writes to what was there before, while a function given to an operator runs.
 
         Raises: branch-side-effect.
@@ -319,7 +340,7 @@ class Strict(Watcher):
         with Within() as part:
             self._parts.append(part)
             try:
-                yield
+                yield part
             finally:
                 self._parts.remove(part)
             for place in part.lasting():

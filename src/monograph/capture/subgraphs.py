@@ -27,7 +27,7 @@ import torch
 
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
-from monograph.abstract.tensor import AbstractTensor, make_tensor
+from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
 from monograph.capture.closing import drop_unused_nodes
 from monograph.capture.departed import Departed
 from monograph.capture.lifting import Subgraph, end, lift, read
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.effects import Within
     from monograph.capture.recorder import Recorder
     from monograph.capture.scopes import State
     from monograph.diagnostics import Frame
@@ -84,6 +85,8 @@ class Body:
         self.children: dict[str, Subgraph] = {}
         self.around = recorder.scopes.regions()
         self.result: Any = None
+        self.part: Within | None = None
+        """What knows which objects were made in it, where code is interpreted."""
         self.at: tuple[Frame, ...] = ()
         """Where the function that was recorded is given to the operator."""
         self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
@@ -91,7 +94,7 @@ class Body:
         self._copies: list[Node | None] = []
         self._called: dict[int, Sequence[AbstractTensor]] = {}
         """The tensors that are the same as one of those, itself first."""
-        self._originals: list[tuple[AbstractTensor, Node | None]] = []
+        self._originals: list[tuple[AbstractTensor, Node | None, TensorType]] = []
         self._outer: Any = None
 
     @property
@@ -110,7 +113,7 @@ class Body:
         self._outer = (in_force, waiting, page, recorder.body)
         recorder.body = self
         for root, copy in self.written:
-            self._let_stand(self._called[id(root)], copy.node)
+            self._let_stand(self._called[id(root)], copy)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -118,10 +121,11 @@ class Body:
         in_force, waiting, page, recorder = *self._outer[:3], self.recorder
         copies = {id(tensor): copy for tensor, copy in self.written}
         while self._originals:
-            tensor, node = self._originals.pop()
+            tensor, node, tensor_type = self._originals.pop()
             if id(tensor) in copies:
                 copies[id(tensor)].node = tensor.node
-            tensor.node = node
+                copies[id(tensor)].tensor_type = tensor.tensor_type
+            tensor.node, tensor.tensor_type = node, tensor_type
         recorder.body = self._outer[3]
         recorder.writer.turn_to(page)
         recorder.turn_back(waiting)
@@ -176,7 +180,7 @@ class Body:
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
                 return
-            if not any(tensor.node is node for each, node in self._originals if each is root):
+            if not any(tensor.node is node for each, node, _ in self._originals if each is root):
                 raise self._refused(root, "it is a view of a tensor that was copied before")
             raise WritesOutside(self, tensor)
         if not keeps_shape:
@@ -195,12 +199,14 @@ class Body:
         self.written.append((root, copy))
         self._called[id(root)] = same
         self._copies.append(copy.node)
-        self._let_stand(same, copy.node)
+        self._let_stand(same, copy)
 
-    def _let_stand(self, same: Sequence[AbstractTensor], node: Node | None) -> None:
+    def _let_stand(self, same: Sequence[AbstractTensor], copy: AbstractTensor) -> None:
         for tensor in same:
-            self._originals.append((tensor, tensor.node))
-            tensor.node = node
+            self._originals.append((tensor, tensor.node, tensor.tensor_type))
+            tensor.node = copy.node
+        flag = copy.tensor_type.requires_grad
+        same[0].tensor_type = with_requires_grad(same[0].tensor_type, flag)
 
     def _refused(self, tensor: AbstractTensor, reason: str) -> BaseException:
         return refused_write(self, tensor, reason)
@@ -277,7 +283,7 @@ def record_with(
     while True:
         body = Body(recorder, operator, assumed=assumed)
         try:
-            with body, recorder.scopes.side_effects(operator):
+            with body, recorder.scopes.side_effects(operator) as body.part:
                 for same in (copies or {}).values():
                     body.copy_of(same)
                 body.result = recorder.scopes.run(function, *arguments(body))

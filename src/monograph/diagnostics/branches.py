@@ -8,7 +8,8 @@ branch-copies         reason                                     UnsupportedErro
 branches-multiply     count                                      UnsupportedError
 loop-raises           error                                      DataDependentError
 loop-leaves           how                                        DataDependentError
-write-after-branch                                               SideEffectError
+write-after-branch    kind="tensor", name=""                     SideEffectError
+branch-decides        what                                       DataDependentError
 branch-value-outside  tensor="", operator=""                     UnsupportedError
 operator-arguments    operator, reason, help=""                  UnsupportedError
 """
@@ -147,13 +148,35 @@ def branches_multiply(*, count: int) -> Text:
 
 
 @message("write-after-branch", SideEffectError)
-def write_after_branch() -> Text:
-    """Say that a tensor is written to that is, by a condition on data, one with another."""
+def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
+    """Say that an object is changed that is, by a condition on data, one with another.
+
+    `kind` is tensor, or the class of a container; `name` is the attribute that is set, if one is.
+    """
+    help_ = "work on a copy: x = x.clone(), in both branches or after the `if`"
+    if name:
+        help_ = f"set `.{name}` before the `if`, on what both branches begin with"
+    elif kind != "tensor":
+        help_ = f"work on a copy: x = {kind}(x), in both branches or after the `if`"
     return Text(
-        headline="this changes a tensor that an `if` on data made one with another, on one side",
+        headline=f"this changes a {kind} that an `if` on data made one with another, on one side",
         label="changed here",
         notes=("whether the other changes too depends on values, which a graph cannot say",),
-        helps=("work on a copy: x = x.clone(), in both branches or after the `if`",),
+        helps=(help_,),
+    )
+
+
+@message("branch-decides", DataDependentError)
+def branch_decides(*, what: str) -> Text:
+    """Say that code asks about Python's objects what depends on which way an `if` on data went.
+
+    `what` is the question, in words.
+    """
+    return Text(
+        headline=f"this asks {what}, which an `if` on data decides",
+        label="asked here",
+        notes=("the answer would be an object of Python's, which a graph does not have",),
+        helps=("ask before the `if`, or keep the answer in a variable that both branches set",),
     )
 
 

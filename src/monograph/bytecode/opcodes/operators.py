@@ -12,6 +12,7 @@ from monograph.bytecode.operators import (
     COMPARISONS,
     binary,
     compare,
+    opposite,
     tell_contents,
     truth,
     unary,
@@ -55,7 +56,10 @@ def IS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (the argument o
     right = stack.pop()
     told = frame.interpreter.compared
     if told is not None and right is not None and stack[-1] is not None:
-        told(frame, stack[-1], right)
+        answer = told(frame, stack[-1], right)
+        if answer is not NotImplemented:
+            stack[-1] = opposite(frame.interpreter, answer) if negated else answer
+            return
     stack[-1] = (stack[-1] is right) is not negated
 
 
@@ -71,14 +75,7 @@ def CONTAINS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (as IS_OP
 def UNARY_NOT(frame: Frame, _: None) -> None:
     """Replace a value by whether it is false."""
     stack = frame.stack
-    value = stack[-1]
-    hook = frame.interpreter.inverted
-    if hook is not None and type(value) not in SIMPLE:
-        answer = hook(value)
-        if answer is not NotImplemented:
-            stack[-1] = answer
-            return
-    stack[-1] = not truth(frame.interpreter, value)
+    stack[-1] = opposite(frame.interpreter, stack[-1])
 
 
 @opcode

@@ -1,0 +1,155 @@
+"""What a condition on data leaves in doubt: which object a variable is, and what is so on one side.
+
+Results of branches and loops are objects of their own, as results of operators are. Eager code goes
+on with the very objects of the side that was taken. Where that makes a difference, nobody is told
+a side's truth as the program's: whoever asks, or writes to one of several that may be one, is
+refused.
+
+- *storages*: tensors that may lie in one memory with others; nobody writes to them.
+- *objects*: tensors (of those storages) and containers that may be one with others; nobody asks
+  whether they are, and nobody changes them.
+- *answers*: what a tensor says of itself (its layout, whether it requires gradients, how often it
+  was written to), where the sides would say different things; nobody asks, nor of what is computed
+  from it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torch.fx.node import Node
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.subgraphs import Body
+
+Question = Literal["layout", "requires_grad", "version"]
+
+_WORDS: Final[dict[Question, str]] = {
+    "layout": "how a tensor lies in memory",
+    "requires_grad": "whether a tensor requires gradients",
+    "version": "how often a tensor was written to",
+}
+
+
+class Doubts:
+    """What is in doubt so far."""
+
+    __slots__ = ("_answers", "_objects", "_storages")
+
+    def __init__(self) -> None:
+        # By identity; the objects are kept, so that none of these is given to a new one.
+        self._storages: dict[int, AbstractTensor] = {}
+        self._objects: dict[int, Any] = {}
+        self._answers: dict[Question, set[Node]] = {}
+
+    # --- entered -----------------------------------------------------------------------------
+
+    def entangle(self, objects: Iterable[Any]) -> None:
+        """Each of these may be one with another that is here as well."""
+        for each in objects:
+            if isinstance(each, AbstractTensor):
+                self._storages[id(each.storage_root)] = each.storage_root
+            else:
+                self._objects[id(each)] = each
+
+    def differ(self, question: Question, node: Node | None) -> None:
+        """What this node makes gives no answer that holds on every side."""
+        if node is not None:
+            self._answers.setdefault(question, set()).add(node)
+
+    # --- asked -------------------------------------------------------------------------------
+
+    def is_entangled(self, value: Any) -> bool:
+        """Whether an object may be one with another."""
+        if isinstance(value, AbstractTensor):
+            return id(value.storage_root) in self._storages
+        return id(value) in self._objects
+
+    def check_same(self, left: Any, right: Any) -> None:
+        """Code asks whether two values are one object.
+
+        Raises: branch-decides.
+        """
+        if left is not right and self.is_entangled(left) and self.is_entangled(right):
+            raise problem("branch-decides", what="whether two variables are one object")
+
+    def check_hash(self, tensor: AbstractTensor) -> None:
+        """Code looks for a tensor in a set or a dict. Raises: branch-decides."""
+        if id(tensor.storage_root) in self._storages:
+            raise problem("branch-decides", what="whether two variables are one object")
+
+    def check_write(self, value: Any, name: str = "") -> None:
+        """Code changes an object. Raises: write-after-branch."""
+        if self.is_entangled(value):
+            raise problem("write-after-branch", kind=_kind(value), name=name)
+
+    def check_answer(self, question: Question, tensor: AbstractTensor) -> None:
+        """Code asks a tensor something about itself. Raises: branch-decides."""
+        if self.is_in_doubt(question, tensor):
+            raise problem("branch-decides", what=_WORDS[question])
+
+    def is_in_doubt(self, question: Question, tensor: AbstractTensor) -> bool:
+        """Whether the sides would give different answers for it, or for what it is made of."""
+        doubtful = self._answers.get(question)
+        if not doubtful:
+            return False
+        waiting = [] if tensor.node is None else [tensor.node]
+        seen = set(waiting)
+        while waiting:
+            node = waiting.pop()
+            if node in doubtful:
+                return True
+            new = [each for each in node.all_input_nodes if each not in seen]
+            seen.update(new)
+            waiting += new
+        return False
+
+
+def _kind(value: Any) -> str:
+    return "tensor" if isinstance(value, AbstractTensor) else type(value).__name__
+
+
+# --- what joining leaves in doubt ----------------------------------------------------------------
+
+
+def shared(doubts: Doubts, body: Body, values: Sequence[Any]) -> list[list[Any]]:
+    """For each result of a body: the objects that it may be one with, itself if results of it."""
+    roots = [each.storage_root if isinstance(each, AbstractTensor) else None for each in values]
+    found: list[list[Any]] = []
+    for root in roots:
+        if root is None:
+            found.append([])
+        elif body.is_outside(root) or doubts.is_entangled(root):
+            found.append([root])
+        else:
+            found.append([root] if sum(each is root for each in roots) > 1 else [])
+    return found
+
+
+def differences(
+    doubts: Doubts, values: Iterable[AbstractTensor], result: TensorType
+) -> list[Question]:
+    """What tensors that one result stands for do not say alike, and as the result does."""
+    found: list[Question] = []
+    for value in values:
+        t = value.tensor_type
+        if t.requires_grad != result.requires_grad or doubts.is_in_doubt("requires_grad", value):
+            found.append("requires_grad")
+        if not _lie_alike(t, result) or doubts.is_in_doubt("layout", value):
+            found.append("layout")
+    return found
+
+
+def _lie_alike(one: TensorType, other: TensorType) -> bool:
+    if one.strides is None and other.strides is None:
+        return one.offset is other.offset or one.offset == other.offset
+    return one.stride() == other.stride() and one.offset == other.offset
+
+
+__all__ = ["Doubts", "Question", "differences", "shared"]
