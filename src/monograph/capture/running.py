@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.bytecode.depth import with_room
 from monograph.capture.aftermath import Left, Watched, find_changes, find_harm, watching
 from monograph.capture.checks import checks
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
@@ -125,7 +126,7 @@ def capture(request: Request) -> Capture:
         raise problem("capture-inside-capture")
     try:
         with _without_garbage_collection(), _untouched(request.problems):
-            captured = _settled(request)
+            captured = with_room(partial(_settled, request))
     finally:
         _LOCK.release()
     if request.problems is None:
