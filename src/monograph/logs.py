@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeGuard, assert_never
 
-from monograph.diagnostics import Frame, FrameFilter
+from monograph.diagnostics import Frame, frame_filter
 from monograph.integers import (
     INFINITY,
     Event,
@@ -173,5 +173,5 @@ class _Handler(logging.StreamHandler[Any]):
         line = super().format(record)
         if not self._is_sought(record):
             return line
-        stack = FrameFilter().stack_text(record.__dict__.get("frames", ()))
+        stack = frame_filter().stack_text(record.__dict__.get("frames", ()))
         return f"{line}\n{stack.rstrip()}" if stack else line

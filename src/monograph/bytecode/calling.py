@@ -27,7 +27,7 @@ from monograph.bytecode.generators import InterpretedGenerator
 from monograph.bytecode.lookups import OURS, find_c_method, find_special, lookup
 from monograph.bytecode.loop import run
 from monograph.bytecode.tracebacks import handled
-from monograph.diagnostics import FrameFilter, problem, user_frames
+from monograph.diagnostics import frame_filter, problem, user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +142,7 @@ def _places(frame: Frame) -> tuple[Any, ...]:
     back = frame.interpreter.current
     if back is None:
         return user_frames()
-    return (FrameFilter().frame(back.code, back.lasti),)
+    return (frame_filter().frame(back.code, back.lasti),)
 
 
 def _call_c_function(

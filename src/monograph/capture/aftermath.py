@@ -60,6 +60,8 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
         found |= {(id(saved.module), n) for n in saved.changed() if n not in _OUR_DOING}
         for kind, before in saved.tables.items():
             now = saved.module.__dict__[kind]
+            if not before and not now:
+                continue
             found |= {
                 (id(saved.module), name)
                 for name in {**before, **now}

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.capture.operators import Operator
     from monograph.capture.questions import Question
     from monograph.capture.recorder import Recorder
 
@@ -391,14 +392,14 @@ def note_implied(recorder: Recorder) -> None:
         made = _first_tensor(node.meta.get("val"))
         if made is None:
             continue
-        device = made.device.type
-        if _is_cast(target, device) and not _is_within_cast(recorder, node, device):
+        device, op = made.device.type, OPERATORS.of(target)
+        if _is_cast(op, device) and not _is_within_cast(recorder, node, device):
             recorder.consulted.note("autocast", _lines(recorder, node), device)
         if target is _aten.lift_fresh_copy.default:
             recorder.consulted.note("default_device", _lines(recorder, node))
             if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
                 recorder.consulted.note("default_dtype", _lines(recorder, node))
-        elif _is_made_of_nothing(target):
+        elif _is_made_of_nothing(op):
             recorder.consulted.note("default_device", _lines(recorder, node))
 
 
@@ -419,9 +420,9 @@ def _is_within_cast(recorder: Recorder, node: Node, device: str) -> bool:
 
 
 @functools.cache
-def _is_cast(overload: OpOverload, device: str) -> bool:
+def _is_cast(op: Operator, device: str) -> bool:
     """Whether autocast may run the operator, or what it is made of, in another dtype."""
-    key, op = _CASTING.get(device), OPERATORS.of(overload)
+    key, overload = _CASTING.get(device), op.overload
     if key is None or op.base_name in _BY_PROMOTION:
         return False
     if has_kernel(overload, key):
@@ -430,9 +431,9 @@ def _is_cast(overload: OpOverload, device: str) -> bool:
 
 
 @functools.cache
-def _is_made_of_nothing(overload: OpOverload) -> bool:
+def _is_made_of_nothing(op: Operator) -> bool:
     """Whether the operator makes a tensor of no other, on a device that it may be told."""
-    arguments = schema_of(overload).arguments
+    arguments = schema_of(op.overload).arguments
     takes_tensors = any("Tensor" in str(each.type) for each in arguments)
     return not takes_tensors and any(each.name == "device" for each in arguments)
 

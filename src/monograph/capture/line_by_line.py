@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from monograph.diagnostics import FrameFilter, user_frames
+from monograph.diagnostics import frame_filter, user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
@@ -35,7 +35,7 @@ def noting_lines(
 
 
 def _tracer(waiting: dict[Key, Callable[[], bool]], found: dict[Key, tuple[Frame, ...]]) -> Any:
-    files = FrameFilter()
+    files = frame_filter()
     # The line that each running function is at: what changed since then, that line changed.
     lines: dict[FrameType, tuple[Frame, ...]] = {}
 

@@ -11,6 +11,7 @@ import itertools
 import random
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -193,12 +194,22 @@ _READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
 )
 
 
+_OF_KINDS: Final[WeakKeyDictionary[type, Reading | None]] = WeakKeyDictionary()
+
+
 def reading_of(value: Any) -> Reading | None:
     """How to read what a value keeps to itself, None if it keeps nothing that is known here."""
-    for kinds, reading in _READINGS:
-        if isinstance(value, kinds):
-            return reading
     kind: type = type(value)
+    try:
+        return _OF_KINDS[kind]
+    except KeyError:
+        return _OF_KINDS.setdefault(kind, _reading_of_kind(kind))
+
+
+def _reading_of_kind(kind: type) -> Reading | None:
+    for kinds, reading in _READINGS:
+        if issubclass(kind, kinds):
+            return reading
     has_slots = kind.__module__ != "builtins" and bool(_names_of_slots(kind))
     return _SLOTS if has_slots else None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
-from monograph.diagnostics import FrameFilter
+from monograph.diagnostics import frame_filter
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -77,7 +77,7 @@ class Scopes:
 
     def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
         self.root = root
-        self.filter = FrameFilter()
+        self.filter = frame_filter()
         self.thread = get_ident()
         """Patches are seen by every thread; what the others do has no part in this capture."""
         self.paths = {
@@ -113,11 +113,10 @@ class Scopes:
         call = self.current
         stop = MODULE_CALL if self.depth else self.stop
         frames = self.filter.walk(frame, stop)
-        node.meta = {
-            "stack_trace": call.text + self.filter.stack_text(frames),
-            "nn_module_stack": call.stack,
-            "frames": frames + call.frames,
-        }
+        meta = node.meta  # filled, for `Node.__setattr__` costs as much as all of this
+        meta["stack_trace"] = call.text + self.filter.stack_text(frames)
+        meta["nn_module_stack"] = call.stack
+        meta["frames"] = frames + call.frames
         state = self.regions()
         if state:
             self.states[node] = state

@@ -96,6 +96,8 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
     while waiting and len(seen) < _MOST_OBJECTS:
         owner = waiting.pop()
         kind = type(owner)
+        if kind in _ATOMS or id(owner) in seen:
+            continue
         if kind in _MAPPINGS:
             content, inner = dict(owner), owner.values()
         elif kind in _SEQUENCES:
@@ -112,10 +114,9 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
             content, inner = dict(owner.__dict__), owner.__dict__.values()
         else:
             continue
-        if id(owner) not in seen:
-            seen.add(id(owner))
-            yield owner, content
-            waiting.extend(inner)
+        seen.add(id(owner))
+        yield owner, content
+        waiting.extend(inner)
 
 
 def leads_to(value: Any, kind: Any) -> bool:

@@ -30,7 +30,15 @@ from monograph.diagnostics.errors import (
     together,
 )
 from monograph.diagnostics.explanations import explain, page_names
-from monograph.diagnostics.frames import Frame, FrameFilter, Place, place, raised_at, user_frames
+from monograph.diagnostics.frames import (
+    Frame,
+    FrameFilter,
+    Place,
+    frame_filter,
+    place,
+    raised_at,
+    user_frames,
+)
 from monograph.diagnostics.problems import asked_from, problem
 from monograph.diagnostics.rendering import render, render_all, snippet
 from monograph.diagnostics.repair import Repair
@@ -65,6 +73,7 @@ __all__ = [
     "entries",
     "explain",
     "find_entry",
+    "frame_filter",
     "message",
     "nearest",
     "noted",

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType, FrameType
 
-__all__ = ["Frame", "FrameFilter", "Place", "place", "raised_at", "user_frames"]
+__all__ = [
+    "Frame",
+    "FrameFilter",
+    "Place",
+    "frame_filter",
+    "place",
+    "raised_at",
+    "user_frames",
+]
 
 Kind = Literal["user", "library", "machinery", "ours"]
 
@@ -69,7 +77,7 @@ _INTERPRETED: Final = Frame((lambda: None).__code__, -1, -1)
 
 
 class FrameFilter:
-    """What is known about files and frames during one capture; every answer is remembered.
+    """What is known about files and frames; every answer is remembered.
 
     Law: what is kept and what is printed depend on `(code, lasti)` alone, one look-up per frame.
     A code object ends with its own instructions (CPython 3.11 and later), hence `id(code) + lasti`
@@ -97,6 +105,11 @@ class FrameFilter:
         self._frames: dict[int, Frame | None] = {}
         self._texts: dict[int, str] = {}
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
+
+    def is_of_use(self) -> bool:
+        """Whether torch is where it was looked for, and not too much is remembered."""
+        is_missing = self._roots.torch is None and "torch" in sys.modules
+        return not is_missing and len(self._kept) < _MOST_FRAMES
 
     def walk(self, frame: FrameType | None, stop: CodeType | None = None) -> tuple[Frame, ...]:
         """Return the frames from here to `stop` (excluded), innermost first, without machinery."""
@@ -226,6 +239,24 @@ class FrameFilter:
         return lines[max(bisect_right(starts, lasti) - 1, 0)]
 
 
+_MOST_FRAMES: Final = 50_000
+"""So many frames are known of at a time; they keep their code objects alive."""
+
+
+class _Process:
+    """What this process knows of frames."""
+
+    known: FrameFilter | None = None
+
+
+def frame_filter() -> FrameFilter:
+    """Return what the process knows of frames so far: a program is seldom captured only once."""
+    known = _Process.known
+    if known is None or not known.is_of_use():
+        known = _Process.known = FrameFilter()
+    return known
+
+
 def user_frames(start: FrameType | None = None, stop: CodeType | None = None) -> tuple[Frame, ...]:
     """Return the user's frames around `start` (default: the caller), innermost first.
 
@@ -233,7 +264,7 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
     user's line that called us, because what lies outside it is the caller's own business. With
     `stop`, all of them up to that code.
     """
-    where = FrameFilter()
+    where = frame_filter()
     # `sys` documents `_getframe`.
     frame: FrameType | None = start or sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     found: list[Frame] = []
@@ -251,7 +282,7 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
 
 def raised_at(error: BaseException) -> tuple[Frame, ...]:
     """Take the user's frames that an exception came through, innermost first."""
-    where = FrameFilter()
+    where = frame_filter()
     found: list[Frame] = []
     step = error.__traceback__
     while step is not None:

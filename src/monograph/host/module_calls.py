@@ -10,7 +10,6 @@ import torch
 from torch.nn.modules import module as _module
 
 _CALL: Any = torch.nn.Module._call_impl
-_OWN = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 def only_calls_forward(module: torch.nn.Module) -> bool:
@@ -20,7 +19,13 @@ def only_calls_forward(module: torch.nn.Module) -> bool:
     (`_global_forward_hooks` and relatives), and `Module.compile()` was not called on it.
     """
     attributes = module.__dict__
-    if any(attributes[name] for name in _OWN) or module._compiled_call_impl is not None:
+    if (
+        attributes["_forward_hooks"]
+        or attributes["_forward_pre_hooks"]
+        or attributes["_backward_hooks"]
+        or attributes["_backward_pre_hooks"]
+        or module._compiled_call_impl is not None
+    ):
         return False
     if type(module)._call_impl is not _CALL:
         return False

@@ -19,7 +19,7 @@ from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tenso
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.operators import OPERATORS, is_droppable
-from monograph.diagnostics import FrameFilter, problem
+from monograph.diagnostics import frame_filter, problem
 from monograph.host.fx_nodes import append_node, remove_node
 from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
@@ -174,7 +174,7 @@ class Draft:
 
     def lines(self) -> tuple[Frame, ...]:
         """The user's lines that the nodes written now come from, innermost first."""
-        return FrameFilter().innermost_user(self.provenance.get("frames", ()))
+        return frame_filter().innermost_user(self.provenance.get("frames", ()))
 
     def drop_unused(self) -> None:
         """Remove nodes without users that have no effect, and the mark where the body begins."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from monograph.diagnostics import Frame, FrameFilter, Place, place, user_frames
+from monograph.diagnostics import Frame, FrameFilter, Place, frames, place, user_frames
 
 HERE = Path(__file__).name
 
@@ -200,3 +200,22 @@ def test_diagnostics_import_no_torch() -> None:
     script = f"import sys, types; m = types.ModuleType('monograph'); m.__path__ = [{package!r}]; "
     script += f"sys.modules['monograph'] = m; {source}"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_what_is_known_of_frames_is_shared_until_it_is_too_much(monkeypatch):
+    """A second capture finds what the first one learnt; code objects are not kept for ever."""
+    known = frames.frame_filter()
+    assert frames.frame_filter() is known
+    known.frame(known.walk.__code__, 0)
+    user_frames()
+    monkeypatch.setattr(frames, "_MOST_FRAMES", 0)
+    assert frames.frame_filter() is not known
+
+
+def test_a_filter_from_before_torch_was_imported_is_not_used_after(monkeypatch):
+    """It would take torch's files for the user's."""
+    known = FrameFilter()
+    assert known.is_of_use()
+    monkeypatch.setattr(known, "_roots", known._roots._replace(torch=None))
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    assert not known.is_of_use()

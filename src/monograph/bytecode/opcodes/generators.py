@@ -11,7 +11,7 @@ from monograph.bytecode.frame import RETURN, YIELD, Mark
 from monograph.bytecode.generators import InterpretedGenerator
 from monograph.bytecode.iteration import get_iterator
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.diagnostics import FrameFilter, problem
+from monograph.diagnostics import frame_filter, problem
 
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
@@ -81,7 +81,7 @@ def CLEANUP_THROW(frame: Frame, _: None) -> None:
 @opcode
 def ASYNC(frame: Frame, name: str) -> None:
     """Refuse what only coroutines do."""
-    where = (FrameFilter().frame(frame.code, frame.lasti),)
+    where = (frame_filter().frame(frame.code, frame.lasti),)
     raise problem("asynchronous-code", at=where, name=f"{frame.code.co_qualname} ({name})")
 
 
