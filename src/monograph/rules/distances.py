@@ -73,6 +73,44 @@ def linalg_matrix_norm_by_name(
     return _norm(x, dim, keepdim, dtype, "linalg.matrix_norm")
 
 
+def _either_norm(
+    x: TensorType,
+    ord: Number | str | None,
+    dim: Sequence[int] | None,
+    keepdim: bool,
+    dtype: torch.dtype | None,
+) -> TensorType:
+    if ord is not None and dim is None and len(x.shape) not in (1, 2):
+        raise problem("rank-disagrees", what="linalg.norm", expected="1 or 2", got=x.rank)
+    return _norm(x, dim, keepdim, dtype, "linalg.norm")
+
+
+@rule(aten.linalg_norm.default)
+def linalg_norm(
+    x: TensorType,
+    ord: Number | None = None,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> TensorType:
+    """linalg.norm([*a, n, *b], n's dim) -> [*a, *b], real; of vectors, or of matrices."""
+    return _either_norm(x, ord, dim, keepdim, dtype)
+
+
+@rule(aten.linalg_norm.ord_str)
+def linalg_norm_by_name(
+    x: TensorType,
+    ord: str,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> TensorType:
+    """linalg.norm([*, M, N]) -> [*], real."""
+    return _either_norm(x, ord, dim, keepdim, dtype)
+
+
 @rule(aten.norm.Scalar)
 def norm(x: TensorType, p: Number = 2) -> TensorType:
     """norm([*]) -> [], real."""

@@ -14,9 +14,9 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import minimum
+from monograph.integers import maximum, minimum
 from monograph.rules.registry import rule
-from monograph.rules.sides import equal, need_equal
+from monograph.rules.sides import at_least, equal, need_equal
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -185,6 +185,15 @@ def linalg_qr(A: TensorType, mode: str = "reduced") -> tuple[TensorType, TensorT
     return (_nothing(A) if mode == "r" else _columns(A, (*batch, rows, inner))), r
 
 
+@rule(aten.geqrf.default)
+def geqrf(x: TensorType) -> tuple[TensorType, TensorType]:
+    """geqrf([*, M, N]) -> [*, M, N], tau [*, min(M, N)]."""
+    _need_matrix(x, "geqrf")
+    *batch, rows, columns = x.shape
+    tau = TensorType((*batch, minimum(rows, columns)), x.dtype, x.device)
+    return _columns(x, x.shape), tau
+
+
 def _singular(
     A: TensorType, full_matrices: bool, compute_uv: bool
 ) -> tuple[TensorType, TensorType, TensorType]:
@@ -233,3 +242,54 @@ def linalg_eigh_kernel(
     """_linalg_eigh([*, N, N]) -> [*, N] real, [*, N, N] or nothing."""
     values, vectors = linalg_eigh(A, UPLO)
     return values, vectors if compute_v else _nothing(A)
+
+
+# ------------------------------------------------------------------------------ least squares
+
+
+def _residuals(x: TensorType, batch: tuple[Int, ...], n_sides: Int, driver: str) -> TensorType:
+    """One for each right-hand side where there are more rows than columns, else none.
+
+    Raises: unsupported-operator, for the drivers that give residuals for a full rank only.
+    """
+    rows, columns = x.shape[-2:]
+    if driver == "gelsy" or not at_least(rows, columns + 1):
+        return _nothing(x)
+    if driver == "gels":
+        return TensorType((*batch, n_sides), x.dtype, x.device)
+    reason = f"with driver={driver!r}, whether there are residuals depends on the matrices' rank"
+    raise problem("unsupported-operator", op="aten::linalg_lstsq", reason=reason)
+
+
+@rule(aten.linalg_lstsq.default)
+def linalg_lstsq(
+    x: TensorType, b: TensorType, rcond: float | None = None, *, driver: str | None = None
+) -> tuple[TensorType, ...]:
+    """lstsq([*, M, N], [*, M, K]) -> [*, N, K], residuals, rank i64[*], values [*, min(M, N)].
+
+    Observed: columns lie max(M, N) apart, the room in which LAPACK solves.
+    """
+    _need_matrix(x, "linalg.lstsq")
+    if x.dtype is not b.dtype:
+        raise problem("dtype-disagrees", what="linalg.lstsq", expected=x.dtype, got=b.dtype)
+    driver = driver or "gelsy"
+    vector = _is_vector(x, b)
+    *batch, rows, columns = x.shape
+    matrix = (*b.shape, 1) if vector else b.shape
+    if len(matrix) != len(x.shape):
+        raise problem("rank-disagrees", what="linalg.lstsq", expected=x.rank, got=b.rank)
+    for dim, (left, right) in enumerate(zip(x.shape[:-1], matrix[:-1], strict=True)):
+        need_equal(left, right, "linalg.lstsq", dim)
+    room, sides = maximum(rows, columns), matrix[-1]
+    steps = contiguous_strides((*batch, sides, room))
+    shape, strides = (*batch, columns, sides), (*steps[:-2], steps[-1], steps[-2])
+    if vector:
+        shape, strides = shape[:-1], strides[:-1]
+    return (
+        TensorType(shape, x.dtype, x.device, strides),
+        _residuals(x, tuple(batch), sides, driver),
+        _small(x, (0,) if driver == "gels" else tuple(batch), torch.int64),
+        TensorType((*batch, minimum(rows, columns)), x.dtype.to_real(), x.device)
+        if driver in {"gelsd", "gelss"}
+        else TensorType((0,), x.dtype.to_real(), x.device),
+    )

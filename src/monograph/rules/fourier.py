@@ -25,7 +25,7 @@ from monograph.diagnostics import problem
 from monograph.integers import active, eq, require
 from monograph.rules.formats import following
 from monograph.rules.registry import rule
-from monograph.rules.sides import at_least
+from monograph.rules.sides import at_least, equal, need_equal, need_positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -307,3 +307,37 @@ def fft_c2r(
 def fft_fftshift(x: TensorType, dim: Sequence[int] | None = None) -> TensorType:
     """fftshift([*]) -> [*]: joins of slices, which follow the memory format."""
     return following(x, x.shape)
+
+
+# ------------------------------------------------------------------------------ short-time
+
+
+@rule(aten.istft.default)
+def istft(
+    x: TensorType,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: TensorType | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Int | None = None,
+    return_complex: bool = False,
+) -> TensorType:
+    """istft(complex [*, F, T], n_fft) -> [*, n_fft + hop*(T - 1)], less n_fft if centred."""
+    if not x.dtype.is_complex:
+        raise problem("dtype-disagrees", what="istft", expected="complex numbers", got=x.dtype)
+    if len(x.shape) not in (2, 3):
+        raise problem("rank-disagrees", what="istft", expected="2 or 3", got=x.rank)
+    *batch, n_frequencies, n_frames = x.shape
+    half = n_fft // 2 + 1
+    if onesided is None:
+        onesided = not equal(n_frequencies, n_fft)
+    need_equal(n_frequencies, half if onesided else n_fft, "istft", len(batch))
+    need_positive((n_frames,), "istft")
+    if length is None:
+        hop = n_fft // 4 if hop_length is None else hop_length
+        length = n_fft + hop * (n_frames - 1) - (2 * (n_fft // 2) if center else 0)
+    dtype = x.dtype if return_complex else x.dtype.to_real()
+    return TensorType((*batch, length), dtype, x.device)

@@ -19,6 +19,14 @@ SAMPLES = [
     ],
     *[case("linalg_matrix_norm.str_ord", x, p) for x in LAYOUTS for p in ("fro", "nuc")],
     *[
+        case("linalg_norm", x, p, d, keep)
+        for x in LAYOUTS
+        for p, d in ((None, None), (None, [0]), (2, [1]), (2, [0, 1]), (1, [0, 1]))
+        for keep in (False, True)
+    ],
+    *[case("linalg_norm.ord_str", x, p, [1, 0]) for x in LAYOUTS for p in ("fro", "nuc")],
+    *[case("linalg_norm", X[0], 1), case("linalg_norm", X, dtype=torch.float64)],
+    *[
         case(name, x, x)
         for name in ("cdist", "cosine_similarity", "pairwise_distance")
         for x in LAYOUTS

@@ -8,6 +8,7 @@ from tests.laws.samples.pointwise import case, floats
 SQUARE = 2 * torch.eye(4).repeat(2, 1, 1) + floats(2, 4, 4)
 SQUARES = (SQUARE, turned(SQUARE), SQUARE[0], SQUARE[:0])
 WIDE = floats(2, 3, 5)
+TALL = torch.eye(5, 3).repeat(2, 1, 1)
 NAMES = (
     *("linalg_inv", "linalg_inv_ex", "cholesky", "linalg_cholesky", "linalg_cholesky_ex"),
     *(
@@ -32,4 +33,21 @@ SAMPLES = [
         for b in (floats(2, 4, 3), floats(2, 4), floats(4, 3), floats(4), floats(3, 1, 4, 2))
     ],
     *[case("linalg_solve", SQUARE, floats(2, 3, 4), left=False)],
+    *[case("geqrf", x) for x in (WIDE, WIDE.mT, turned(WIDE), WIDE[0])],
+    *[
+        case("linalg_lstsq", a, b, driver=driver)
+        for driver in (None, "gels", "gelsd")
+        for a, b in (
+            *((WIDE, floats(2, 3, 4)), (turned(WIDE), floats(2, 3)), (WIDE[0], floats(3))),
+            (WIDE[0], floats(3, 1)),
+        )
+    ],
+    *[
+        case("linalg_lstsq", a, b, driver=driver)
+        for driver in (None, "gels")
+        for a, b in (
+            *((TALL, floats(2, 5, 4)), (TALL, floats(2, 5)), (TALL[0], floats(5))),
+            (TALL[0], floats(5, 2)),
+        )
+    ],
 ]

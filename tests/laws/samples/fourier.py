@@ -10,6 +10,9 @@ TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2")
 ALL = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn")
 COMPLEX = [x.to(torch.complex64) for x in LAYOUTS]
 
+SPECTRUM = torch.ones(2, 5, 9, dtype=torch.complex64)
+FULL = torch.ones(2, 8, 9, dtype=torch.complex64)
+
 SAMPLES = [
     *[
         case(name, x, n, dim)
@@ -31,4 +34,11 @@ SAMPLES = [
         for x in LAYOUTS
         for d in ((), ([1],))
     ],
+    *[
+        case("istft", x, 8, window=torch.hann_window(8), **options)
+        for x in (SPECTRUM, SPECTRUM[0])
+        for options in ({}, {"hop_length": 3}, {"length": 11}, {"normalized": True})
+    ],
+    *[case("istft", SPECTRUM, 8, center=False), case("istft", FULL, 8)],
+    *[case("istft", FULL, 8, onesided=False, return_complex=True)],
 ]

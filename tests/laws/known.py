@@ -1,0 +1,82 @@
+"""What of PyTorch's databases is refused, by which diagnostic, and what is right but narrow.
+
+An entry leaves its list when it agrees with eager; `test_operators.py` holds both lists.
+"""
+
+REFUSED_BY = {
+    # A plain Python answer from data.
+    "allclose": "data-dependent-branch",
+    "equal": "data-dependent-branch",
+    "nn.functional.gaussian_nll_loss": "data-dependent-branch",
+    "nn.GaussianNLLLoss": "data-dependent-branch",
+    # The number of results is in a tensor.
+    "tensor_split": "data-dependent-size",
+    # Results of other shapes for matrices of other ranks, by two of four drivers.
+    "linalg.lstsq": "unsupported-operator",
+    "linalg.lstsq[grad_oriented]": "unsupported-operator",
+    # Layouts other than strided.
+    "sparse.mm[reduce]": "unsupported-input",
+    "sparse.sampled_addmm": "unsupported-input",
+    "to_sparse": "unsupported-operator",
+    # The fast path for padded sequences makes nested tensors.
+    "nn.Transformer": "data-dependent-branch",
+    "nn.TransformerEncoder[eval]": "data-dependent-branch",
+    "nn.TransformerEncoder[train]": "data-dependent-branch",
+}
+
+_BY_COUNT = "how many results there are is one of the sizes"
+_BY_LENIENCE = "eager reads statistics of more channels than there are"
+_BY_CODE = "Python inside PyTorch asks about the sizes"
+_BY_FORMULA = "the formula that PyTorch has for the operator asks about the sizes"
+
+NARROWER = {
+    "_batch_norm_with_update": _BY_LENIENCE,
+    "_chunk_cat": _BY_FORMULA,
+    "_native_batch_norm_legit": _BY_LENIENCE,
+    "chunk": _BY_COUNT,
+    "cumulative_trapezoid": _BY_FORMULA,
+    "fft.hfft2": _BY_FORMULA,
+    "fft.hfftn": _BY_FORMULA,
+    "fft.ihfft2": _BY_FORMULA,
+    "fft.ihfftn": _BY_FORMULA,
+    "gradient": "sizes of 3 for each of which it is given coordinates",
+    "linalg.matrix_rank": "the smaller of two sizes is cut off",
+    "linalg.pinv": "the smaller of two sizes is cut off",
+    "masked.amax": _BY_CODE,
+    "masked.amin": _BY_CODE,
+    "masked.argmax": _BY_CODE,
+    "masked.argmin": _BY_CODE,
+    "masked.cumprod": _BY_CODE,
+    "masked.cumsum": _BY_CODE,
+    "masked.logaddexp": _BY_CODE,
+    "masked.logsumexp": _BY_CODE,
+    "masked.mean": _BY_CODE,
+    "masked.prod": _BY_CODE,
+    "masked.std": _BY_CODE,
+    "masked.sum": _BY_CODE,
+    "masked.var": _BY_CODE,
+    "native_batch_norm": _BY_LENIENCE,
+    "nn.AdaptiveMaxPool2d": _BY_FORMULA,
+    "nn.AdaptiveMaxPool3d": _BY_FORMULA,
+    "nn.FractionalMaxPool2d": _BY_CODE,
+    "nn.FractionalMaxPool3d": _BY_CODE,
+    "nn.functional.adaptive_max_pool2d": _BY_FORMULA,
+    "nn.functional.adaptive_max_pool3d": _BY_FORMULA,
+    "nn.functional.fractional_max_pool2d": _BY_CODE,
+    "nn.functional.fractional_max_pool3d": _BY_CODE,
+    "nn.functional.interpolate[area]": _BY_CODE,
+    "nn.functional.linear_cross_entropy[chunked]": _BY_CODE,
+    "nn.functional.linear_cross_entropy[chunked_none]": _BY_CODE,
+    "nn.functional.pdist": _BY_FORMULA,
+    "pca_lowrank": _BY_CODE,
+    "svd_lowrank": _BY_CODE,
+    "unbind": _BY_COUNT,
+    "unbind_copy": _BY_COUNT,
+    "unsafe_chunk": _BY_COUNT,
+    "view_copy": _BY_FORMULA,
+    **{
+        f"nn.InstanceNorm{n}d[{mode}]": "its weights may make one of what sizes of 1 leave alone"
+        for n in (1, 2, 3)
+        for mode in ("train", "eval")
+    },
+}

@@ -1,0 +1,22 @@
+"""Numerical gradients in every layout, and with every kind of spacing."""
+
+import torch
+
+from tests.laws.samples.linear import LAYOUTS
+from tests.laws.samples.pointwise import case
+
+X = torch.rand(4, 6)
+WHERE = [torch.arange(4.0), torch.arange(6, dtype=torch.float64)]
+
+SAMPLES = [
+    *[case("gradient.scalarint", x, dim=1) for x in LAYOUTS],
+    *[case("gradient.scalarint", x, spacing=2) for x in (X, X.long(), X.half(), X.mT)],
+    *[case("gradient.array", x, dim=[1, 0], edge_order=2) for x in (X, X.mT)],
+    *[case("gradient.scalararray", X, spacing=2, dim=[0, -1])],
+    *[case("gradient.scalarrayint", X, spacing=[2, 0.5])],
+    *[case("gradient.scalarrayint", X, spacing=[0.5], dim=1)],
+    *[case("gradient.scalarrayarray", X, spacing=[2, 3], dim=[1, 0])],
+    *[case("gradient.tensorarrayint", x, spacing=WHERE) for x in (X, X.long())],
+    *[case("gradient.tensorarrayint", X, spacing=WHERE[1:], dim=1)],
+    *[case("gradient.tensorarray", X, spacing=WHERE, dim=[0, 1])],
+]
