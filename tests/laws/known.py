@@ -9,6 +9,10 @@ REFUSED_BY = {
     "equal": "data-dependent-branch",
     "nn.functional.gaussian_nll_loss": "data-dependent-branch",
     "nn.GaussianNLLLoss": "data-dependent-branch",
+    # A plain number from data, which C++ takes: `momentum=None` counts the batches.
+    "nn.BatchNorm1d[train]": "specialized-value",
+    "nn.BatchNorm2d[train]": "specialized-value",
+    "nn.BatchNorm3d[train]": "specialized-value",
     # The number of results is in a tensor.
     "tensor_split": "data-dependent-size",
     # Results of other shapes for matrices of other ranks, by two of four drivers.
@@ -27,6 +31,7 @@ REFUSED_BY = {
 _BY_COUNT = "how many results there are is one of the sizes"
 _BY_LENIENCE = "eager reads statistics of more channels than there are"
 _BY_CODE = "Python inside PyTorch asks about the sizes"
+_BY_SCHEMA = "the operator takes plain numbers, and Python gives it the sizes"
 _BY_FORMULA = "the formula that PyTorch has for the operator asks about the sizes"
 
 NARROWER = {
@@ -34,11 +39,6 @@ NARROWER = {
     "_chunk_cat": _BY_FORMULA,
     "_native_batch_norm_legit": _BY_LENIENCE,
     "chunk": _BY_COUNT,
-    "cumulative_trapezoid": _BY_FORMULA,
-    "fft.hfft2": _BY_FORMULA,
-    "fft.hfftn": _BY_FORMULA,
-    "fft.ihfft2": _BY_FORMULA,
-    "fft.ihfftn": _BY_FORMULA,
     "gradient": "sizes of 3 for each of which it is given coordinates",
     "linalg.matrix_rank": "the smaller of two sizes is cut off",
     "linalg.pinv": "the smaller of two sizes is cut off",
@@ -56,18 +56,17 @@ NARROWER = {
     "masked.sum": _BY_CODE,
     "masked.var": _BY_CODE,
     "native_batch_norm": _BY_LENIENCE,
-    "nn.AdaptiveMaxPool2d": _BY_FORMULA,
-    "nn.AdaptiveMaxPool3d": _BY_FORMULA,
+    "nn.AdaptiveMaxPool2d": _BY_SCHEMA,
+    "nn.AdaptiveMaxPool3d": _BY_SCHEMA,
     "nn.FractionalMaxPool2d": _BY_CODE,
     "nn.FractionalMaxPool3d": _BY_CODE,
-    "nn.functional.adaptive_max_pool2d": _BY_FORMULA,
-    "nn.functional.adaptive_max_pool3d": _BY_FORMULA,
+    "nn.functional.adaptive_max_pool2d": _BY_SCHEMA,
+    "nn.functional.adaptive_max_pool3d": _BY_SCHEMA,
     "nn.functional.fractional_max_pool2d": _BY_CODE,
     "nn.functional.fractional_max_pool3d": _BY_CODE,
     "nn.functional.interpolate[area]": _BY_CODE,
     "nn.functional.linear_cross_entropy[chunked]": _BY_CODE,
     "nn.functional.linear_cross_entropy[chunked_none]": _BY_CODE,
-    "nn.functional.pdist": _BY_FORMULA,
     "pca_lowrank": _BY_CODE,
     "svd_lowrank": _BY_CODE,
     "unbind": _BY_COUNT,

@@ -1,6 +1,6 @@
-"""Numerical gradients: as many results as there are dimensions to differentiate along.
+"""Numerical gradients, as many as there are dimensions to differentiate along; and integrals.
 
-Observed on CPU: each joins slices, which follow the memory format.
+Observed on CPU: a gradient joins slices, which follow the memory format; integrals are contiguous.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import ge, require
+from monograph.integers import ge, maximum, require
 from monograph.rules.formats import following
 from monograph.rules.registry import rule
 from monograph.rules.sides import need_equal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.abstract.promotion import Number
+    from monograph.integers import Int
 
 aten = torch.ops.aten
 
@@ -119,3 +121,32 @@ def gradient_at_along(
 ) -> list[TensorType]:
     """gradient([*a], dims, coordinates [n] for each) -> for each of them [*a]."""
     return _at(x, _along(x, dim), spacing, edge_order)
+
+
+# ------------------------------------------------------------------------------ integrals
+
+
+def _steps(shape: tuple[Int, ...], dim: int) -> tuple[Int, ...]:
+    """Between n places there are n - 1 steps."""
+    at = wrap_dim(dim, len(shape))
+    return (*shape[:at], maximum(shape[at] - 1, 0), *shape[at + 1 :])
+
+
+@rule(aten.cumulative_trapezoid.dx)
+def cumulative_trapezoid(y: TensorType, *, dx: Number = 1, dim: int = -1) -> TensorType:
+    """cumulative_trapezoid([*a, n, *b]) -> [*a, n - 1, *b]."""
+    dtype = result_dtype([y, 1j if isinstance(dx, complex) else 0.5])
+    return TensorType(_steps(y.shape, dim), dtype, y.device)
+
+
+@rule(aten.cumulative_trapezoid.x)
+def cumulative_trapezoid_at(y: TensorType, x: TensorType, *, dim: int = -1) -> TensorType:
+    """cumulative_trapezoid([*a, n, *b], places: [n] or [*a, n, *b]) -> [*a, n - 1, *b]."""
+    at = wrap_dim(dim, len(y.shape))
+    if len(x.shape) == 1:
+        need_equal(x.shape[0], y.shape[at], "cumulative_trapezoid", at)
+        places = (*(1 for _ in y.shape[:at]), x.shape[0], *(1 for _ in y.shape[at + 1 :]))
+    else:
+        places = (*(1 for _ in y.shape[len(x.shape) :]), *x.shape)
+    shape = broadcast_shapes(_steps(y.shape, dim), _steps(places, dim))
+    return TensorType(shape, float_dtype(result_dtype([y, x])), y.device)

@@ -194,6 +194,15 @@ def cdist_forward(x1: TensorType, x2: TensorType, p: float, compute_mode: int | 
     return _all_pairs(x1, x2)
 
 
+@rule(aten.pdist.default, aten._pdist_forward.default)
+def pdist(x: TensorType, p: float = 2.0) -> TensorType:
+    """pdist([N, M]) -> [N*(N - 1)/2], one for each pair of rows."""
+    if len(x.shape) != 2:
+        raise problem("rank-disagrees", what="pdist", expected=2, got=x.rank)
+    n = x.shape[0]
+    return TensorType((n * (n - 1) // 2,), x.dtype, x.device)
+
+
 # ------------------------------------------------------------------------------ cross products
 
 

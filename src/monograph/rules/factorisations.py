@@ -122,6 +122,13 @@ def linalg_slogdet_with_lu(A: TensorType) -> tuple[TensorType, ...]:
     return (*linalg_slogdet(A), *_lu(A))
 
 
+@rule(aten.linalg_matrix_power.default, aten.matrix_power.default)
+def linalg_matrix_power(x: TensorType, n: int) -> TensorType:
+    """matrix_power([*, N, N], n) -> [*, N, N]; the inverse is column-major, the rest contiguous."""
+    _need_square(x, "linalg.matrix_power")
+    return _columns(x, x.shape) if n == -1 else TensorType(x.shape, x.dtype, x.device)
+
+
 # ------------------------------------------------------------------------------ solving
 
 

@@ -242,6 +242,68 @@ def fft_rfftn(
     return _rfftn(x, s, dim)
 
 
+def _hfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+    x = _promoted(x, "hfftn", need_complex=True)
+    dims = _dims(x, s, dim)
+    given = None if s is None or (isinstance(s[-1], int) and s[-1] == -1) else s[-1]
+    size = 2 * (x.shape[dims[-1]] - 1) if given is None else given
+    if s is not None:
+        x = _sized(x, dims, [*s[:-1], size // 2 + 1])
+    return _complex_to_real(_complex(x, dims[:-1]), dims[-1:], size)
+
+
+def _ihfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+    _need_real(x, "ihfftn")
+    x = _promoted(x, "ihfftn")
+    dims = _dims(x, s, dim)
+    half = _real_to_complex(_sized(x, dims, s), dims[-1:], True)
+    return _complex(half, dims[:-1])
+
+
+@rule(aten.fft_hfft2.default)
+def fft_hfft2(
+    x: TensorType,
+    s: Sequence[Int] | None = None,
+    dim: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> TensorType:
+    """hfft2([*, M, N]) -> real [*, M, 2*(N - 1)]."""
+    return _hfftn(x, s, dim)
+
+
+@rule(aten.fft_hfftn.default)
+def fft_hfftn(
+    x: TensorType,
+    s: Sequence[Int] | None = None,
+    dim: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> TensorType:
+    """hfftn([*a, N]) -> real [*a, 2*(N - 1)]."""
+    return _hfftn(x, s, dim)
+
+
+@rule(aten.fft_ihfft2.default)
+def fft_ihfft2(
+    x: TensorType,
+    s: Sequence[Int] | None = None,
+    dim: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> TensorType:
+    """ihfft2([*, M, N]) -> complex [*, M, N//2 + 1]."""
+    return _ihfftn(x, s, dim)
+
+
+@rule(aten.fft_ihfftn.default)
+def fft_ihfftn(
+    x: TensorType,
+    s: Sequence[Int] | None = None,
+    dim: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> TensorType:
+    """ihfftn([*a, N]) -> complex [*a, N//2 + 1]."""
+    return _ihfftn(x, s, dim)
+
+
 @rule(aten.fft_irfft2.default)
 def fft_irfft2(
     x: TensorType,

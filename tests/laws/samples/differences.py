@@ -18,5 +18,8 @@ SAMPLES = [
     *[case("gradient.scalarrayarray", X, spacing=[2, 3], dim=[1, 0])],
     *[case("gradient.tensorarrayint", x, spacing=WHERE) for x in (X, X.long())],
     *[case("gradient.tensorarrayint", X, spacing=WHERE[1:], dim=1)],
+    *[case("cumulative_trapezoid.dx", x, dim=d) for x in LAYOUTS for d in (0, -1)],
+    *[case("cumulative_trapezoid.dx", X.long()), case("cumulative_trapezoid.dx", X, dx=0.5)],
+    *[case("cumulative_trapezoid.x", X, x, dim=1) for x in (WHERE[1], X, X[:1], X.long())],
     *[case("gradient.tensorarray", X, spacing=WHERE, dim=[0, 1])],
 ]

@@ -33,6 +33,7 @@ SAMPLES = [
     ],
     *[case("cdist", floats(2, 3), floats(5, 4, 3)), case("_cdist_forward", X, X, 2.0, None)],
     *[case("cosine_similarity", X, floats(3, 1), -1), case("pairwise_distance", X, floats(4))],
+    *[case("pdist", floats(5, 3)), case("pdist", floats(1, 3)), case("_pdist_forward", X[0], 1.0)],
     *[case("linalg_cross", x, floats(1, 3, 1, 1), dim=1) for x in LAYOUTS],
     *[
         case("cross", X, X),

@@ -33,6 +33,12 @@ SAMPLES = [
         for b in (floats(2, 4, 3), floats(2, 4), floats(4, 3), floats(4), floats(3, 1, 4, 2))
     ],
     *[case("linalg_solve", SQUARE, floats(2, 3, 4), left=False)],
+    *[
+        case(name, x, n)
+        for name in ("linalg_matrix_power", "matrix_power")
+        for x in SQUARES
+        for n in (-2, -1, 0, 1, 2, 3, 4)
+    ],
     *[case("geqrf", x) for x in (WIDE, WIDE.mT, turned(WIDE), WIDE[0])],
     *[
         case("linalg_lstsq", a, b, driver=driver)

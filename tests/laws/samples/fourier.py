@@ -41,4 +41,10 @@ SAMPLES = [
     ],
     *[case("istft", SPECTRUM, 8, center=False), case("istft", FULL, 8)],
     *[case("istft", FULL, 8, onesided=False, return_complex=True)],
+    *[
+        case(name, x, *arguments)
+        for name in ("fft_hfft2", "fft_hfftn", "fft_ihfft2", "fft_ihfftn")
+        for x in LAYOUTS
+        for arguments in ((), ([4, 6], [0, 2]), ([4, 6], [2, 0]), (None, [1]))
+    ],
 ]
