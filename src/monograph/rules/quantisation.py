@@ -5,14 +5,18 @@ Law: a pointwise function of the operand, so the result is laid out as one.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
-from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.rules.registry import rule
 from monograph.rules.sides import need_equal
+
+if TYPE_CHECKING:
+    from monograph.abstract.tensor_type import TensorType
 
 aten = torch.ops.aten
 
