@@ -30,8 +30,8 @@ def _covariance(x: TensorType, op: str) -> TensorType:
         raise problem("rank-disagrees", what=op, expected="at most 2 dimensions", got=x.rank)
     if x.dtype is torch.bool:
         raise problem("dtype-disagrees", what=op, expected="numbers", got=x.dtype)
-    alone = len(x.shape) < 2 or equal(x.shape[0], 1)
-    shape = () if alone else (x.shape[0], x.shape[0])
+    rows = x.shape[0] if len(x.shape) == 2 else 1
+    shape = () if equal(rows, 1) else (rows, rows)
     return TensorType(shape, float_dtype(x.dtype), x.device)
 
 
