@@ -3,7 +3,15 @@
 import os
 
 from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes, report
-from monograph.api import draft_export, export, load, register_dataclass, save
+from monograph.api import (
+    draft_export,
+    export,
+    from_torch,
+    load,
+    load_package,
+    register_dataclass,
+    save,
+)
 from monograph.diagnostics import (
     ArchiveError,
     BugError,
@@ -12,6 +20,7 @@ from monograph.diagnostics import (
     DataDependentError,
     ExportError,
     ExportErrors,
+    HandOverError,
     MonographError,
     SideEffectError,
     SpecError,
@@ -48,6 +57,7 @@ __all__ = [
     "ExportErrors",
     "ExportGraphSignature",
     "ExportedProgram",
+    "HandOverError",
     "MonographError",
     "ShapesCollection",
     "SideEffectError",
@@ -62,9 +72,11 @@ __all__ = [
     "explain",
     "export",
     "exported_program",
+    "from_torch",
     "graph_signature",
     "infer_dynamic_shapes",
     "load",
+    "load_package",
     "passes",
     "refine_dynamic_shapes",
     "register_dataclass",

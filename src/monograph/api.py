@@ -10,6 +10,7 @@ from monograph.capture import Request, all_problems, capture, check_declarations
 from monograph.diagnostics import ExportError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
+from monograph.interop import from_torch, load_package
 from monograph.program.findings import problem_of
 from monograph.program.from_capture import program_of
 
@@ -121,4 +122,12 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
     pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
 
 
-__all__ = ["draft_export", "export", "load", "register_dataclass", "save"]
+__all__ = [
+    "draft_export",
+    "export",
+    "from_torch",
+    "load",
+    "load_package",
+    "register_dataclass",
+    "save",
+]

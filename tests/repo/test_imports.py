@@ -18,6 +18,8 @@ FORBIDDEN = (
 )
 # Imported inside functions only, so that `import monograph` does not pay for them.
 LATE = ("rich", "typer", "z3")
+# Interop alone, and inside functions only: the systems that it hands programs over to.
+LATE_IN_INTEROP = ("torch._export", "torch._inductor", "torch.export")
 TORCHLESS = ("bytecode", "diagnostics", "integers")
 
 
@@ -72,7 +74,7 @@ def test_private_torch_is_touched_in_host_alone():
 
 
 def test_functions_import_only_what_is_late_by_design():
-    """An import inside a function is z3, an optional extra, or host's of a slow module of torch."""
+    """An import inside a function is z3, an extra, a system of interop, or host's of slow torch."""
     found = [
         f"{source.at(node)} {name}"
         for source in sources()
@@ -80,9 +82,28 @@ def test_functions_import_only_what_is_late_by_design():
         for function in ast.walk(source.tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node, name in imported(function)
-        if not any(is_within(name, module) for module in LATE)
+        if not any(is_within(name, module) for module in late(source.folder))
     ]
     assert not found, "\n".join(found)
+
+
+def test_interop_imports_no_other_system_before_it_is_asked():
+    """At the top of a file of interop stands nothing that another system's users alone need."""
+    found = [
+        f"{source.at(node)} {name}"
+        for source in sources()
+        if source.folder == "interop"
+        for statement in source.tree.body
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
+        for node, name in imported(statement)
+        if any(is_within(name, module) for module in (*FORBIDDEN, *LATE_IN_INTEROP))
+    ]
+    assert not found, "\n".join(found)
+
+
+def late(folder):
+    """Give what files of this folder may import inside functions."""
+    return (*LATE, *LATE_IN_INTEROP) if folder == "interop" else LATE
 
 
 def looked_up(tree):

@@ -28,7 +28,7 @@ ALWAYS_CHECKED = 2  # a lower end up to here is never checked by stock programs,
 
 def guards_code(contract: Contract, paths: Sequence[str]) -> list[str]:
     """The conditions of a contract that can be said over its inputs alone, which are at `paths`."""
-    names = _sources(contract, paths)
+    names = guard_sources(contract, paths)
     found: list[str] = []
     for symbol, lower, _ in contract.ranges:
         if symbol in names and lower is not None and 0 < lower <= ALWAYS_CHECKED:
@@ -41,7 +41,8 @@ def guards_code(contract: Contract, paths: Sequence[str]) -> list[str]:
     return found
 
 
-def _sources(contract: Contract, paths: Sequence[str]) -> dict[Expr, str]:
+def guard_sources(contract: Contract, paths: Sequence[str]) -> dict[Expr, str]:
+    """How stock programs spell each symbol that an input at `paths` shows."""
     found: dict[Expr, str] = {}
     for path, clause in zip(paths, contract.clauses, strict=True):
         source = local_source(path)
@@ -101,4 +102,4 @@ def sources_of(clauses: Any) -> Iterator[tuple[str, Any]]:
             yield ast.unparse(ast.parse(source, mode="eval")), clause
 
 
-__all__ = ["guards_code", "local_source", "path_reader", "sources_of"]
+__all__ = ["guard_sources", "guards_code", "local_source", "path_reader", "sources_of"]

@@ -16,35 +16,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
-from monograph.abstract.tensor import AbstractTensor
-from monograph.abstract.tensor_type import TensorType
-from monograph.archive.foreign import leaf_paths
-from monograph.archive.graph_writing import Beside, GraphWriter
-from monograph.archive.guards_code import guards_code
+from monograph.archive.graph_writing import Beside
 from monograph.archive.loading import MODEL, load
 from monograph.archive.pickle_writing import pickled
+from monograph.archive.program_writing import cannot_hold, program_json
 from monograph.archive.refusals import Refused
 from monograph.archive.replay import check_replay
 from monograph.archive.side_record import side_json
-from monograph.archive.signatures import argument_json, signature_json
-from monograph.archive.structures import structure_text
 from monograph.archive.symbols import SymbolWriter
-from monograph.archive.values import ValueWriter
-from monograph.archive.versions import ARCHIVE_VERSION, SCHEMA
+from monograph.archive.versions import ARCHIVE_VERSION
 from monograph.archive.weights import Planner, block_bytes, with_gradients
 from monograph.archive.zip_writing import ZipWriter
-from monograph.diagnostics import problem
 from monograph.integers import Facts
-from monograph.program import ExportedProgram, InputKind, TensorClause
-from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
+from monograph.program import ExportedProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import IO
 
-    from monograph.archive.values import Json
     from monograph.archive.weights import Plan
 
 ROOT: Final = "archive"
@@ -69,10 +58,7 @@ def save(
     try:
         parts = _Parts(programs, extra_files or {})
     except Refused as refused:
-        if refused.name == "archive-invalid":
-            raise problem("archive-cannot-hold", reason=refused.reason) from None
-        name, reason = refused.name, refused.reason
-        raise problem(name, member="the program", reason=reason) from None
+        raise cannot_hold(refused) from None
     if isinstance(file, str | os.PathLike):
         _replace(Path(file), parts, programs, verify=verify)
         return
@@ -165,7 +151,7 @@ def _model(program: ExportedProgram, planner: Planner) -> tuple[Plan, bytes, byt
     with_gradients(plan, state)
     symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
     beside = Beside()
-    written = json_bytes(_program_json(program, symbols, beside))
+    written = json_bytes(program_json(program, symbols, beside))
     side = side_json(program, symbols, zlib.crc32(written), plan.aliases, beside)
     return plan, written, _examples(program), json_bytes(side)
 
@@ -178,73 +164,6 @@ def _examples(program: ExportedProgram) -> bytes:
         return pickled(program.example_inputs)
     except Refused:
         return b""
-
-
-def _program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Beside) -> Json:
-    values = ValueWriter(symbols.facts, symbols.expressions)
-    fields: dict[str, list[str]] = {}
-    inputs = dict(_reshaped_inputs(program))
-    graph = GraphWriter(program.graph_module, values, beside, inputs).graph()
-    paths = leaf_paths(program.in_spec, program.call_names, len(program.contract.clauses))
-    return {
-        "graph_module": {
-            "graph": graph,
-            "signature": signature_json(program.graph_signature),
-            "module_call_graph": list(_module_calls(program, fields)),
-            "metadata": {},
-            "treespec_namedtuple_fields": {
-                name: {"field_names": names} for name, names in fields.items()
-            },
-        },
-        "opset_version": {"aten": 10},
-        "range_constraints": symbols.ranges(program.range_constraints),
-        "schema_version": {"major": SCHEMA[0], "minor": SCHEMA[1]},
-        "verifiers": [_verifier(program)],
-        "torch_version": str(torch.__version__),
-        "guards_code": guards_code(program.contract, paths),
-    }
-
-
-def _verifier(program: ExportedProgram) -> str:
-    """The dialect as others call it; they know no functional graph that writes to its copies."""
-    if program.dialect == TRAINING or any(
-        any(writes_to(node)) for node in calls(program.graph_module)
-    ):
-        return TRAINING
-    return ATEN
-
-
-def _reshaped_inputs(program: ExportedProgram) -> Iterator[tuple[str, TensorType]]:
-    """The types of inputs that the program gives other sizes, as callers give them."""
-    inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
-    user = [
-        node
-        for node, spec in zip(inputs, program.graph_signature.input_specs, strict=True)
-        if spec.kind is InputKind.USER_INPUT
-    ]
-    for node, clause in zip(user, program.contract.clauses, strict=True):
-        value = node.meta.get("val")
-        if isinstance(clause, TensorClause) and isinstance(value, AbstractTensor):
-            simplify = value.recorder.facts.simplify
-            now = tuple([simplify(size) for size in value.tensor_type.shape])
-            if now != tuple([simplify(size) for size in clause.shape]):
-                yield node.name, TensorType(clause.shape, clause.dtype, value.tensor_type.device)
-
-
-def _module_calls(program: ExportedProgram, fields: dict[str, list[str]]) -> Iterator[Json]:
-    for entry in program.module_call_graph:
-        call = entry.signature
-        written = None
-        if call is not None:
-            is_root = not entry.fqn
-            written = {
-                "inputs": [] if is_root else [argument_json(each) for each in call.inputs],
-                "outputs": [] if is_root else [argument_json(each) for each in call.outputs],
-                "in_spec": structure_text(call.in_spec, fields),
-                "out_spec": structure_text(call.out_spec, fields),
-                "forward_arg_names": call.forward_arg_names or None,
-            }
-        yield {"fqn": entry.fqn, "signature": written}
 
 
 __all__ = ["json_bytes", "save"]

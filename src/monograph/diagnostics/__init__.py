@@ -2,8 +2,8 @@
 
 Whoever refuses something calls `problem(name, at=frames, **facts)` and raises what comes back.
 The facts of each name are the keyword parameters of its template; the family files list them:
-archive, branches, contract, data, inputs, internal, language, lowering, operators, programs, sizes,
-spec, state.
+archive, branches, contract, data, inputs, internal, interop, language, lowering, operators,
+programs, sizes, spec, state.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from monograph.diagnostics.errors import (
     DataDependentError,
     ExportError,
     ExportErrors,
+    HandOverError,
     MonographError,
     SideEffectError,
     SpecError,
@@ -60,6 +61,7 @@ __all__ = [
     "ExportErrors",
     "Frame",
     "FrameFilter",
+    "HandOverError",
     "MonographError",
     "Place",
     "Repair",

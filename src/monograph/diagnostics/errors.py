@@ -12,6 +12,7 @@
           ConstraintViolations, DataDependentErrors, UnsupportedErrors, SideEffectErrors: likewise
       ContractError            a call the program cannot vouch for (RuntimeError)
       ArchiveError             a file that cannot be read or written
+      HandOverError            another system does not take the program, or we not one of its
       BugError                 ours; asks for a report
 
 In brackets: the class of Python that it also is, so that code written for PyTorch catches it.
@@ -40,6 +41,7 @@ __all__ = [
     "DataDependentError",
     "ExportError",
     "ExportErrors",
+    "HandOverError",
     "MonographError",
     "SideEffectError",
     "SpecError",
@@ -192,6 +194,10 @@ class ContractError(MonographError, RuntimeError):
 
 class ArchiveError(MonographError):
     """A file that cannot be read or written as a program."""
+
+
+class HandOverError(MonographError):
+    """A program that another system does not take over as it is, or one of its that we do not."""
 
 
 class BugError(MonographError):

@@ -70,6 +70,9 @@ class CheckInputs(torch.nn.Module):
             self.check = compile_checks(self.contract)
         self.check(leaves)
 
+    # torch.compile runs the checks as they are, and compiles what stands around them.
+    forward._torchdynamo_disable = True  # pyright: ignore[reportFunctionMemberAccess]  # noqa: SLF001
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "check": None}
 

@@ -15,6 +15,7 @@ import copy
 import itertools
 import linecache
 import weakref
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
@@ -22,7 +23,7 @@ import torch
 from monograph.program.printing import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from torch.fx.graph import PythonCode
 
@@ -89,10 +90,11 @@ class GraphModule(torch.fx.GraphModule):
         self.materialize()
         return self._code
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph; the first call generates the code."""
+    @property
+    def forward(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What runs the graph. Who asks for it gets the code, be it to call it or to compile it."""
         self.materialize()
-        return self.forward(*args, **kwargs)
+        return MethodType(type(self).forward, self)  # pyright: ignore[reportArgumentType]
 
     def materialize(self) -> None:
         """Generate the code, if it is not there."""
@@ -113,7 +115,8 @@ class GraphModule(torch.fx.GraphModule):
         )
         lazy = lazy_class(type(self))
         own = type(lazy.__name__, (lazy,), {"__module__": lazy.__module__, "_generated": True})
-        own.forward = _function(python_code.src, python_code.globals, own)
+        generated: Any = own
+        generated.forward = _function(python_code.src, python_code.globals, own)
         object.__setattr__(self, "__class__", own)
         for child in self.children():
             if isinstance(child, GraphModule):

@@ -14,6 +14,7 @@ from monograph.program.calling import check_call, make_module
 from monograph.program.converting import converted
 from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
 from monograph.program.findings import Report
+from monograph.program.hand_over import handed_over
 from monograph.program.html import program_html
 from monograph.program.lowering import lowered
 from monograph.program.provenance import Conditions, Explanation, conditions_of, explain_size
@@ -22,7 +23,9 @@ from monograph.program.transform import transformed
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     import torch
 
@@ -298,6 +301,45 @@ class ExportedProgram:
         Raises: program-not-spelt.
         """
         return to_python_text(self)
+
+    def to_torch(self) -> Any:
+        """Return this program as an ExportedProgram of torch.export, sharing its tensors.
+
+        What a program of torch.export does not check of the contract is logged.
+
+        Raises: archive-cannot-hold, archive-unknown-type, not-handed-over.
+        """
+        return handed_over("to_torch", self)
+
+    def compile(self, **options: Any) -> Callable[..., Any]:
+        """Return a callable that runs this program through torch.compile, with its `options`."""
+        return handed_over("compile", self, **options)
+
+    def package(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        verify: bool = True,
+        options: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Compile this program ahead of time into a file, for `monograph.load_package`.
+
+        Raises: not-handed-over, wrong-after-handing-over, archive-cannot-hold.
+        """
+        return handed_over("package", self, file, verify=verify, options=options)
+
+    def to_onnx(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        verify: bool = True,
+        **options: Any,
+    ) -> torch.onnx.ONNXProgram:
+        """Translate this program to ONNX, where sizes that vary are dynamic axes.
+
+        Raises: extra-not-installed, not-handed-over, wrong-after-handing-over, archive-cannot-hold.
+        """
+        return handed_over("to_onnx", self, file, verify=verify, **options)
 
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")

@@ -1,0 +1,146 @@
+"""A program in the published schema: its graph, signature, structures, ranges and conditions.
+
+Tensors are not among it. The same form is written into files and handed over to torch.export.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import TensorType
+from monograph.archive.foreign import leaf_paths
+from monograph.archive.graph_writing import Beside, GraphWriter
+from monograph.archive.guards_code import guard_sources, guards_code
+from monograph.archive.refusals import Refused
+from monograph.archive.signatures import argument_json, signature_json
+from monograph.archive.structures import structure_text
+from monograph.archive.symbols import SymbolWriter
+from monograph.archive.values import ValueWriter
+from monograph.archive.versions import SCHEMA
+from monograph.diagnostics import problem
+from monograph.integers import Facts, relation_text
+from monograph.program import ExportedProgram, InputKind, TensorClause
+from monograph.program.contract import answer_text, question_text
+from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from monograph.archive.values import Json
+
+
+def schema_of(program: ExportedProgram) -> Json:
+    """A program in the published schema, without its tensors.
+
+    Raises: archive-cannot-hold, archive-unknown-type.
+    """
+    symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
+    try:
+        return program_json(program, symbols, Beside())
+    except Refused as refused:
+        raise cannot_hold(refused) from None
+
+
+def unsaid(program: ExportedProgram) -> list[str]:
+    """What a program's contract asks of callers that its schema does not, in words."""
+    contract = program.contract
+    paths = leaf_paths(program.in_spec, program.call_names, len(contract.clauses))
+    kept = set(guards_code(contract, paths))
+    names = guard_sources(contract, paths)
+    found = [
+        relation_text(each.relation, contract.names)
+        for each in contract.guards
+        if not (
+            each.relation.symbols <= names.keys() and relation_text(each.relation, names) in kept
+        )
+    ]
+    paths = [clause.path for clause in contract.clauses]
+    found += [f"{paths[a]} apart from {paths[b]} in memory" for a, b in contract.apart if a != b]
+    found += [f"{question_text(each)} is {answer_text(each.value)}" for each in contract.answers]
+    if contract.changes is not None:
+        found.append("(and does not make) changes to objects that callers pass in")
+    return found
+
+
+def cannot_hold(refused: Refused) -> Exception:
+    """What to raise where a program has no form in a file."""
+    if refused.name == "archive-invalid":
+        return problem("archive-cannot-hold", reason=refused.reason)
+    return problem(refused.name, member="the program", reason=refused.reason)
+
+
+def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Beside) -> Json:
+    """A program but for its tensors; what the schema has no place for is entered into `beside`.
+
+    Raises: Refused.
+    """
+    values = ValueWriter(symbols.facts, symbols.expressions)
+    fields: dict[str, list[str]] = {}
+    inputs = dict(_reshaped_inputs(program))
+    graph = GraphWriter(program.graph_module, values, beside, inputs).graph()
+    paths = leaf_paths(program.in_spec, program.call_names, len(program.contract.clauses))
+    return {
+        "graph_module": {
+            "graph": graph,
+            "signature": signature_json(program.graph_signature),
+            "module_call_graph": list(_module_calls(program, fields)),
+            "metadata": {},
+            "treespec_namedtuple_fields": {
+                name: {"field_names": names} for name, names in fields.items()
+            },
+        },
+        "opset_version": {"aten": 10},
+        "range_constraints": symbols.ranges(program.range_constraints),
+        "schema_version": {"major": SCHEMA[0], "minor": SCHEMA[1]},
+        "verifiers": [_verifier(program)],
+        "torch_version": str(torch.__version__),
+        "guards_code": guards_code(program.contract, paths),
+    }
+
+
+def _verifier(program: ExportedProgram) -> str:
+    """The dialect as others call it; they know no functional graph that writes to its copies."""
+    if program.dialect == TRAINING or any(
+        any(writes_to(node)) for node in calls(program.graph_module)
+    ):
+        return TRAINING
+    return ATEN
+
+
+def _reshaped_inputs(program: ExportedProgram) -> Iterator[tuple[str, TensorType]]:
+    """The types of inputs that the program gives other sizes, as callers give them."""
+    inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
+    user = [
+        node
+        for node, spec in zip(inputs, program.graph_signature.input_specs, strict=True)
+        if spec.kind is InputKind.USER_INPUT
+    ]
+    for node, clause in zip(user, program.contract.clauses, strict=True):
+        value = node.meta.get("val")
+        if isinstance(clause, TensorClause) and isinstance(value, AbstractTensor):
+            simplify = value.recorder.facts.simplify
+            now = tuple([simplify(size) for size in value.tensor_type.shape])
+            if now != tuple([simplify(size) for size in clause.shape]):
+                yield node.name, TensorType(clause.shape, clause.dtype, value.tensor_type.device)
+
+
+def _module_calls(program: ExportedProgram, fields: dict[str, list[str]]) -> Iterator[Json]:
+    for entry in program.module_call_graph:
+        call = entry.signature
+        written = None
+        if call is not None:
+            is_root = not entry.fqn
+            written = {
+                "inputs": [] if is_root else [argument_json(each) for each in call.inputs],
+                "outputs": [] if is_root else [argument_json(each) for each in call.outputs],
+                "in_spec": structure_text(call.in_spec, fields),
+                "out_spec": structure_text(call.out_spec, fields),
+                "forward_arg_names": call.forward_arg_names or None,
+            }
+        yield {"fqn": entry.fqn, "signature": written}
+
+
+__all__ = ["cannot_hold", "program_json", "schema_of", "unsaid"]

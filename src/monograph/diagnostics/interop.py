@@ -1,0 +1,60 @@
+"""Messages about other systems: what they do not take over, what we do not, and what is missing.
+
+not-handed-over            system, reason               HandOverError
+not-taken-over             reason                       HandOverError
+wrong-after-handing-over   system, output, difference   HandOverError
+extra-not-installed        extra, packages              HandOverError
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monograph.diagnostics.catalogue import message
+from monograph.diagnostics.diagnostic import Text
+from monograph.diagnostics.errors import HandOverError
+from monograph.diagnostics.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@message("not-handed-over", HandOverError)
+def not_handed_over(*, system: object, reason: object) -> Text:
+    """Say that another system cannot take a program over."""
+    return Text(
+        headline=f"{system} does not take this program: {reason}",
+        notes=("the program itself is as it was: `program.module()` runs it",),
+    )
+
+
+@message("not-taken-over", HandOverError)
+def not_taken_over(*, reason: object) -> Text:
+    """Say that a program of torch.export cannot be one of ours."""
+    return Text(
+        headline=f"the program of torch.export cannot be taken over: {reason}",
+        helps=("export the module itself: monograph.export(module, args)",),
+    )
+
+
+@message("wrong-after-handing-over", HandOverError)
+def wrong_after_handing_over(*, system: object, output: object, difference: object) -> Text:
+    """Say that what another system made of a program gives other results."""
+    return Text(
+        headline=f"what {system} made of the program differs in {output}: {difference}",
+        notes=("both were called on the example inputs, twice; nothing was written",),
+        helps=("verify=False keeps what was made all the same",),
+    )
+
+
+@message("extra-not-installed", HandOverError)
+def extra_not_installed(*, extra: object, packages: Sequence[str]) -> Text:
+    """Say which packages a hand-over needs, and how to get them."""
+    return Text(
+        headline=f"this needs {listed(packages)}, which {_are(packages)} not installed",
+        helps=(f"pip install 'monograph[{extra}]'",),
+    )
+
+
+def _are(packages: Sequence[str]) -> str:
+    return "is" if len(packages) == 1 else "are"

@@ -1,0 +1,159 @@
+"""Programs as machine code: compiled in this process, or ahead of time into a package.
+
+Law: whoever calls, the contract is checked first, so what runs is what was captured. A package was
+called on the examples, twice, beside the program it was made of, before its file is there.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.archive import load, save
+from monograph.diagnostics import problem
+from monograph.interop.comparing import check_answers
+from monograph.interop.torch_export import said, to_torch
+from monograph.program.hand_over import way_out
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from monograph.program import ExportedProgram
+
+CONTRACT = "data/monograph/contract.pt2"
+
+
+@way_out("compile")
+def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
+    """Compile a program with torch.compile; calls are checked against the contract as ever.
+
+    `options` are those of `torch.compile`. With `fullgraph=True` the checks stay outside of what is
+    compiled.
+    """
+    if options.get("fullgraph"):
+        run = torch.compile(program.module(check=False), **options)
+        return _checked(program, run)
+    return torch.compile(program.module(), **options)
+
+
+def _checked(program: ExportedProgram, run: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        program.check_inputs(*args, **kwargs)
+        return run(*args, **kwargs)
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A program as machine code in a file. Call it as the module that was exported.
+
+    `program` says what it is: its graph and contract, without weights, which are in the code.
+    """
+
+    program: ExportedProgram
+    run: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Check the inputs and run the code.
+
+        Raises: contract-broken.
+        """
+        self.program.check_inputs(*args, **kwargs)
+        return self.run(*args, **kwargs)
+
+
+@way_out("package")
+def package(
+    program: ExportedProgram,
+    file: str | os.PathLike[str],
+    *,
+    verify: bool = True,
+    options: Mapping[str, Any] | None = None,
+) -> Path:
+    """Compile a program ahead of time into one file, with its weights and its contract.
+
+    `options` are settings of AOTInductor. Unless `verify` is False, the package is loaded and
+    called on the examples beside the program before it takes the file's place.
+
+    Raises: not-handed-over, wrong-after-handing-over, archive-cannot-hold.
+    """
+    path = Path(file)
+    _check_fit(program)
+    theirs = to_torch(program)
+    contract = _contract_bytes(program)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        beside = Path(folder) / "package.pt2"
+        try:
+            torch._inductor.aoti_compile_and_package(
+                theirs, package_path=str(beside), inductor_configs=dict(options or {})
+            )
+        except Exception as error:
+            reason = said(error.__cause__ or error)
+            raise problem("not-handed-over", system="AOTInductor", reason=reason) from error
+        with zipfile.ZipFile(beside, "a") as members:
+            root = members.namelist()[0].partition("/")[0]
+            members.writestr(zipfile.ZipInfo(f"{root}/{CONTRACT}"), contract)
+        if verify:
+            check_answers(program, "AOTInductor", load_package(beside))
+        beside.replace(path)
+    return path
+
+
+def _check_fit(program: ExportedProgram) -> None:
+    if program.contract.changes is not None:
+        reason = "it changes objects that its caller passes in, which machine code cannot"
+        raise problem("not-handed-over", system="AOTInductor", reason=reason)
+    if program.example_inputs is None:
+        reason = "it has no example inputs, which are what AOTInductor compiles for"
+        raise problem("not-handed-over", system="AOTInductor", reason=reason)
+
+
+def _contract_bytes(program: ExportedProgram) -> bytes:
+    """The program without its weights and examples, as a file."""
+    bare = replace(
+        program,
+        state_dict=_without_data(program.state_dict),
+        constants=_without_data(program.constants),
+        example_inputs=None,
+    )
+    file = io.BytesIO()
+    save(bare, file, verify=False)
+    return file.getvalue()
+
+
+def _without_data(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        bare = torch.empty_like(tensor, device="meta")
+        found[name] = (
+            torch.nn.Parameter(bare, tensor.requires_grad)
+            if isinstance(tensor, torch.nn.Parameter)
+            else bare.requires_grad_(tensor.requires_grad)
+        )
+    return found
+
+
+def load_package(file: str | os.PathLike[str]) -> Packaged:
+    """Load what `program.package(file)` wrote. It is machine code: load what you trust.
+
+    Raises: archive-damaged, archive-invalid, archive-unsafe.
+    """
+    path = Path(file)
+    with zipfile.ZipFile(path) as members:
+        name = next((each for each in members.namelist() if each.endswith(f"/{CONTRACT}")), None)
+        if name is None:
+            reason = f"it has no {CONTRACT}: it was not made by `program.package`"
+            raise problem("archive-invalid", member="the file", reason=reason)
+        program = load(io.BytesIO(members.read(name)))
+    return Packaged(program, torch._inductor.aoti_load_package(str(path)))
+
+
+__all__ = ["Packaged", "compiled", "load_package", "package"]

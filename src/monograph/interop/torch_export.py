@@ -1,0 +1,95 @@
+"""To and from the ExportedProgram of torch.export, sharing the weights.
+
+Both ways lead through the schema of files, so what is handed over is what a file would hold: one
+form, read by the same readers and checked the same. What stock has no form for is refused; what
+its programs do not check is logged, each condition by its words.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.archive import program_of_schema, schema_of, unsaid
+from monograph.diagnostics import problem
+from monograph.program.hand_over import way_out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from monograph.program import ExportedProgram
+
+_LOGGER = logging.getLogger("monograph.interop")
+
+
+@way_out("to_torch")
+def to_torch(program: ExportedProgram) -> torch.export.ExportedProgram:
+    """The program as torch.export has it; parameters, buffers and constants are the same tensors.
+
+    Raises: archive-cannot-hold, archive-unknown-type, not-handed-over.
+    """
+    from torch._export.serde import schema, serialize
+
+    written = schema_of(program)
+    left_behind = unsaid(program)
+    if left_behind:
+        _LOGGER.warning("a program of torch.export does not check: %s", "; ".join(left_behind))
+    examples = program.example_inputs
+    given = None if examples is None else (tuple(examples[0]), dict(examples[1]))
+    try:
+        read: Any = serialize._dict_to_dataclass(schema.ExportedProgram, written)
+        state = dict(program.state_dict)
+        # Stock takes a parameter for one of the module's; a constant is none.
+        constants = {
+            name: value.detach() if isinstance(value, torch.nn.Parameter) else value
+            for name, value in program.constants.items()
+        }
+        return serialize.ExportedProgramDeserializer().deserialize(read, state, constants, given)
+    except Exception as error:
+        raise problem("not-handed-over", system="torch.export", reason=said(error)) from error
+
+
+def from_torch(program: torch.export.ExportedProgram) -> ExportedProgram:
+    """Take over a program of torch.export; parameters, buffers and constants are the same tensors.
+
+    Its contract is what it states: structure, dtypes, devices, sizes, ranges, and the conditions of
+    its guards. What torch.export assumed without stating it, nobody can know.
+
+    Raises: archive-invalid, archive-unsafe, archive-unknown-type, not-taken-over.
+    """
+    from torch._export.serde import serialize
+
+    try:
+        parts = serialize.ExportedProgramSerializer().serialize(
+            program,
+            serialize_state_dict=False,
+            serialize_constants=False,
+            serialize_example_inputs=False,
+        )
+        text = serialize._to_json_bytes(parts.exported_program)
+    except Exception as error:
+        raise problem("not-taken-over", reason=said(error)) from error
+    state = _tensors(program.state_dict)
+    return program_of_schema(
+        json.loads(text), state, _tensors(program.constants), program.example_inputs
+    )
+
+
+def _tensors(found: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    for name, value in found.items():
+        if not isinstance(value, torch.Tensor):
+            reason = f"`{name}` is a {type(value).__name__}, and no tensor"
+            raise problem("not-taken-over", reason=reason)
+    return dict(found)
+
+
+def said(error: BaseException) -> str:
+    """The first line of an error, with its class."""
+    text = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {text if len(text) <= 200 else text[:197] + '...'}"
+
+
+__all__ = ["from_torch", "said", "to_torch"]

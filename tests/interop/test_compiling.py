@@ -1,0 +1,107 @@
+"""Programs run through torch.compile and AOTInductor, contract first."""
+
+import shutil
+
+import pytest
+import torch
+
+import monograph
+from monograph import ArchiveError, ContractError, HandOverError
+from tests.archive.peers import quietly
+from tests.interop.programs import counts, net
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def anew():
+    """Forget what was compiled before and after."""
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("way", ["module", "compile", "fullgraph"])
+def test_compiled_programs_answer_and_refuse(way):
+    """The backend gets graphs; state is written; what the contract refuses is refused."""
+    module, program = counts()
+    graphs = []
+
+    def backend(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    if way == "module":
+        run = torch.compile(program.module(), backend=backend)
+    else:
+        run = program.compile(backend=backend, fullgraph=way == "fullgraph")
+    reference, original = counts()[0], dict(module.named_buffers())["seen"].clone()
+    with torch.no_grad():
+        reference.seen.copy_(original)
+    given = {"a": torch.ones(8)}
+    with quietly():
+        for rows in (7, 4, 9):
+            x = torch.randn(rows, 4)
+            expected, found = reference(x, given), run(x, given)
+            torch.testing.assert_close(found["y"], expected["y"])
+            torch.testing.assert_close(found["seen"], expected["seen"])
+        with pytest.raises(ContractError):
+            run(torch.randn(3, 4), given)
+    assert graphs
+    targets = {node.target for graph in graphs for node in graph.graph.nodes}
+    assert torch.ops.aten.linear.default in targets
+
+
+has_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+
+
+@has_compiler
+@pytest.mark.slow
+def test_a_package_is_the_program(tmp_path):
+    """Machine code in one file answers at other sizes, keeps state, and checks the contract."""
+    module, program = counts()
+    path = tmp_path / "counts.pt2"
+    with quietly():
+        assert program.package(path) == path
+        again = monograph.load_package(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["counts.pt2"]
+    given = {"a": torch.ones(8)}
+    for rows in (6, 4, 32):
+        x = torch.randn(rows, 4)
+        expected, found = module(x, given), again(x, given)
+        torch.testing.assert_close(found["y"], expected["y"])
+        torch.testing.assert_close(found["seen"], expected["seen"])
+    for wrong in (torch.randn(3, 4), torch.randn(65, 4), torch.randn(5, 4).double()):
+        with pytest.raises(ContractError):
+            again(wrong, given)
+    assert str(again.program.contract) == str(program.contract)
+
+
+@has_compiler
+@pytest.mark.slow
+def test_a_package_that_answers_otherwise_is_not_kept(tmp_path):
+    """AOTInductor of torch 2.13 forgets to update buffers of one element: seen in a second call."""
+
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torch.zeros(1))
+
+        def forward(self, x):
+            self.n.add_(1)
+            return x + self.n
+
+    program = monograph.export(Counter(), (torch.zeros(3),))
+    with pytest.raises(HandOverError) as refused, quietly():
+        program.package(tmp_path / "counter.pt2")
+    assert refused.value.diagnostic.name == "wrong-after-handing-over"
+    assert "when it is called again" in refused.value.diagnostic.headline
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_files_are_no_packages(tmp_path):
+    """A saved program is no machine code."""
+    _, program = net()
+    monograph.save(program, tmp_path / "net.pt2", verify=False)
+    with pytest.raises(ArchiveError):
+        monograph.load_package(tmp_path / "net.pt2")
