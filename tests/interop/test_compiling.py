@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import monograph
-from monograph import ArchiveError, ContractError, HandOverError
+from monograph import ArchiveError, BugError, ContractError
 from tests.archive.peers import quietly
 from tests.interop.programs import counts, net
 
@@ -56,7 +56,6 @@ has_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is 
 
 
 @has_compiler
-@pytest.mark.slow
 def test_a_package_is_the_program(tmp_path):
     """Machine code in one file answers at other sizes, keeps state, and checks the contract."""
     module, program = counts()
@@ -92,7 +91,7 @@ def test_a_package_that_answers_otherwise_is_not_kept(tmp_path):
             return x + self.n
 
     program = monograph.export(Counter(), (torch.zeros(3),))
-    with pytest.raises(HandOverError) as refused, quietly():
+    with pytest.raises(BugError) as refused, quietly():
         program.package(tmp_path / "counter.pt2")
     assert refused.value.diagnostic.name == "wrong-after-handing-over"
     assert "when it is called again" in refused.value.diagnostic.headline

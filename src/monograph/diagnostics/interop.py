@@ -2,7 +2,7 @@
 
 not-handed-over            system, reason               HandOverError
 not-taken-over             reason                       HandOverError
-wrong-after-handing-over   system, output, difference   HandOverError
+wrong-after-handing-over   system, output, difference   BugError
 extra-not-installed        extra, packages              HandOverError
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import HandOverError
+from monograph.diagnostics.errors import BugError, HandOverError
 from monograph.diagnostics.wording import listed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def not_taken_over(*, reason: object) -> Text:
     )
 
 
-@message("wrong-after-handing-over", HandOverError)
+@message("wrong-after-handing-over", BugError)
 def wrong_after_handing_over(*, system: object, output: object, difference: object) -> Text:
     """Say that what another system made of a program gives other results."""
     return Text(

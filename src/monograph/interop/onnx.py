@@ -47,11 +47,11 @@ def to_onnx(
 
     Raises: extra-not-installed, not-handed-over, wrong-after-handing-over, archive-cannot-hold.
     """
-    need("onnx", "onnx", "onnxscript")
     written = _written(program)
     if written:
         reason = f"it writes to `{written}`, and an ONNX model keeps and changes nothing"
         raise problem("not-handed-over", system="ONNX", reason=reason)
+    need("onnx", "onnx", "onnxscript")
     theirs = to_torch(program)
     settings: dict[str, Any] = {"verbose": False, **options, "dynamo": True}
     try:
