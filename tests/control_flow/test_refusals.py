@@ -110,7 +110,7 @@ def test_a_view_from_outside_of_what_a_branch_writes_to():
 
     def forward(_, x):
         y = x.clone()
-        first = y[0]
+        first = y.split(1)[0]
 
         def positive(x):
             y.add_(1)
@@ -119,6 +119,27 @@ def test_a_view_from_outside_of_what_a_branch_writes_to():
         return torch.cond(x.sum() > 0, positive, lambda x: x * 2, (x,))
 
     assert refusal(forward).diagnostic.name == "branch-writes"
+
+
+def test_a_simple_view_from_outside_shows_what_a_branch_writes():
+    """It is taken again of the copy that the branch writes to."""
+
+    class Model(nn.Module):
+        def forward(self, x):
+            y = x.clone()
+            first = y[1:][0]
+
+            def positive(x):
+                y.add_(1)
+                return x + first
+
+            return torch.cond(x.sum() > 0, positive, lambda x: x * 2, (x,)), y, first
+
+    exported = monograph.export(Model(), (torch.ones(3),)).module()
+    for sign in (1, -1):
+        x = torch.rand(3) * sign
+        y = x + 1 if sign > 0 else x
+        torch.testing.assert_close(exported(x), (x + y[1] if sign > 0 else x * 2, y, y[1]))
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "variable", "object", "module"])

@@ -11,9 +11,20 @@ from monograph.bytecode.frame import MISSING, Frame
 from monograph.bytecode.independence import keep_builtins
 from monograph.bytecode.interpreter import Interpreter, interpret
 from monograph.bytecode.lookups import ours
+from monograph.bytecode.rounds import Rounds, Source
 from monograph.bytecode.snapshots import stand_alike
 from monograph.bytecode.watcher import Watcher
 
-__all__ = ["MISSING", "Frame", "Interpreter", "Watcher", "interpret", "ours", "stand_alike"]
+__all__ = [
+    "MISSING",
+    "Frame",
+    "Interpreter",
+    "Rounds",
+    "Source",
+    "Watcher",
+    "interpret",
+    "ours",
+    "stand_alike",
+]
 
 keep_builtins(__name__)

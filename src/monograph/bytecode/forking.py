@@ -31,8 +31,10 @@ __all__ = [
     "Ways",
     "decide",
     "finish",
+    "for_test",
     "loop_test",
     "move",
+    "run_iteration",
     "run_round",
     "run_to",
     "signal_of",
@@ -176,6 +178,17 @@ def loop_test(frame: Frame) -> LoopTest | None:
     return _test_at(frame, loop, index)
 
 
+def for_test(frame: Frame) -> LoopTest | None:
+    """What the `for` that the frame stands in decides of its loop; its answer is on no stack."""
+    flow = flow_of(frame.code)
+    index = flow.same[frame.ip - 1]
+    loop = flow.loop(index)
+    if loop is None or loop.header != index:
+        return None
+    out = _steps(frame)[frame.ip - 1][1]
+    return LoopTest(True, frame.ip, out, flow.alike(index), flow.alike(out), flow.live[index])
+
+
 def _test_at(frame: Frame, loop: Loop, index: int) -> LoopTest | None:
     """What a jump in a loop, and in no inner one, decides of it."""
     flow = flow_of(frame.code)
@@ -219,6 +232,24 @@ def run_round(frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequenc
     copied.slots[:] = slots
     copied.ip = test.start
     return _run_round(copied, test)
+
+
+def run_iteration(
+    frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any], value: Any
+) -> End:
+    """Run a copy of the frame through one round of a `for`, whose next value this is.
+
+    `stack` is what stands below the iterator, at the beginning and at the end. Joined: another
+    round comes; elsewhere: it left the loop.
+    """
+    copied = snapshot(frame)
+    copied.stack[:] = [*stack, None, value]
+    copied.slots[:] = slots
+    copied.ip = test.start
+    end = _run(copied, test.tests)
+    if end.kind == "joined":
+        copied.stack.pop()
+    return end
 
 
 def _run_round(copied: Frame, test: LoopTest) -> End:

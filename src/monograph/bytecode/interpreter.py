@@ -38,6 +38,7 @@ class Interpreter:
         "fork",
         "handling",
         "inverted",
+        "iterated",
         "memos",
         "passing",
         "polyfilled_methods",
@@ -45,6 +46,7 @@ class Interpreter:
         "read_attribute",
         "read_cell",
         "read_global",
+        "repeat",
         "replacement",
         "tell_island",
         "told",
@@ -74,6 +76,8 @@ class Interpreter:
         self.fork = _overridden(watcher, "fork")
         self.inverted = _overridden(watcher, "inverted")
         self.compared = _overridden(watcher, "compared")
+        self.iterated = _overridden(watcher, "iterated")
+        self.repeat = _overridden(watcher, "repeat")
         self.tell_island: Callable[[FunctionType, str], None] = watcher.island
         self.uncatchable = (*watcher.uncatchable, BugError)
         self.polyfills = POLYFILLS

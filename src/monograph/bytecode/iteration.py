@@ -120,8 +120,11 @@ class Predicate:
 def get_iterator(interpreter: Interpreter, value: Any) -> Any:
     """Return `iter(value)`."""
     kind = type(value)
-    if kind in SIMPLE or kind in OURS:
+    if kind in SIMPLE:
         return natives.iterate(value)
+    if kind in OURS:
+        iterator = NotImplemented if interpreter.iterated is None else interpreter.iterated(value)
+        return natives.iterate(value) if iterator is NotImplemented else iterator
     special = find_special(interpreter, kind, "__iter__")
     if special is not None:
         iterator = call_function(interpreter, special, [value], {})

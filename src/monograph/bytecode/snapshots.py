@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.generators import InterpretedGenerator
 from monograph.bytecode.iteration import IteratorAdapter, SequenceIterator
 from monograph.bytecode.loop import run
+from monograph.bytecode.rounds import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,6 +88,8 @@ def stand_alike(one: Any, other: Any) -> bool:
         return _frames_alike(one.frame, other.frame)
     if kind is IteratorAdapter:
         return stand_alike(one.iterator, other.iterator)
+    if kind is Rounds:
+        return one.source is other.source and stand_alike(one.begun, other.begun)
     if kind is SequenceIterator:
         return one.sequence is other.sequence and one.index == other.index
     return False
@@ -168,8 +171,13 @@ def _clone_sequence(iterator: SequenceIterator, memo: dict[int, Any]) -> Any:
     return copy.copy(iterator)
 
 
+def _clone_rounds(rounds: Rounds, memo: dict[int, Any]) -> Rounds:
+    return Rounds(rounds.source, clone(rounds.begun, memo))
+
+
 _OF_OURS: dict[type, Any] = {
     InterpretedGenerator: _clone_generator,
     IteratorAdapter: _clone_adapter,
+    Rounds: _clone_rounds,
     SequenceIterator: _clone_sequence,
 }

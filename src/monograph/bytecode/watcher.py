@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
     from monograph.bytecode.frame import Frame
+    from monograph.bytecode.rounds import Rounds
 
     Place = Literal["attribute", "cell", "contents", "global", "item"]
 
@@ -103,4 +104,18 @@ class Watcher:
     def inverted(self, value: Any) -> Any:
         """What `not value` is; NotImplemented: the opposite of what `truth` says."""
         del value
+        return NotImplemented
+
+    def iterated(self, value: Any) -> Any:
+        """The iterator of a value that is `ours`; NotImplemented: what its `__iter__` returns."""
+        del value
+        return NotImplemented
+
+    def repeat(self, frame: Frame, rounds: Rounds) -> Any:
+        """What a `for` over these rounds does; NotImplemented: one round after the other.
+
+        The frame stands in the `for`, the rounds on top of its stack. Whoever runs them answers
+        with what `move` returned.
+        """
+        del frame, rounds
         return NotImplemented

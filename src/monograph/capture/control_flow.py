@@ -156,7 +156,8 @@ class Branches:
         )
         results = take_results(recorder, node, types)
         for tensor, value in zip(changed.values(), results[len(returned) :], strict=True):
-            recorder.call(torch.ops.aten.copy_.default, (tensor, value), {})
+            holder = bodies[0].held_by(tensor)
+            recorder.call(torch.ops.aten.copy_.default, (holder, value), {})
         made = iter(results)
         values = [next(made) if leaf.values else leaf.constant for leaf in leaves]
         return pytree.tree_unflatten(values, spec)
@@ -347,13 +348,22 @@ def _answer(asked: Body, name: str) -> Any:
 
 
 def scan(
-    recorder: Recorder, combine: Any, init: Any, xs: Any, additional: Any = (), **named: Any
+    recorder: Recorder,
+    combine: Any,
+    init: Any,
+    xs: Any,
+    additional: Any = (),
+    *,
+    name: str = "scan",
+    may_write: bool = False,
+    **named: Any,
 ) -> Any:
     """A function of what is carried and of each slice: what is carried last, and what it makes.
 
+    `name` is how messages call it; for `may_write` see `record_with`.
+
     Raises: operator-arguments, loop-carry-changes, branch-writes.
     """
-    name = "scan"
     additional = named.get("additional_inputs", additional)
     tensors = [recorder.abstract(x) for x in xs]
     count = tensors[0].tensor_type.shape[0]
@@ -365,7 +375,7 @@ def scan(
         return [*carried, *slices, *additional]
 
     while True:
-        body = record_with(recorder, name, combine, given)
+        body = record_with(recorder, name, combine, given, may_write=may_write)
         leaves, spec = pytree.tree_flatten(body.result)
         n_carried = len(loop.types)
         made = [leaf for leaf in leaves[n_carried:] if isinstance(leaf, torch.Tensor)]
@@ -471,4 +481,4 @@ def take_results(recorder: Recorder, node: Node, types: Sequence[Any]) -> list[A
     return results
 
 
-__all__ = ["Branches", "control_flow", "record_both", "take_results", "while_loop"]
+__all__ = ["Branches", "control_flow", "record_both", "scan", "take_results", "while_loop"]

@@ -23,6 +23,9 @@ class Departed:
     def layout_asked(self, tensor: AbstractTensor) -> None:
         """Nothing: whoever asks prints or saves the program."""
 
+    def dtype_asked(self, tensor: AbstractTensor) -> None:
+        """Nothing either."""
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -15,6 +15,7 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.capture.data import holds_symbols, is_number, known_value, plain_number, tensor_from
+from monograph.capture.sequences import SymbolicRange
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _advanced(
     """A tensor, a sequence or an array as index; returns the view and the next dimension."""
     if isinstance(step, torch.Tensor):
         tensor = recorder.abstract(step)
-    elif isinstance(step, list | tuple | range) or getattr(step, "shape", ()):
+    elif isinstance(step, list | tuple | range | SymbolicRange) or getattr(step, "shape", ()):
         tensor = recorder.abstract(_lifted_index(step, view, recorder))
     else:
         return _select(recorder, view, dim, _plain_index(step)), dim
@@ -245,7 +246,7 @@ def _plain_index(step: Any) -> int:
 
 def _lifted_index(step: Any, view: Any, recorder: Recorder) -> Any:
     """Lists, ranges and arrays become index tensors: integers, unless they are masks."""
-    if isinstance(step, range):
+    if isinstance(step, range | SymbolicRange):
         step = list(step)
     if holds_symbols(step):
         return tensor_from(recorder, step, None, view.device)

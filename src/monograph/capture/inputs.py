@@ -386,6 +386,16 @@ def write_inputs(
     return values, tuple(nodes)
 
 
+def may_be_fixed(inputs: Inputs) -> frozenset[Expr]:
+    """The sizes that may turn out constant: everything about them was left to the capture."""
+    insisted = {size.symbol for size in inputs.dynamic if not _is_auto(size)}
+    return frozenset(size.symbol for size in inputs.dynamic if size.symbol not in insisted)
+
+
+def _is_auto(size: DynamicSize) -> bool:
+    return isinstance(size.entry, DimHint) and size.entry.mode == "AUTO"
+
+
 def bind_sizes(t: TensorType, node: Node, writer: GraphWriter) -> None:
     """The symbols in the sizes of an input are read off it."""
     for dim, size in enumerate(t.shape):

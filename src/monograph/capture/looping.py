@@ -129,15 +129,12 @@ def _check_same(body: Body, given: TensorType, made: AbstractTensor, which: str)
 def _widened(given: TensorType, made: TensorType) -> TensorType | None:
     """A type for both; None where their elements lie in different orders whatever is done."""
     both = given
-    if given.strides is not None and not (
-        all(map(_equal, given.stride(), made.stride())) and _equal(given.offset, made.offset)
-    ):
+    same = all(map(_equal, given.stride(), made.stride())) and _equal(given.offset, made.offset)
+    if not same:
         if made.strides is not None:
             return None
         both = TensorType(given.shape, given.dtype, given.device)
         both = with_requires_grad(both, given.requires_grad)
-    elif given.strides is None and made.strides is not None:
-        return None
     if made.requires_grad and not given.requires_grad:
         both = with_requires_grad(both, True)
     return both

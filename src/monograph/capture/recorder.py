@@ -100,8 +100,7 @@ class Recorder(TorchDispatchMode):
         """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
         self.asks_dtype: tuple[Frame, ...] | None = None
         """Where user code first asked a floating-point tensor for its dtype."""
-        self.modes_asked = ModesAsked()
-        self.closed = False
+        self.modes_asked, self.closed = ModesAsked(), False
         self.inferences: dict[Node, Inference] = {}
         """What the rule of each operator was given, told, and gave, where one was asked."""
         self._inference: Inference | None = None
@@ -111,6 +110,7 @@ class Recorder(TorchDispatchMode):
         """Whether user code asked any tensor how it lies in memory."""
         self.doubts = Doubts()
         self.n_branches = 0  # of Python's own
+        self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
         self.body: Body | None = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.sequences import SymbolicRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,12 @@ REPLACEMENTS: Final[dict[int, Callable[..., Any]]] = {}
 """What stands for a function during a strict capture, by the function's identity."""
 
 _SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_STANDS_FOR: Final = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+_STANDS_FOR: Final[dict[type, type]] = {
+    torch.SymInt: int,
+    torch.SymFloat: float,
+    torch.SymBool: bool,
+    SymbolicRange: range,
+}
 
 
 def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
@@ -52,6 +58,8 @@ def length(of: Any, /) -> Any:
     """`len(t)` is the first size of a tensor."""
     if isinstance(of, AbstractTensor) and of.dim():
         return of.shape[0]
+    if type(of) is SymbolicRange:
+        return of.length()
     return len(of)
 
 
@@ -145,7 +153,7 @@ def product(shape: torch.Size, /) -> Any:
 @replaces(builtins.isinstance)
 def is_instance(value: Any, kinds: Any, /) -> bool:
     """A symbolic number is an instance of what it stands for, and of nothing of PyTorch's."""
-    if isinstance(value, _SYMBOLIC):
+    if type(value) in _STANDS_FOR:
         return issubclass(_STANDS_FOR[type(value)], kinds)
     return isinstance(value, kinds)
 
@@ -155,7 +163,7 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of what stands for a tensor or a number."""
     if len(args) == 1 and not kwargs:
         (value,) = args
-        if isinstance(value, _SYMBOLIC):
+        if type(value) in _STANDS_FOR:
             return _STANDS_FOR[type(value)]
         if isinstance(value, AbstractTensor):
             is_parameter = isinstance(value, torch.nn.Parameter)

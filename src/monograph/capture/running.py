@@ -29,7 +29,7 @@ from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.hidden_questions import hearing
-from monograph.capture.inputs import Inputs, read_inputs, write_inputs
+from monograph.capture.inputs import Inputs, may_be_fixed, read_inputs, write_inputs
 from monograph.capture.line_by_line import noting_lines
 from monograph.capture.literals import literals
 from monograph.capture.module_calls import ModuleCalls
@@ -286,6 +286,7 @@ def _run_under(
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     recorder.input_nodes = input_nodes
+    recorder.may_be_fixed = may_be_fixed(inputs)
     writer.begin_body()
     if isinstance(recorder, Continuing):
         recorder.rehearse_with(_real_values(state, inputs, input_nodes), inputs.examples)

@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
-from monograph.bytecode import Interpreter, Watcher, ours
+from monograph.bytecode import Interpreter, Rounds, Watcher, ours
 from monograph.capture.effects import Effects, Within
+from monograph.capture.for_loops import repeat
 from monograph.capture.forking import fork, inverted
 from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
 from monograph.capture.replacements import REPLACEMENTS, product
+from monograph.capture.sequences import made, source_of
 from monograph.capture.subgraphs import WritesOutside
 from monograph.capture.territory import TORCH, is_entered, is_library
 from monograph.diagnostics import MonographError, problem
@@ -151,10 +153,11 @@ class Strict(Watcher):
 
         Raises: outside-read, write-outlives-call.
         """
-        del kwargs
         known = REPLACEMENTS.get(id(callee))
         if known is not None:
             return known
+        if self._forks and (stands_for := made(callee, args, kwargs)) is not None:
+            return stands_for
         kind = type(callee)
         if kind is FunctionType and not is_suspect(callee, args):
             return None
@@ -303,6 +306,20 @@ class Strict(Watcher):
         if not self._forks:
             return NotImplemented
         return inverted(self._recorder, value)
+
+    def iterated(self, value: Any) -> Any:
+        """The rounds of a `for` over a symbolic number of values."""
+        source = source_of(value) if self._forks else None
+        if source is None or type(value) is Rounds:
+            return NotImplemented
+        return Rounds(source)
+
+    def repeat(self, frame: InterpretedFrame, rounds: Rounds) -> Any:
+        """Record a `for` over a symbolic number of values.
+
+        Raises: what a round refuses.
+        """
+        return repeat(self._recorder, frame, rounds) if self._forks else NotImplemented
 
     # --- writes ------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ with it, and its guards are assertions inside of it, because it may never run.
 
 A write to a tensor from outside is caught before it happens. Where `copies` allows, the body begins
 again with a copy of that tensor, whose last value is returned beside the results (`body.written`);
-the caller copies it back outside. Values made in a body are refused outside of it.
+the caller copies it back outside. Views of it from outside are taken again of the copy. Values made
+in a body are refused outside of it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
+from torch.fx.node import Node
 
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
@@ -31,9 +33,11 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires
 from monograph.capture.closing import drop_unused_nodes
 from monograph.capture.departed import Departed
 from monograph.capture.lifting import Subgraph, end, lift, read
+from monograph.capture.operators import OPERATORS
 from monograph.capture.scopes import Region
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node
+from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import fresh, use
 
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch.fx.graph import Graph
-    from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.effects import Within
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from monograph.integers import Truth
 
 _CLONE = torch.ops.aten.clone.default
+_DETACH = torch.ops.aten.detach.default
 
 
 Copied = dict[int, "list[AbstractTensor]"]
@@ -92,8 +96,8 @@ class Body:
         self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
         """Tensors from outside that it changes, and what holds their last values."""
         self._copies: list[Node | None] = []
-        self._called: dict[int, Sequence[AbstractTensor]] = {}
-        """The tensors that are the same as one of those, itself first."""
+        self._stand_ins: list[tuple[AbstractTensor, Node | None]] = []
+        """Those, and views of them from outside, and what stands for each in here at first."""
         self._originals: list[tuple[AbstractTensor, Node | None, TensorType]] = []
         self._outer: Any = None
 
@@ -112,8 +116,10 @@ class Body:
         page = recorder.writer.turn_to(self.page)
         self._outer = (in_force, waiting, page, recorder.body)
         recorder.body = self
+        copies = {id(root): copy.node for root, copy in self.written}
+        self._let_stand([(each, copies.get(id(each), node)) for each, node in self._stand_ins])
         for root, copy in self.written:
-            self._let_stand(self._called[id(root)], copy)
+            _take_gradients(root, copy)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -180,7 +186,7 @@ class Body:
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
                 return
-            if not any(tensor.node is node for each, node, _ in self._originals if each is root):
+            if self._stands(tensor):
                 raise self._refused(root, "it is a view of a tensor that was copied before")
             raise WritesOutside(self, tensor)
         if not keeps_shape:
@@ -189,32 +195,57 @@ class Body:
             raise self._refused(root, "its elements do not lie one beside the other")
         raise WritesOutside(self, tensor)
 
-    def copy_of(self, same: Sequence[AbstractTensor]) -> None:
+    def copy_of(self, same: Sequence[AbstractTensor], now: AbstractTensor | None = None) -> None:
         """Let a copy stand for a tensor from outside in this body, however it is held: root first.
 
-        The body is entered.
+        The copy is of `now`, where that holds what the tensor holds by now. The body is entered.
         """
         root = same[0]
-        copy = self.recorder.call(_CLONE, (root,), {})
+        copy = self.recorder.call(_CLONE, (root if now is None else now,), {})
         self.written.append((root, copy))
-        self._called[id(root)] = same
         self._copies.append(copy.node)
-        self._let_stand(same, copy)
-
-    def _let_stand(self, same: Sequence[AbstractTensor], copy: AbstractTensor) -> None:
+        copies: dict[Node | None, Node | None] = {root.node: copy.node}
         for tensor in same:
+            self._stand_ins.append((tensor, self._viewed(tensor.node, copies)))
+        self._let_stand(self._stand_ins[-len(same) :])
+        _take_gradients(root, copy)
+
+    def _viewed(self, node: Node | None, copies: dict[Node | None, Node | None]) -> Node | None:
+        """A view from outside, taken again of the copy of what it is a view of."""
+        if node not in copies:
+            assert node is not None, "only tensors that are in the graph have views"
+            source = node.args[0]
+            assert isinstance(source, Node), "a view is of its first argument"
+            if node.target is _DETACH and source in copies and not _needs_gradient(source):
+                copies[node] = copies[source]  # a tensor as `zeros_like` makes it
+                return copies[node]
+            arguments = (self._viewed(source, copies), *node.args[1:])
+            made = self.recorder.append(node.target, node.name, arguments, dict(node.kwargs))
+            made.meta["val"] = node.meta["val"]
+            copies[node] = made
+        return copies[node]
+
+    def held_by(self, root: AbstractTensor) -> AbstractTensor:
+        """The tensor that user code holds of one that was copied: the owner, or one like it."""
+        for tensor, _ in self._stand_ins:
+            if tensor.storage_root is root:
+                holder = _detached_from(tensor.node, root)
+                if holder is not None:
+                    return holder
+        return root
+
+    def _let_stand(self, stand_ins: Sequence[tuple[AbstractTensor, Node | None]]) -> None:
+        for tensor, node in stand_ins:
             self._originals.append((tensor, tensor.node, tensor.tensor_type))
-            tensor.node = copy.node
-        flag = copy.tensor_type.requires_grad
-        same[0].tensor_type = with_requires_grad(same[0].tensor_type, flag)
+            tensor.node = node
 
     def _refused(self, tensor: AbstractTensor, reason: str) -> BaseException:
         return refused_write(self, tensor, reason)
 
     def check_views(self) -> None:
-        """Refuse views from outside of what was copied: they would show what was there before.
+        """Find views from outside of what was copied: they would show what was there before.
 
-        Raises: branch-writes.
+        Raises: WritesOutside (one that may be taken of the copy too), branch-writes.
         """
         copied = {id(tensor) for tensor, _ in self.written}
         if not copied:
@@ -225,7 +256,12 @@ class Body:
                 if source.graph is self.graph or not isinstance(value, AbstractTensor):
                     continue
                 if id(value.storage_root) in copied and node not in self._copies:
+                    if _is_view_of(source, value.storage_root) and not self._stands(value):
+                        raise WritesOutside(self, value)
                     raise refused_write(self, value.storage_root, "a view of it is used besides")
+
+    def _stands(self, tensor: AbstractTensor) -> bool:
+        return any(each is tensor for each, _ in self._stand_ins)
 
     def depart(self) -> None:
         """Refuse the tensors that were made here from now on."""
@@ -235,6 +271,64 @@ class Body:
                 made = value.node if isinstance(value, AbstractTensor) else None
                 if made is not None and made.graph is self.graph:
                     value.recorder = departed
+
+
+def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:
+    flag = copy.tensor_type.requires_grad
+    root.tensor_type = with_requires_grad(root.tensor_type, flag)
+
+
+def _needs_gradient(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
+
+
+def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
+    """What a view is a view of, where that is a tensor without gradients taken out of autograd."""
+    while node is not None and node is not root.node:
+        source = node.args[0]
+        if not isinstance(source, Node):
+            break
+        if node.target is _DETACH and source is root.node and not _needs_gradient(source):
+            value = node.meta.get("val")
+            return value if isinstance(value, AbstractTensor) else None
+        node = source
+    return None
+
+
+def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
+    """Whether a node makes a view of a tensor as it is now, by operators that say of what."""
+    while node is not root.node:
+        if node is None:
+            return False
+        target = node.target
+        if not isinstance(target, OpOverload) or OPERATORS.of(target).shared is None:
+            return False
+        if node.kwargs:
+            return False
+        source = node.args[0] if node.args else None
+        if not isinstance(source, Node):
+            return False
+        node = source
+    return True
+
+
+def copied_as(found: WritesOutside, copies: Copied) -> None:
+    """Note what is to be copied, and what else holds it, before a body begins anew.
+
+    Raises: branch-writes (a view of which nobody can say how it was taken).
+    """
+    tensor, node = found.tensor, found.tensor.node
+    root = tensor.storage_root
+    is_known = id(root) in copies
+    same = copies.setdefault(id(root), [root])
+    is_new = all(each is not tensor for each in same)
+    is_outside = node is not None and node.graph is not found.body.graph
+    if is_new and is_outside and _is_view_of(node, root):
+        same.append(tensor)
+    elif is_known:
+        reason = "it is a view of a tensor that was copied before"
+        raise refused_write(found.body, root, reason, at=found.at)
 
 
 def refused_write(
@@ -278,8 +372,12 @@ def record_with(
     *,
     assumed: Truth = True,
     copies: Copied | None = None,
+    may_write: bool = False,
 ) -> Body:
-    """Run a function once, as `record` does, on arguments that are made for the body."""
+    """Run a function once, as `record` does, on arguments that are made for the body.
+
+    Raises: with `may_write`, WritesOutside, for the caller to begin anew with `Body.copy_of`.
+    """
     while True:
         body = Body(recorder, operator, assumed=assumed)
         try:
@@ -288,21 +386,18 @@ def record_with(
                     body.copy_of(same)
                 body.result = recorder.scopes.run(function, *arguments(body))
                 recorder.write_assertions()
+            body.check_views()
         except WritesOutside as found:
             body.depart()
-            if found.body is not body:
+            if found.body is not body or may_write:
                 raise
-            root = found.tensor.storage_root
             if copies is None:
-                raise refused_write(body, root, at=found.at) from None
-            same = copies.setdefault(id(root), [root])
-            if found.tensor.node is root.node and found.tensor is not root:
-                same.append(found.tensor)
+                raise refused_write(body, found.tensor.storage_root, at=found.at) from None
+            copied_as(found, copies)
             continue
         except BaseException:
             body.depart()
             raise
-        body.check_views()
         return body
 
 

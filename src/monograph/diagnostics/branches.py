@@ -6,8 +6,9 @@ branch-writes         operator, name="", reason=""               SideEffectError
 branch-side-effect    operator, kind, name                       SideEffectError
 branch-copies         reason                                     UnsupportedError
 branches-multiply     count                                      UnsupportedError
-loop-raises           error                                      DataDependentError
-loop-leaves           how                                        DataDependentError
+loop-raises           error, loop="while"                        DataDependentError
+loop-leaves           how, loop="while"                          DataDependentError
+loop-makes-nothing                                               UnsupportedError
 write-after-branch    kind="tensor", name=""                     SideEffectError
 branch-decides        what                                       DataDependentError
 branch-value-outside  tensor="", operator=""                     UnsupportedError
@@ -103,26 +104,37 @@ def branch_side_effect(*, operator: str, kind: str, name: str) -> Text:
 
 
 @message("loop-raises", DataDependentError)
-def loop_raises(*, error: BaseException) -> Text:
-    """Say that a round of a `while` on data ends by an exception."""
+def loop_raises(*, error: BaseException, loop: str = "while") -> Text:
+    """Say that a round of a loop that is recorded as one ends by an exception."""
     return Text(
-        headline="a round of this `while` on data raises an exception, whatever the data are: "
+        headline=f"a round of {_LOOPS[loop]} raises an exception, whatever the data are: "
         + "".join(format_exception_only(error)).strip(),
         label="decides whether another round comes",
     )
 
 
 @message("loop-leaves", DataDependentError)
-def loop_leaves(*, how: str) -> Text:
-    """Say that a round of a `while` on data leaves it otherwise than at its test.
+def loop_leaves(*, how: str, loop: str = "while") -> Text:
+    """Say that a round of a loop that is recorded as one leaves it otherwise than at its test.
 
     `how` is returned, yielded, or elsewhere: for a round of an outer loop.
     """
     way = {"returned": "returns", "yielded": "yields"}.get(how, "goes on with an outer loop")
     return Text(
-        headline=f"a round of this `while` on data ends otherwise than at its test: it {way}",
+        headline=f"a round of {_LOOPS[loop]} ends otherwise than at its test: it {way}",
         label="decides whether another round comes",
         helps=("keep the result in a variable, leave the loop by `break`, and return after it",),
+    )
+
+
+@message("loop-makes-nothing", UnsupportedError)
+def loop_makes_nothing() -> Text:
+    """Say that what only the rounds of a loop make is used although there may be no round."""
+    return Text(
+        headline="what the rounds of this `for` make is used after it, and there may be no round",
+        label="at least one round is needed",
+        notes=("Python fails there too: the variable does not exist, or the list is empty",),
+        helps=("let the size begin at one: Dim(name, min=1); or assign the variable before",),
     )
 
 
@@ -178,6 +190,12 @@ def branch_decides(*, what: str) -> Text:
         notes=("the answer would be an object of Python's, which a graph does not have",),
         helps=("ask before the `if`, or keep the answer in a variable that both branches set",),
     )
+
+
+_LOOPS = {
+    "for": "this `for` over a symbolic number of values",
+    "while": "this `while` on data",
+}
 
 
 _KINDS = {

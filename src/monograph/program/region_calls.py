@@ -100,7 +100,18 @@ def run_scan(
         results = body(*carried, *step, *arguments)
         carried = results[:n_carried]
         made.append(results[n_carried:])
+    if not made and _n_results(body) > n_carried:
+        raise RuntimeError("a loop without a round makes nothing that could be read after it")
     return (*carried, *_stacked(made))
+
+
+def _n_results(body: Body) -> int:
+    """How many values a body returns."""
+    graph = getattr(body, "graph", None)
+    if graph is None:
+        return 0
+    (returned,) = graph.output_node().args
+    return len(returned) if isinstance(returned, list | tuple) else 1
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from monograph.bytecode.forking import decide, signal_of
 from monograph.bytecode.iteration import END, advance, get_iterator
 from monograph.bytecode.lookups import OURS
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.rounds import Rounds
 
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame, Mark
@@ -108,11 +109,15 @@ def GET_ITER(frame: Frame, _: None) -> None:
 
 
 @opcode
-def FOR_ITER(frame: Frame, target: int) -> None:
+def FOR_ITER(frame: Frame, target: int) -> Mark | None:
     """Push the next value, or forget the iterator and go elsewhere."""
     stack = frame.stack
     iterator = stack[-1]
     kind = type(iterator)
+    if kind is Rounds and iterator.begun is None and frame.interpreter.repeat is not None:
+        answer = frame.interpreter.repeat(frame, iterator)
+        if answer is not NotImplemented:
+            return signal_of(answer)
     if kind in _NATIVE_ITERATORS or kind in OURS:
         value = _next(iterator, END)
     else:
@@ -122,3 +127,4 @@ def FOR_ITER(frame: Frame, target: int) -> None:
         frame.ip = target
     else:
         stack.append(value)
+    return None

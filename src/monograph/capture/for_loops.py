@@ -1,0 +1,177 @@
+"""A `for` over a symbolic number of values, as one `scan`.
+
+The interpreter stands at a `for` whose iterator's length is a size, or a number from data. One
+round is run by a copy of the frame, on an unknown value, as the step of the scan; see `carrying`
+for what it is given and gives on. Variables that only rounds assign are stacked, and the last of
+them read after the loop: there must be a round then, as in Python.
+
+A round may write to tensors from outside: they are carried too, and their last value is copied
+back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.bytecode.forking import for_test, move, run_iteration
+from monograph.capture.carrying import Carrying, More
+from monograph.capture.control_flow import scan
+from monograph.capture.joining import carried, kind_of_number
+from monograph.capture.subgraphs import WritesOutside, copied_as, refused_write
+from monograph.diagnostics import MonographError, problem
+from monograph.integers import ge, require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.abstract.tensor import AbstractTensor
+    from monograph.bytecode import Frame, Rounds
+    from monograph.bytecode.forking import LoopTest
+    from monograph.capture.recorder import Recorder
+    from monograph.capture.sequences import Source
+    from monograph.capture.subgraphs import Body, Copied
+
+NAME: Final = "for"
+"""How messages call the loop."""
+_FATAL: Final = (RecursionError, MemoryError)
+
+
+def repeat(recorder: Recorder, frame: Frame, rounds: Rounds) -> Any:
+    """Record a `for` that the frame stands in, and put the frame behind it.
+
+    NotImplemented where rounds are to come one by one: where a round cannot be recorded, and nobody
+    insists that the size varies.
+
+    Raises: what a round refuses, loop-carry-changes, loop-raises, loop-leaves.
+    """
+    test = for_test(frame)
+    handling = frame.interpreter.handling
+    is_handling = handling.error is not None or handling.previous is not None
+    if test is None or frame.names is not None or is_handling:
+        return NotImplemented
+    source: Any = rounds.source
+    try:
+        return _ForLoop(recorder, frame, source, test).record()
+    except MonographError:
+        if _must_vary(recorder, source):
+            raise
+        return NotImplemented
+
+
+def _must_vary(recorder: Recorder, source: Source) -> bool:
+    """Whether the number of rounds is not the example's to choose."""
+    symbols = getattr(source.count, "symbols", ())
+    return any(symbol not in recorder.may_be_fixed for symbol in symbols)
+
+
+class _ForLoop:
+    """One loop while it is recorded."""
+
+    def __init__(self, recorder: Recorder, frame: Frame, source: Source, test: LoopTest) -> None:
+        self.recorder = recorder
+        self.frame = frame
+        self.source = source
+        self.test = test
+        self.carrying = Carrying(recorder, frame, test, NAME, _as_tensor, makes_last=True)
+        self.written: Copied = {}
+        """Tensors from outside that rounds write to: all that hold them, the owner first."""
+        self.body: Body
+        """The last round that was recorded."""
+        self.shared: list[list[Any]] = []
+        """What other results than what is carried may be one with."""
+
+    def record(self) -> Any:
+        """Write the scan, and put the frame behind the loop."""
+        recorder, carrying = self.recorder, self.carrying
+        slices = self.source.slices(recorder)
+        while True:
+            begun = [recorder.abstract(each) for each in carrying.begin()]
+            roots = [same[0] for same in self.written.values()]
+            try:
+                results = scan(
+                    recorder, self._step, [*begun, *roots], slices, name=NAME, may_write=True
+                )
+            except More:
+                continue
+            except WritesOutside as found:
+                self._carry_writes(found)
+                continue
+            break
+        return self._go_on(begun, roots, slices, list(results))
+
+    def _carry_writes(self, found: WritesOutside) -> None:
+        """Begin anew with what a round writes to.
+
+        Raises: branch-writes (it is what the round was given).
+        """
+        node = found.tensor.storage_root.node
+        if node is not None and node.graph is found.body.graph:
+            raise refused_write(found.body, found.tensor.storage_root, at=found.at)
+        copied_as(found, self.written)
+
+    def _step(self, *given: Any) -> list[Any]:
+        """Run one round on what is carried, on what is written to, and on slices."""
+        body = self.recorder.body
+        assert body is not None, "a round is recorded in a body"
+        self.body = body
+        n_carried, n_written = len(self.carrying.carried), len(self.written)
+        for same, now in zip(
+            self.written.values(), given[n_carried : n_carried + n_written], strict=True
+        ):
+            body.copy_of(same, now)
+        value = self.source.at(self.recorder, iter(given[n_carried + n_written :]))
+        state = self.carrying.state(given[:n_carried])
+        end = run_iteration(self.frame, self.test, *state, value)
+        if end.kind == "raised":
+            if isinstance(end.value, (MonographError, *_FATAL)):
+                raise end.value
+            raise problem("loop-raises", loop=NAME, error=end.value)
+        if end.kind != "joined":
+            raise problem("loop-leaves", loop=NAME, how=end.kind)
+        values, born = self.carrying.ended(end.frame)
+        written = [copy for _, copy in body.written]
+        results = [self.recorder.abstract(each) for each in (*values, *written, *born)]
+        self.shared = self.carrying.note_shared(results[len(values) :])
+        return list(results)
+
+    def _go_on(
+        self,
+        begun: Sequence[AbstractTensor],
+        roots: Sequence[AbstractTensor],
+        slices: Sequence[AbstractTensor],
+        results: list[AbstractTensor],
+    ) -> Any:
+        recorder, carrying = self.recorder, self.carrying
+        n_carried, n_written = len(begun), len(roots)
+        for root, last in zip(roots, results[n_carried : n_carried + n_written], strict=True):
+            holder = self.body.held_by(root)
+            recorder.call(torch.ops.aten.copy_.default, (holder, last), {})
+        # Of the results, those of tensors that are written to are these tensors.
+        made = [*roots, *results[n_carried + n_written :]]
+        for shared, result in zip(self.shared, made, strict=True):
+            if shared:
+                recorder.doubts.entangle([result, *shared, *slices])
+        if any(self.carrying.roots):
+            recorder.doubts.entangle(slices)
+        born = [self._last(each) for each in results[n_carried + n_written :]]
+        after = results[:n_carried]
+        stack, slots = carrying.state(after, born)
+        carrying.note_doubts(begun, after, [*stack, *slots])
+        return move(self.frame, self.test.out, stack, slots)
+
+    def _last(self, stacked: AbstractTensor) -> AbstractTensor:
+        """What the last round made; without one the variable would not be there."""
+        require(ge(self.source.count, 1), "loop-makes-nothing")
+        return self.recorder.call(torch.ops.aten.select.int, (stacked, 0, -1), {})
+
+
+def _as_tensor(value: Any) -> Any:
+    """A value as scans carry it: numbers as tensors of one element."""
+    if kind_of_number(value) is int:
+        return torch.scalar_tensor(value, dtype=torch.int64)
+    return carried(value)
+
+
+__all__ = ["NAME", "repeat"]

@@ -1,0 +1,282 @@
+"""What a `for` goes over where its length is a symbolic number: ranges, rows, and pairs of these.
+
+A source is data. `slices` are the tensors that a `scan` goes over, one slice of each in a round,
+and `at` makes of these what the loop's variable is then. `unrolled` are the values one by one, as
+plain Python has them, which fixes their number.
+"""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode import Rounds, ours
+from monograph.integers import Expr, ceildiv, eq, ge, known, lt, maximum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from monograph.capture.recorder import Recorder
+    from monograph.integers import Int
+
+_arange = torch.ops.aten.arange.start_step
+
+
+class Source(Protocol):
+    """Values whose number is symbolic."""
+
+    @property
+    def count(self) -> Int:
+        """How many there are."""
+        ...
+
+    def unrolled(self) -> Iterator[Any]:
+        """The values one by one, which fixes how many there are."""
+        ...
+
+    def slices(self, recorder: Recorder) -> list[AbstractTensor]:
+        """Tensors with as many slices along their first dimension."""
+        ...
+
+    def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
+        """The value of one round, of its slices."""
+        ...
+
+    def backwards(self) -> Source | None:
+        """The same values in the opposite order."""
+        ...
+
+
+@ours
+class SymbolicRange:
+    """`range(start, stop, step)` of symbolic numbers. Whoever wants the numbers fixes them."""
+
+    __slots__ = ("start", "step", "stop")
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start = start
+        self.stop = stop
+        self.step = step
+
+    def plain(self) -> range:
+        """The range itself, which fixes its bounds."""
+        return range(int(self.start), int(self.stop), self.step)
+
+    def length(self) -> Any:
+        """How many numbers there are."""
+        numbers = _numbers(self)
+        return len(self) if numbers is None else to_sym(numbers.count)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.plain())
+
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self.plain())
+
+    def __len__(self) -> int:
+        return len(self.plain())
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.plain()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.plain()[key]
+
+    def __eq__(self, other: object) -> bool:
+        return self.plain() == (other.plain() if isinstance(other, SymbolicRange) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.plain())
+
+    def __repr__(self) -> str:
+        return repr(self.plain())
+
+    def index(self, value: Any) -> int:
+        """As of any range."""
+        return self.plain().index(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of a range."""
+
+    start: Int
+    step: int
+    count: Int
+
+    def unrolled(self) -> Iterator[Any]:
+        """See `Source`."""
+        numbers = range(int(to_sym(self.count)))
+        return (to_sym(self.start + self.step * number) for number in numbers)
+
+    def slices(self, recorder: Recorder) -> list[AbstractTensor]:
+        """See `Source`."""
+        stop = self.start + self.step * self.count
+        bounds = (to_sym(self.start), to_sym(stop), self.step)
+        return [recorder.call(_arange, bounds, {"device": torch.device("cpu")})]
+
+    def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
+        """See `Source`."""
+        number = recorder.item(next(slices))
+        value = to_python(number)
+        last = self.start + self.step * (self.count - 1)
+        least, most = (self.start, last) if self.step > 0 else (last, self.start)
+        recorder.facts.assume(ge(value, least))
+        recorder.facts.assume(lt(value, most + 1))
+        return number
+
+    def backwards(self) -> Numbers:
+        """See `Source`."""
+        return Numbers(self.start + self.step * (self.count - 1), -self.step, self.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """A tensor's slices along its first dimension."""
+
+    tensor: AbstractTensor
+
+    @property
+    def count(self) -> Int:
+        """See `Source`."""
+        return self.tensor.tensor_type.shape[0]
+
+    def unrolled(self) -> Iterator[Any]:
+        """See `Source`."""
+        return iter(self.tensor)
+
+    def slices(self, recorder: Recorder) -> list[AbstractTensor]:
+        """See `Source`."""
+        del recorder
+        return [self.tensor]
+
+    def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
+        """See `Source`."""
+        del recorder
+        return next(slices)
+
+    def backwards(self) -> None:
+        """Python knows no `reversed` of tensors but torch's own, which flips them."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What `zip` and `enumerate` make of others."""
+
+    parts: tuple[Source, ...]
+
+    @property
+    def count(self) -> Int:
+        """See `Source`."""
+        return self.parts[0].count
+
+    def unrolled(self) -> Iterator[Any]:
+        """See `Source`."""
+        return zip(*(part.unrolled() for part in self.parts), strict=True)
+
+    def slices(self, recorder: Recorder) -> list[AbstractTensor]:
+        """See `Source`."""
+        return [each for part in self.parts for each in part.slices(recorder)]
+
+    def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
+        """See `Source`."""
+        return tuple([part.at(recorder, slices) for part in self.parts])
+
+    def backwards(self) -> None:
+        """Neither can be reversed."""
+        return
+
+
+# --- what makes them ----------------------------------------------------------------------------
+
+
+def source_of(value: Any) -> Source | None:
+    """What a `for` over a value goes over, if its length is symbolic."""
+    kind = type(value)
+    if kind is Rounds and value.begun is None:
+        return value.source
+    if kind is SymbolicRange:
+        return _numbers(value)
+    if isinstance(value, AbstractTensor) and value.tensor_type.shape:
+        rows = Rows(value)
+        return rows if isinstance(rows.count, Expr) else None
+    return None
+
+
+def _numbers(numbers: SymbolicRange) -> Numbers | None:
+    start, stop = to_python(numbers.start), to_python(numbers.stop)
+    step = numbers.step
+    length = stop - start if step > 0 else start - stop
+    count = ceildiv(length, abs(step)) if abs(step) != 1 else length
+    if known(ge(count, 0)) is not True:
+        count = maximum(count, 0)
+    return Numbers(start, step, count) if isinstance(count, Expr) else None
+
+
+def made(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+    """What stands for `range`, `zip`, `enumerate`, `reversed` or `iter` of these arguments."""
+    make = _MAKERS.get(id(callee))
+    value = NotImplemented if make is None else make(*args, **kwargs)
+    return None if value is NotImplemented else lambda *_, **__: value
+
+
+def _range(*args: Any) -> Any:
+    """`range(n)`."""
+    if not any(isinstance(to_python(arg), Expr) for arg in args):
+        return NotImplemented
+    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    numbers = all(isinstance(arg, int | torch.SymInt) for arg in (start, stop))
+    step = to_python(step)
+    if not numbers or type(step) is not int or step == 0:
+        return NotImplemented
+    return SymbolicRange(start, stop, step)
+
+
+def _zip(*args: Any, strict: bool = False) -> Any:
+    """`zip(a, b)` of as many values."""
+    del strict
+    parts = [source_of(arg) for arg in args]
+    counts = {part.count if part is not None else None for part in parts}
+    found = tuple(part for part in parts if part is not None)
+    if len(found) < len(parts) or not found:
+        return NotImplemented
+    same = all(known(eq(found[0].count, each)) is True for each in counts if each is not None)
+    return Rounds(Pairs(found)) if same else NotImplemented
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    source, first = source_of(iterable), to_python(start)
+    if source is None or not isinstance(first, int | Expr):
+        return NotImplemented
+    return Rounds(Pairs((Numbers(first, 1, source.count), source)))
+
+
+def _reversed(sequence: Any) -> Any:
+    source = None if isinstance(sequence, Rounds) else source_of(sequence)
+    backwards = None if source is None else source.backwards()
+    return NotImplemented if backwards is None else Rounds(backwards)
+
+
+def _iter(*args: Any) -> Any:
+    source = source_of(args[0]) if len(args) == 1 else None
+    if source is None:
+        return NotImplemented
+    return args[0] if type(args[0]) is Rounds else Rounds(source)
+
+
+_MAKERS: dict[int, Callable[..., Any]] = {
+    id(builtins.range): _range,
+    id(builtins.zip): _zip,
+    id(builtins.enumerate): _enumerate,
+    id(builtins.reversed): _reversed,
+    id(builtins.iter): _iter,
+}
+
+
+__all__ = ["Source", "SymbolicRange", "made", "source_of"]

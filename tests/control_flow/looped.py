@@ -1,0 +1,350 @@
+"""Programs with a `for` over a symbolic number of values, in Python's own words.
+
+Each is a function of a tensor whose dimension 1 varies, and is called with no round, one, two and
+many. Where eager code raises without a round, so does the program.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """A program, and what its export is refused for, if it is.
+
+    `gradients` is whether those of its result with respect to x are compared.
+    """
+
+    name: str
+    make: Callable[[], nn.Module]
+    refused: str = ""
+    gradients: bool = True
+
+
+PROGRAMS: dict[str, Looped] = {}
+
+
+def looped(make: Callable | None = None, **options) -> Callable:
+    """Register a function of x, or a module class."""
+
+    def register(make: Callable) -> Callable:
+        name = make.__name__
+        assert name not in PROGRAMS, f"two programs are called {name}"
+        module = make if isinstance(make, type) else lambda: Function(make)
+        PROGRAMS[name] = Looped(name, module, **options)
+        return make
+
+    return register if make is None else register(make)
+
+
+class Function(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def example(n: int, *, seed: int = 0) -> torch.Tensor:
+    """An input with n columns."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(3, n, 4, generator=generator)
+
+
+# --- what is carried ----------------------------------------------------------------------------
+
+
+@looped
+def running_state(x):
+    """A recurrence."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        h = torch.tanh(h * 0.5 + x[:, t])
+    return h
+
+
+@looped
+class LSTMLoop(nn.Module):
+    """A cell of torch's, its two states in a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.cell = nn.LSTMCell(4, 5)
+
+    def forward(self, x):
+        state = (x.new_zeros(3, 5), x.new_zeros(3, 5))
+        for t in range(x.size(1)):
+            state = self.cell(x[:, t], state)
+        return state
+
+
+@looped
+def rows(x):
+    """A tensor is iterated over."""
+    h = torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        h = h * 0.5 + row
+    return h
+
+
+@looped
+def numbered_rows(x):
+    """`enumerate`, with a beginning."""
+    h = torch.zeros(3, 4)
+    for i, row in enumerate(x.transpose(0, 1), 2):
+        h = h + row * i
+    return h
+
+
+@looped
+def rows_of_two(x):
+    """`zip` of two that are as long."""
+    h = torch.zeros(3, 4)
+    for a, b in zip(x.transpose(0, 1), x.transpose(0, 1).exp(), strict=True):
+        h = h * 0.5 + a * b
+    return h
+
+
+@looped
+def backwards(x):
+    """`reversed(range(n))`."""
+    h = torch.zeros(3, 4)
+    for t in reversed(range(x.shape[1])):
+        h = h * 0.5 + x[:, t]
+    return h
+
+
+@looped
+def counting_down(x):
+    """A negative step."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1] - 1, -1, -1):
+        h = h * 0.5 + x[:, t]
+    return h
+
+
+@looped
+def every_other(x):
+    """A beginning and a step; the first value is left out."""
+    h = torch.zeros(3, 4)
+    for t in range(1, x.shape[1], 2):
+        h = h * 0.5 + x[:, t]
+    return h
+
+
+@looped
+def numbers(x):
+    """Integers, floats and truths change from round to round."""
+    k, z, even = 0, 1.0, True
+    for i in range(x.shape[1]):
+        k += 2 * i
+        z = z * 0.5
+        even = not even
+    return x * k + z + even
+
+
+@looped
+def neighbours(x):
+    """A round reads what lies beside its own."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1] - 1):
+        h = h + x[:, t] * x[:, t + 1]
+    return h
+
+
+@looped
+def growing_window(x):
+    """A slice whose length is the round's number."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        h = h + x[:, : t + 1].sum(1)
+    return h
+
+
+@looped
+def loop_in_loop(x):
+    """The inner one is as long as the outer one's number."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        for s in range(t):
+            h = h + x[:, s] * x[:, t]
+    return h
+
+
+@looped
+def two_loops(x):
+    """One after the other, the second with what the first made."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        h = h + x[:, t]
+    mean = h / x.shape[1]
+    spread = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        spread = spread + (x[:, t] - mean) ** 2
+    return mean, spread
+
+
+@looped
+class LayersOfLoops(nn.Module):
+    """A loop in each of a fixed number of layers."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        h = torch.zeros(3, 4)
+        for layer in self.layers:
+            for t in range(x.shape[1]):
+                h = torch.tanh(layer(h) + x[:, t])
+        return h
+
+
+# --- what happens in a round --------------------------------------------------------------------
+
+
+@looped
+def first_round_differs(x):
+    """A condition on the number of the round."""
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        if t == 0:
+            h = x[:, t]
+        else:
+            h = h * 0.5 + x[:, t - 1]
+    return h
+
+
+@looped
+def left_out(x):
+    """`continue` on data."""
+    h = torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        if row.sum() > 0:
+            continue
+        h = h + row
+    return h
+
+
+@looped
+def read_after(x):
+    """The loop's own variables, which exist only if there was a round."""
+    for i, row in enumerate(x.transpose(0, 1)):
+        y = row * i
+    return y + row, i
+
+
+@looped
+def helper_with_loop(x):
+    """A function of its own, called twice."""
+
+    def total(x, start):
+        for t in range(x.shape[1]):
+            start = start + x[:, t]
+        return start
+
+    return total(x, torch.zeros(3, 4)) - total(x.exp(), torch.ones(3, 4))
+
+
+# --- writes -------------------------------------------------------------------------------------
+
+
+@looped
+def written_to(x):
+    """Into a tensor of the final size, as RWKV does."""
+    out = torch.zeros_like(x)
+    h = torch.zeros(3, 4)
+    for t in range(x.shape[1]):
+        h = h * 0.5 + x[:, t]
+        out[:, t] = h
+    return out
+
+
+@looped
+def written_through_a_view(x):
+    """The view was taken before the loop."""
+    out = torch.zeros_like(x)
+    inner = out[:, :, 1:3]
+    for t in range(x.shape[1]):
+        inner[:, t] = x[:, t, :2]
+    return out, inner
+
+
+@looped
+def summed_in_place(x):
+    """`+=` on a tensor from outside."""
+    total = torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        total += row.exp()
+    return total
+
+
+@looped
+class Buffered(nn.Module):
+    """A buffer is written to in every round, and lasts."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, x):
+        for row in x.transpose(0, 1):
+            self.seen.add_(row.detach().sum(0))
+        return x * self.seen
+
+
+# --- refused ------------------------------------------------------------------------------------
+
+
+@looped(refused="loop-carry-changes")
+def growing_tensor(x):
+    """What is carried has another size in each round."""
+    y = x[:, :0]
+    for t in range(x.shape[1]):
+        y = torch.cat([y, x[:, t : t + 1] * 2], 1)
+    return y
+
+
+@looped(refused="loop-leaves")
+def returns_inside(x):
+    """A round that always returns."""
+    for row in x.transpose(0, 1):
+        if x.shape[0] == 3:
+            return row
+    return x
+
+
+@looped(refused="loop-carry-changes")
+def dictionary(x):
+    """A dictionary that grows."""
+    seen = {}
+    for t, row in enumerate(x.transpose(0, 1)):
+        seen["last"] = row * t
+    return seen
+
+
+@looped(refused="loop-raises")
+def raises(x):
+    """In every round."""
+    h = torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        h = h + row * int("many")
+    return h
+
+
+@looped(refused="write-after-branch")
+def written_after(x):
+    """What a loop returns may be what it began with."""
+    h = x[:, 0]
+    for t in range(x.shape[1] - 1):
+        h = h + x[:, t]
+    h.add_(1)
+    return h, x
