@@ -6,7 +6,6 @@ module's place, run, close the graph, and put everything back, also when user co
 
 from __future__ import annotations
 
-import gc
 import threading
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
@@ -20,6 +19,7 @@ from monograph.bytecode.depth import with_room
 from monograph.capture.aftermath import Left, Watched, find_changes, find_harm, watching
 from monograph.capture.checks import checks
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
+from monograph.capture.collection import without_garbage_collection
 from monograph.capture.conditions import deciding
 from monograph.capture.consulted import Subject, asking, note_implied
 from monograph.capture.continuing import Continuing, Problem, Problems
@@ -125,7 +125,7 @@ def capture(request: Request) -> Capture:
     if not _LOCK.acquire(blocking=not _is_capturing()):
         raise problem("capture-inside-capture")
     try:
-        with _without_garbage_collection(), _untouched(request.problems):
+        with without_garbage_collection(), _untouched(request.problems):
             captured = with_room(partial(_settled, request))
     finally:
         _LOCK.release()
@@ -402,15 +402,3 @@ def _left_behind(
 def _is_capturing() -> bool:
     """Whether this thread is inside a capture already."""
     return any(isinstance(mode, Recorder) for mode in active_modes())
-
-
-@contextmanager
-def _without_garbage_collection() -> Generator[None]:
-    """Capture makes many objects that all stay; collecting meanwhile costs a tenth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -94,6 +94,11 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
         self._found.pop(operator, None)
         self.lasting = Lasting()
 
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody changed it."""
+        return not self._own
+
     def __contains__(self, operator: object) -> bool:
         return self.get(operator) is not None
 

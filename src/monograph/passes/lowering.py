@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx.node import Node
-from torch.fx.traceback import NodeSource, NodeSourceAction
 
 from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import TensorType
 from monograph.capture.operators import OPERATORS, Operator
 from monograph.capture.scopes import Region
 from monograph.diagnostics import problem
@@ -27,6 +27,7 @@ from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation, ge, known, require
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.bodies import BODIES, lower_call
+from monograph.passes.decompositions import DecompositionTable
 from monograph.passes.draft import (
     NUMBERS,
     Draft,
@@ -45,6 +46,8 @@ from monograph.passes.functionalize import Alias, owned, read, view_of, whole
 from monograph.passes.history import History
 from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
+from monograph.passes.provenance import module_of, provenance_of
+from monograph.passes.shortcuts import SHORTCUTS
 from monograph.passes.templates import Template, instantiate, template_of
 from monograph.passes.views import View, can_be_written_through
 from monograph.passes.writes import Writes
@@ -52,14 +55,12 @@ from monograph.passes.writes import Writes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Facts
 
 aten = torch.ops.aten
 
 _GRAD, _AUTOCAST = region_operators()
 
-MADE_BY = "ExportedProgram.run_decompositions()"
 COPIES_IF_NEEDED = {"contiguous": 2, "flatten": 1, "ravel": 1, "reshape": 1, "reshape_as": 1}
 """Operators that return their argument or a view of it, or a copy if it lies otherwise.
 
@@ -90,6 +91,7 @@ class Lowering:
         history: History | None = None,
     ) -> None:
         self.table = table
+        self.is_default = isinstance(table, DecompositionTable) and table.is_default
         self.facts = facts
         self.draft = draft
         self.memory = memory
@@ -288,6 +290,11 @@ class Lowering:
         gather(list(kwargs.values()), tensors)
         return not self.retyped.isdisjoint(tensors)
 
+    @property
+    def has_shortcuts(self) -> bool:
+        """Whether operators come to what PyTorch's formulas make of them, unchanged by anyone."""
+        return self.is_default and not self.autocast
+
     # --- formulas ----------------------------------------------------------------------------
 
     def formula(
@@ -350,6 +357,11 @@ class Lowering:
         exact: int,
         fixed: bool,
     ) -> Template:
+        shortcut = SHORTCUTS.get(overload)
+        if shortcut is not None and self.has_shortcuts and not exact:
+            made = self._shortcut_template(shortcut, types, keywords, fixed=fixed)
+            if made is not None:
+                return made
         formula = self.formula(overload, function, types, keywords, exact=exact)
         facts = self.memory.lasting.facts if fixed else self.facts
         draft = Draft(facts, FormulaWriter())
@@ -371,6 +383,26 @@ class Lowering:
         inside.walk(formula.graph, env, is_program=False)
         return template_of(slots, draft, inside.read(mapped(formula.results, env)))
 
+    def _shortcut_template(
+        self, shortcut: Any, types: Any, keywords: dict[str, Any], *, fixed: bool
+    ) -> Template | None:
+        """What is said outright, None where it is not known; guards are left by nobody."""
+        facts = self.memory.lasting.facts if fixed else self.facts
+        draft = Draft(facts, FormulaWriter())
+        inside = Lowering(self.table, facts, draft, self.memory)
+        slots: list[Node] = []
+
+        def given(value: Any) -> Any:
+            if not isinstance(value, TensorType):
+                return value
+            slots.append(draft.placeholder(f"arg_{len(slots)}", draft.described(value)))
+            return slots[-1]
+
+        args = [given(value) for value in types]
+        named = {name: given(value) for name, value in keywords.items()}
+        results = shortcut(inside.compute, *args, **named)
+        return None if results is NotImplemented else template_of(slots, draft, results)
+
     def expanded(
         self, overload: OpOverload, function: Any, args: Any, kwargs: dict[str, Any]
     ) -> Any:
@@ -378,8 +410,8 @@ class Lowering:
 
         Raises: CannotDecomposeError.
         """
-        types = tuple([self._type(arg) for arg in args])
-        keywords = {name: self._type(arg) for name, arg in kwargs.items()}
+        types = tuple([self.type_of(arg) for arg in args])
+        keywords = {name: self.type_of(arg) for name, arg in kwargs.items()}
         formula = self.formula(overload, function, types, keywords)
         tensors: list[Any] = []
         gather(args, tensors)
@@ -392,11 +424,12 @@ class Lowering:
         self.walk(formula.graph, env, is_program=False)
         return mapped(formula.results, env)
 
-    def _type(self, value: Any) -> Any:
+    def type_of(self, value: Any) -> Any:
+        """A value, which may be an alias, as rules see it."""
         if value.__class__ is Alias:
             return value.type
         if isinstance(value, list | tuple):
-            return [self._type(item) for item in value]
+            return [self.type_of(item) for item in value]
         return argument_type(value)
 
     # --- views of what is written to ---------------------------------------------------------
@@ -454,19 +487,3 @@ def need_elements(overload: OpOverload, types: Any) -> None:
         for size in types[0].shape[1:]:
             if known(ge(size, 1)) is None:
                 require(ge(size, 1), "size-must-be-positive", size=size, what=overload.name())
-
-
-def provenance_of(node: Node) -> dict[str, Any]:
-    """What the nodes that stand for a node have in their `meta`: where it came from."""
-    meta = dict(node.meta)
-    meta.pop("val", None)
-    meta["from_node"] = [NodeSource(node, MADE_BY, NodeSourceAction.CREATE)]
-    return meta
-
-
-def module_of(node: Any) -> torch.nn.Module:
-    """The subgraph that a get_attr node names."""
-    value: Any = node.graph.owning_module
-    for part in str(node.target).split("."):
-        value = getattr(value, part)
-    return value

@@ -11,6 +11,7 @@ from torch.fx.node import Node
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
+from monograph.integers import ge, known
 from monograph.passes.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functional_forms import Results, functional_form
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from monograph.passes.lowering import Lowering
 
 aten = torch.ops.aten
+
+_NORMALISING = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
 
 
 def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -135,10 +138,14 @@ def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> 
     overload = op.overload
     names = op.argument_names
     if overload is aten.native_batch_norm.default:
-        writing = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
-        return lowering.call(writing, tuple(bound[name] for name in names), {})
+        return lowering.call(_NORMALISING, tuple(bound[name] for name in names), {})
     if not is_composite(overload):
         raise not_functional(lowering, op, "it has no functional form")
+    if overload is aten.batch_norm.default and lowering.has_shortcuts:
+        given = lowering.type_of(bound["input"])
+        if given.device.type == "cpu" and known(ge(given.numel(), 1)) is True:
+            args = tuple(bound[name] for name in names[:-1])
+            return lowering.call(_NORMALISING, args, {})[0]
     args = tuple(bound[name] for name in names if name in bound)
     try:
         return lowering.expanded(overload, composite_formula(overload), args, {})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
+from monograph.capture.collection import without_garbage_collection
 from monograph.capture.questions import Answer
 from monograph.diagnostics import problem
 from monograph.host.flags import region_operators
@@ -57,7 +58,7 @@ def lowered(
     """
     table = core_decompositions() if table is None else table
     to_core = isinstance(table, DecompositionTable)
-    with _default_dtype_of(program.contract):
+    with without_garbage_collection(), _default_dtype_of(program.contract):
         done = decompose(
             program.graph,
             table,
