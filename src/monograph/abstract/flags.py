@@ -56,6 +56,27 @@ class Flags(torch.Tensor):
         """
         self.recorder.asked(self, "has_no_grad_fn")
 
+    def register_hook(self, hook: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Refused, where autograd follows the tensor.
+
+        Raises: gradient-in-forward; RuntimeError (as PyTorch does, where it does not).
+        """
+        return self.recorder.hooked(self, "register_hook", hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Refused, as `register_hook`.
+
+        Raises: gradient-in-forward; RuntimeError.
+        """
+        return self.recorder.hooked(self, "register_post_accumulate_grad_hook", hook)
+
+    def retain_grad(self) -> None:
+        """Refused: what the program returns keeps no gradient.
+
+        Raises: gradient-in-forward; RuntimeError.
+        """
+        self.recorder.hooked(self, "retain_grad", None)
+
     def is_conj(self) -> bool:
         """Whether it stands for the conjugate of what is in memory."""
         return self.recorder.asked(self, "is_conj")

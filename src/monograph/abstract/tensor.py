@@ -77,6 +77,10 @@ class Recording(Protocol):
         """Somebody wants to read the tensor."""
         ...
 
+    def detached(self, tensor: AbstractTensor) -> Any:
+        """The tensor outside of autograd."""
+        ...
+
     def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:
         """Let autograd follow the tensor, or not."""
         ...
@@ -308,7 +312,11 @@ class AbstractTensor(Flags):
     @property
     def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The same values outside of autograd."""
-        return self.recorder.call(torch.ops.aten.detach.default, (self,), {})
+        return self.recorder.detached(self)
+
+    def detach(self) -> Any:
+        """The same values outside of autograd."""
+        return self.recorder.detached(self)
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:

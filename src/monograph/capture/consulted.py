@@ -17,7 +17,7 @@ import threading
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import torch
 
@@ -25,7 +25,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.crossroads import decides_nothing
 from monograph.capture.operators import OPERATORS
-from monograph.capture.questions import OF_TENSORS, SURROUNDINGS, Answer, asking_again
+from monograph.capture.questions import OF_TENSORS, SURROUNDINGS, UNASKED, Answer, asking_again
 from monograph.capture.replacements import replaces
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.capture.lineage import Lineage
     from monograph.capture.operators import Operator
     from monograph.capture.questions import Question
     from monograph.capture.recorder import Recorder
@@ -56,7 +57,7 @@ class Subject(NamedTuple):
 class Consulted:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "_followed", "answers", "subjects")
+    __slots__ = ("_before", "_followed", "_n_writes", "answers", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
@@ -64,7 +65,8 @@ class Consulted:
         """By their placeholders."""
         self._before: dict[str, Any] = {}
         self._followed: set[Node] = set()
-        """Nodes of which it is noted who requires gradients behind them."""
+        """Nodes of which it is noted who requires gradients behind them, after so many writes."""
+        self._n_writes = 0
 
     def begin(self, subjects: dict[Node, Subject]) -> None:
         """Remember what surrounds the run."""
@@ -92,14 +94,19 @@ class Consulted:
             self.answers[key] = Answer(question, value, subject.path, subject.argument, origin)
         return value
 
-    def behind(self, node: Node) -> Iterator[Subject]:
-        """The tensors that a node is computed from, each told once."""
-        waiting = [node]
+    def behind(self, node: Node | None, lineage: Lineage) -> Iterator[Subject]:
+        """The tensors that a node is computed from, told once while nothing new is written."""
+        if lineage.n_writes != self._n_writes:
+            self._n_writes = lineage.n_writes
+            self._followed.clear()
+        waiting = [] if node is None else [node]
         while waiting:
             found = waiting.pop()
             if found not in self._followed:
                 self._followed.add(found)
                 waiting += found.all_input_nodes
+                # What was written to a tensor since is behind it, too.
+                waiting += lineage.writes(found)
                 if found in self.subjects:
                     yield self.subjects[found]
 
@@ -154,13 +161,8 @@ class _Asked(NamedTuple):
     def requires_grad(self) -> bool:
         """Whether autograd follows it, which all that it is computed from decides."""
         if self.counts and is_differentiable(self.tensor.tensor_type.dtype):
-            consulted, origin = self.recorder.consulted, self.recorder.origin()
             self.recorder.doubts.check_answer("requires_grad", self.tensor)
-            if not self.recorder.scopes.decides("grad_mode", ""):
-                consulted.note("grad_mode", origin)
-            for subject in consulted.behind(self.tensor.node) if self.tensor.node else ():
-                if is_differentiable(subject.example.dtype):
-                    consulted.note_tensor("requires_grad", subject, origin)
+            note_followed(self.recorder, self.tensor)
         return self.tensor.tensor_type.requires_grad
 
     def is_leaf(self) -> bool:
@@ -188,6 +190,18 @@ class _Asked(NamedTuple):
         return torch.is_inference_mode_enabled()
 
 
+def note_followed(recorder: Recorder, tensor: AbstractTensor) -> None:
+    """Every call must decide alike whether autograd follows a tensor."""
+    if not is_differentiable(tensor.tensor_type.dtype):
+        return
+    noted, origin = recorder.consulted, recorder.origin()
+    if not recorder.scopes.decides("grad_mode", ""):
+        noted.note("grad_mode", origin)
+    for subject in noted.behind(tensor.node, recorder.lineage):
+        if is_differentiable(subject.example.dtype):
+            noted.note_tensor("requires_grad", subject, origin)
+
+
 _DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
     "requires_grad": _Asked.requires_grad,
     "is_leaf": _Asked.is_leaf,
@@ -200,7 +214,7 @@ _DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
     "is_shared": lambda _: False,
     "is_parameter": lambda _: False,
 }
-assert _DERIVED.keys() == OF_TENSORS.keys(), "every question has an answer"
+assert _DERIVED.keys() == OF_TENSORS.keys() - UNASKED, "every question has an answer"
 
 _FLIPS: Final = {
     "is_conj": frozenset(
@@ -244,6 +258,17 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
         raise RuntimeError(message)
     recorder.call(_aten.requires_grad_.default, (tensor,), {})
     recorder.mark_requires_grad(tensor, flag)
+
+
+def hooked(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoReturn:
+    """Give a tensor's gradient to a hook, or keep it.
+
+    Raises: gradient-in-forward; RuntimeError (as PyTorch does, where it is not followed).
+    """
+    if not asked(recorder, tensor, "requires_grad"):
+        raise RuntimeError(f"cannot call {what} on a tensor that doesn't require gradient")
+    because = "waits for the gradient of what forward computes"
+    raise problem("gradient-in-forward", what=what, because=because)
 
 
 # --- what the process is asked ---------------------------------------------------------------
@@ -444,6 +469,7 @@ __all__ = [
     "asked",
     "asking",
     "listening",
+    "note_followed",
     "note_implied",
     "set_requires_grad",
     "unheard",

@@ -170,9 +170,9 @@ def special_operators(  # noqa: C901 - one small function for each operator
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
         source = recorder.abstract(tensor)
         if source.node is not None and _is_fresh(source):
+            recorder.lineage.shares_node(source)
             return recorder.wrap(source.tensor_type, source.node, root=source.storage_root)
-        node = recorder.append(aten.detach.default, "detach", (source.node,), {})
-        return recorder.wrap(source.tensor_type, node, root=source.storage_root)
+        return detach(recorder, source)
 
     def detached_in_place(tensor: Any) -> Any:
         """`t.detach_()` (which every `torch.tensor(...)` ends with) writes no data."""
@@ -222,8 +222,14 @@ def special_operators(  # noqa: C901 - one small function for each operator
     }
 
 
+def detach(recorder: Recorder, tensor: AbstractTensor) -> Any:
+    """The same memory outside of autograd, which writes to either tensor tell apart."""
+    node = recorder.append(torch.ops.aten.detach.default, "detach", (tensor.node,), {})
+    return recorder.wrap(tensor.tensor_type, node, root=tensor.storage_root)
+
+
 def _is_fresh(tensor: AbstractTensor) -> bool:
-    """A literal, or made of no other tensor: PyTorch detaches those, which changes nothing."""
+    """A literal, or made of no other tensor: PyTorch detaches those before user code has them."""
     node = tensor.node
     if node is None or node.op != "call_function" or tensor.tensor_type.requires_grad:
         return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
+import inspect
 import io
 import os
 import random
@@ -113,7 +114,8 @@ SUSPECTS: Final = frozenset(_FUNCTIONS)
 _ENVIRON: Final = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "copy")
 
 _CODES: Final[dict[int, Read | Switch]] = {
-    id(getattr(function, "__func__", function).__code__): found
+    # `torch._dynamo` wraps some of them, in code that all that it wraps share.
+    id(inspect.unwrap(getattr(function, "__func__", function)).__code__): found
     for function, found in _known()
     if isinstance(function, FunctionType | MethodType)
 } | {

@@ -103,7 +103,17 @@ _OF_TENSORS: Final = (
     Question("is_pinned", "{}.is_pinned()"),
     Question("is_shared", "{}.is_shared()"),
     Question("is_parameter", "isinstance({}, torch.nn.Parameter)"),
+    Question("needed", "(torch.is_grad_enabled() and {}.requires_grad)"),
+    Question("needed_inside", "{}.requires_grad"),
+    Question("followed", "(not torch.is_grad_enabled() or {}.requires_grad)"),
+    Question("followed_inside", "{}.requires_grad"),
 )
+
+NEEDED: Final = frozenset({"needed", "needed_inside"})
+"""Whether a call needs the gradient of a tensor: no is always the answer."""
+
+UNASKED: Final = NEEDED | {"followed", "followed_inside"}
+"""What user code cannot ask, and is held to all the same."""
 
 OF_TENSORS: Final[Mapping[str, Question]] = MappingProxyType({q.name: q for q in _OF_TENSORS})
 SURROUNDINGS: Final[Mapping[str, Question]] = MappingProxyType({q.name: q for q in _SURROUNDINGS})
@@ -140,9 +150,11 @@ def asking_again(question: str) -> Callable[[Any], Any]:
 
 
 __all__ = [
+    "NEEDED",
     "OF_TENSORS",
     "QUESTIONS",
     "SURROUNDINGS",
+    "UNASKED",
     "Answer",
     "Question",
     "asking_again",

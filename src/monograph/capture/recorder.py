@@ -35,10 +35,11 @@ from monograph.capture.departed import Departed
 from monograph.capture.doubts import Doubts
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
+from monograph.capture.lineage import Lineage
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.capture.promises import ASSERT_SCALAR, check_promises
 from monograph.capture.ranges import limit_size
-from monograph.capture.storages import is_inplace, require_same_shape, shared_root
+from monograph.capture.storages import is_inplace, require_same_shape, shared_source
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
@@ -114,6 +115,7 @@ class Recorder(TorchDispatchMode):
         self.body: Body | None = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
+        self.lineage = Lineage()
         self._requires_grad = False
         self._assertions_seen = 0
         self._assertions_waiting: list[Guard] = []
@@ -193,13 +195,14 @@ class Recorder(TorchDispatchMode):
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
         if op.sums:
             self.counts.summed(node, self.abstract(args[0]))
-        root = None
-        if op.shared is not None:
-            root = shared_root(op, args, kwargs)
-        result = self.wrap(result, node, requires_grad=self._requires_grad, root=root)
+        source = None if op.shared is None else shared_source(op, args, kwargs)
+        root = None if source is None else source.storage_root
+        made = self.wrap(result, node, requires_grad=self._requires_grad, root=root)
+        if source is not None:
+            self.lineage.view(op.base_name, made, source, (*args, *kwargs.values()))
         if op.is_custom:
             check_promises(self, op, node)
-        return result
+        return made
 
     def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         facts = self.facts
@@ -430,7 +433,7 @@ class Recorder(TorchDispatchMode):
         outputs = [targets.get(name or "") for name in op.returned_arguments]
         for tensors in targets.values():
             for tensor in tensors:
-                self._written(tensor, op, result)
+                self._written(tensor, op, result, node)
         if op.writes_out:
             results = result if isinstance(result, list | tuple) else (result,)
             for given, t in zip(outputs, results, strict=True):
@@ -514,10 +517,9 @@ class Recorder(TorchDispatchMode):
                 raise problem("mutated-constant", name=self.writer.attribute_of(node))
             self.mutated[node.name] = root
 
-    def _written(self, tensor: AbstractTensor, op: Operator, result: Any) -> None:
+    def _written(self, tensor: AbstractTensor, op: Operator, result: Any, node: Node) -> None:
         self._note_write(tensor)
-        if self._requires_grad and is_grad_enabled():
-            self.mark_requires_grad(tensor, is_differentiable(tensor.tensor_type.dtype))
+        self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
         if op.inplace_view and isinstance(result, TensorType):
             self._keep_type(tensor)
             tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
@@ -529,6 +531,7 @@ class Recorder(TorchDispatchMode):
         if tensor.node is not None:
             before = make_tensor(tensor.tensor_type, tensor.node, self)
             before.root = tensor.storage_root
+            self.lineage.join(before, tensor)
             tensor.node.meta["val"] = before
 
     # --- what abstract tensors ask -------------------------------------------------------------
@@ -555,6 +558,13 @@ class Recorder(TorchDispatchMode):
         """What a tensor says of itself; every call must be able to say it again."""
         return consulted.asked(self, tensor, question)
 
+    def hooked(self, tensor: AbstractTensor, what: str, hook: Any) -> Any:  # noqa: ARG002 - not called
+        """A gradient is to be kept, or given to a hook.
+
+        Raises: gradient-in-forward; RuntimeError (autograd does not follow the tensor).
+        """
+        return consulted.hooked(self, tensor, what)
+
     def text_asked(self, tensor: AbstractTensor) -> None:
         """People may read what a tensor is; user code may not."""
         texts.refuse_text(self, tensor)
@@ -562,6 +572,12 @@ class Recorder(TorchDispatchMode):
     def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
         """`tensor.requires_grad = flag`."""
         consulted.set_requires_grad(self, tensor, flag)
+
+    def detached(self, tensor: AbstractTensor) -> Any:
+        """`tensor.detach()`, as user code calls it."""
+        if self.closed or tensor.recorder is not self:
+            raise self._leaked(tensor)
+        return data.detach(self, tensor)
 
     def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
         """The tensor is of that type from here on."""

@@ -17,6 +17,7 @@ import torch
 
 from monograph.bytecode.depth import with_room
 from monograph.capture.aftermath import Left, Watched, find_changes, find_harm, watching
+from monograph.capture.backwards import backwards
 from monograph.capture.checks import checks
 from monograph.capture.closing import Outputs, close_outputs, drop_unused
 from monograph.capture.collection import without_garbage_collection
@@ -46,7 +47,7 @@ from monograph.capture.swallowed import raise_swallowed
 from monograph.capture.texts import printing
 from monograph.diagnostics import MonographError, noted, problem, together
 from monograph.host.dispatch import active_modes, below_autograd
-from monograph.host.flags import exporting
+from monograph.host.flags import exporting, uncompiled
 from monograph.host.trees import pytree
 from monograph.integers import Facts, use
 from monograph.logs import listener_for
@@ -304,6 +305,8 @@ def _run_under(
             state,
             watching(watched),
             hearing(recorder, request.module),
+            backwards(),
+            uncompiled(),
             below_autograd(),
             printing(),
             asking(recorder, state.modules, _subjects(inputs, input_nodes, state)),

@@ -17,6 +17,7 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
 from monograph.diagnostics import frame_filter
+from monograph.host.autograd import are_transforms_active
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -89,6 +90,8 @@ class Scopes:
         """The grad mode that forward has set, None where it is the caller's."""
         self.outer_grads: dict[int, bool | None] = {}
         """What it was before a context in progress, by the context's identity."""
+        self.around_transforms: tuple[bool | None, ...] = ()
+        """The grad mode that forward had set around the transforms it is in."""
         self.caller_grad = is_grad_enabled()
         self.depth = 0
         self.autocast: State = ()
@@ -135,6 +138,19 @@ class Scopes:
         """
         mode = is_grad_enabled()
         return None if self.grad is None and mode is self.caller_grad else mode
+
+    def set_grad(self, *, before: bool | None) -> None:
+        """Forward has set the grad mode.
+
+        Transforms of `torch.func` turn gradients on for themselves: what they run is followed
+        from outside as it is around them.
+        """
+        if not are_transforms_active():
+            self.around_transforms = ()
+        elif not self.around_transforms:
+            self.around_transforms = (before,)
+        mode = is_grad_enabled()
+        self.grad = self.around_transforms[0] if mode and self.around_transforms else mode
 
     def decides(self, question: str, device: str) -> bool:
         """Whether forward itself has set what the question is about, where it stands now."""
@@ -289,7 +305,10 @@ def _grad_change(live: Live, original: Any, *, begins: bool = False, ends: bool 
         result = original(mode, *args, **kwargs)
         if begins:
             scopes.outer_grads[id(mode)] = before
-        scopes.grad = scopes.outer_grads.pop(id(mode), None) if ends else is_grad_enabled()
+        if ends:
+            scopes.grad = scopes.outer_grads.pop(id(mode), None)
+        else:
+            scopes.set_grad(before=before)
         return result
 
     return change

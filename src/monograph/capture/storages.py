@@ -30,12 +30,10 @@ def require_same_shape(result: TensorType, target: TensorType) -> None:
             require(eq(size, wanted), "sizes-disagree", left=wanted, right=size, dim=dim)
 
 
-def shared_root(
+def shared_source(
     op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> AbstractTensor | None:
-    """The tensor that owns the storage which this operator's results view."""
+    """The tensor whose storage this operator's results view."""
     position = op.argument_names.index(op.shared or "")
     source = args[position] if position < len(args) else kwargs.get(op.shared or "")
-    if isinstance(source, AbstractTensor):
-        return source.storage_root
-    return None
+    return source if isinstance(source, AbstractTensor) else None

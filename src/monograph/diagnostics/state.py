@@ -1,6 +1,7 @@
 """Messages about what outlives a call or comes from outside of it, and captures that meet.
 
 write-outlives-call     kind, name                         SideEffectError
+gradient-in-forward     what, because, instead=""               UnsupportedError
 outside-read            what, because, instead=""               UnsupportedError
 mutated-constant        name=""                           SideEffectError
 attribute-changed       name                              SideEffectError
@@ -131,6 +132,19 @@ def outside_read(*, what: str, because: str, instead: str = "") -> Text:
             *((instead,) if instead else ()),
             f"{'or ' if instead else ''}read it before the call, and pass it as an argument",
         ),
+    )
+
+
+@message("gradient-in-forward", UnsupportedError)
+def gradient_in_forward(*, what: str, because: str, instead: str = "") -> Text:
+    """Say that forward does something to gradients that no operator does.
+
+    `what` does it: `torch.autograd.grad`; `because` says what it does; `instead` is what to write.
+    """
+    export = "where nobody trains the program, export the module under torch.no_grad()"
+    return Text(
+        headline=f"`{what}` {because}, and the program would not",
+        helps=((instead,) if instead else (export,)),
     )
 
 

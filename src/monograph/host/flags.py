@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,6 +11,7 @@ from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from contextlib import AbstractContextManager
 
 
 @contextmanager
@@ -26,6 +28,16 @@ def exporting() -> Generator[None]:
         yield
     finally:
         compiler._is_exporting_flag, compiler._is_compiling_flag = before
+
+
+def uncompiled() -> AbstractContextManager[object]:
+    """Run what `torch.compile` made as the Python it was made of.
+
+    Only where something may have been compiled: `set_stance` imports `torch._dynamo`.
+    """
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 def region_operators() -> tuple[object, object]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.questions import asks_tensor, code_of, names_of_questions
+from monograph.capture.questions import NEEDED, asks_tensor, code_of, names_of_questions
 from monograph.diagnostics import Clause, problem
 from monograph.host.dispatch import is_plain_tensor
 from monograph.integers import (
@@ -114,7 +114,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
     def explain(leaves: Sequence[Any]) -> None:
         clauses = list(broken_clauses(contract, plan, leaves))
         if clauses:
-            helps = list(_declarations(contract, leaves))
+            helps = [*_declarations(contract, leaves), *_without_gradient(contract, clauses)]
             raise problem("contract-broken", clauses=clauses, helps=helps)
 
     namespace = {**constants, "explain": explain}
@@ -273,9 +273,16 @@ def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]
 
 
 def _answer_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
-    variables = _variables(contract, "l{}")
-    for answer, variable in zip(contract.answers, variables, strict=True):
+    needed: list[str] = []
+    for answer, variable in zip(contract.answers, _variables(contract, "l{}"), strict=True):
+        if answer.question == "needed":
+            needed.append(f"{variable}.requires_grad")
+            continue
         yield _value_condition(code_of(answer, variable, quick=True), answer.value, constants)
+
+    if needed:
+        # The mode decides for all of them, and most calls are made without gradients.
+        yield f"not (torch.is_grad_enabled() and ({' or '.join(needed)}))"
 
 
 def _variables(contract: Contract, name: str) -> list[str]:
@@ -351,12 +358,18 @@ def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Ite
 def _broken_answers(contract: Contract, given: Sequence[Any]) -> Iterator[Clause]:
     """Ask again what user code asked."""
     names = {**names_of_questions(), "given": given}
+    said: set[Any] = set()
     for answer, variable in zip(contract.answers, _variables(contract, "given[{}]"), strict=True):
         try:
             got = eval(code_of(answer, variable), names)  # noqa: S307  (code of the table)
         except (AttributeError, RuntimeError):
             continue  # it is no tensor, which has been said
         if not same_value(answer.value, got):
+            if answer.question in NEEDED:
+                # One line of the user's is about many parameters: one of them says it.
+                if answer.origin in said:
+                    continue
+                said.add(answer.origin)
             words = answer_text(answer.value), answer_text(got)
             yield Clause(question_text(answer), *words, spots(answer.origin))
 
@@ -404,6 +417,20 @@ def _declarations(contract: Contract, leaves: Sequence[Any]) -> Iterator[str]:
     if found:
         inner = ", ".join(f'"{path}": {{{dims}}}' for path, dims in found.items())
         yield f"if sizes differ between calls, export with dynamic_shapes={{{inner}}}"
+
+
+def _without_gradient(contract: Contract, clauses: Sequence[Clause]) -> Iterator[str]:
+    """How to call what has another gradient than its operators."""
+    asked = {question_text(each) for each in contract.answers if each.question in NEEDED}
+    if any(clause.path in asked for clause in clauses):
+        yield (
+            "the line has a backward of its own, which a program has not:"
+            " call the program under torch.no_grad()"
+        )
+        yield (
+            "to train it, make the line call an operator:"
+            " torch.library.custom_op(...) with register_autograd(...)"
+        )
 
 
 def _broken_layouts(

@@ -185,7 +185,8 @@ def question_text(answer: Answer) -> str:
     """Return what was asked, as code that asks it: `x.requires_grad`."""
     if answer.question == "autocast":
         return f"torch.autocast on {answer.path}"
-    return code_of(answer, answer.path)
+    code = code_of(answer, answer.path)
+    return code[1:-1] if code.startswith("(") else code
 
 
 def answer_text(value: object) -> str:

@@ -1,0 +1,98 @@
+"""Which tensors autograd takes for views of one base, and who wrote to them.
+
+Law: an in-place write that autograd follows makes the base require gradients and, through it, all
+of its views, whichever of them was written to; a view requires them in any mode where its base
+does. `detach` begins a family of its own over the same memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from monograph.abstract.layout import is_contiguous
+from monograph.abstract.tensor import AbstractTensor, with_requires_grad
+from monograph.abstract.tensor_type import is_differentiable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch.fx.node import Node
+
+    from monograph.abstract.tensor_type import TensorType
+
+_MAY_COPY: Final = frozenset(
+    {
+        *("contiguous", "reshape", "reshape_as", "flatten", "ravel", "to", "type_as"),
+        *("resolve_conj", "resolve_neg", "pin_memory"),
+    }
+)
+"""Operators whose result is a view, or the argument itself, for some arguments only."""
+
+
+class Lineage:
+    """The families of one capture."""
+
+    __slots__ = ("_bases", "_beside", "_views", "_writes", "n_writes")
+
+    def __init__(self) -> None:
+        self._bases: dict[int, AbstractTensor] = {}
+        self._beside: dict[Node, list[AbstractTensor]] = {}
+        self._views: dict[int, list[AbstractTensor]] = {}
+        self._writes: dict[int, list[Node]] = {}
+        self.n_writes = 0
+
+    def view(
+        self, name: str, made: Any, source: AbstractTensor, arguments: tuple[Any, ...]
+    ) -> None:
+        """An operator that may view `source` gave this: one tensor, or several."""
+        for each in made if isinstance(made, list | tuple) else (made,):  # pyright: ignore[reportUnknownVariableType]
+            if _is_view(name, each.tensor_type, source.tensor_type, arguments):
+                self.join(each, source)
+                followed = source.tensor_type.requires_grad
+                if each.tensor_type.requires_grad is not followed:
+                    each.tensor_type = with_requires_grad(each.tensor_type, followed)
+
+    def join(self, view: AbstractTensor, source: AbstractTensor) -> None:
+        """A new tensor is a view of another, and of what that one is a view of."""
+        base = self._bases.get(id(source), source)
+        self._bases[id(view)] = base
+        self._views.setdefault(id(base), [base]).append(view)
+
+    def written(self, tensor: AbstractTensor, node: Node, *, followed: bool) -> None:
+        """A node writes to a tensor; `followed` tells whether autograd follows what is written."""
+        base = self._bases.get(id(tensor), tensor)
+        # The list keeps the base alive, so that its identity stays its own.
+        family = self._views.setdefault(id(base), [base])
+        self._writes.setdefault(id(base), []).append(node)
+        self.n_writes += 1
+        if followed:
+            for each in (tensor, *family):
+                if is_differentiable(each.tensor_type.dtype):
+                    each.tensor_type = with_requires_grad(each.tensor_type, True)
+
+    def shares_node(self, tensor: AbstractTensor) -> None:
+        """Another tensor will stand for the node that this one stands for."""
+        if tensor.node is not None:
+            self._beside.setdefault(tensor.node, []).append(tensor)
+
+    def writes(self, node: Node) -> Iterator[Node]:
+        """The nodes that wrote to what a node makes, as autograd sees it."""
+        for tensor in (*self._beside.get(node, ()), node.meta.get("val")):
+            if isinstance(tensor, AbstractTensor):
+                base = self._bases.get(id(tensor), tensor)
+                yield from self._writes.get(id(base), ())
+
+
+def _is_view(name: str, made: TensorType, seen: TensorType, arguments: tuple[Any, ...]) -> bool:
+    """Whether what an operator that may view gives is a view; no where that is open."""
+    if name not in _MAY_COPY:
+        return True
+    if made.dtype != seen.dtype or made.device != seen.device or _COPY in map(id, arguments):
+        return False
+    return name in {"to", "type_as"} or is_contiguous(seen)
+
+
+_COPY: Final = id(True)
+"""`copy=True` among the arguments, which are not compared: some are sizes."""
+
+__all__ = ["Lineage"]

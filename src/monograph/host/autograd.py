@@ -1,0 +1,27 @@
+"""Autograd's engine, and the transforms of `torch.func` that stand around it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ENGINES: Final[tuple[tuple[Any, str], ...]] = (
+    (torch.autograd, "_engine_run_backward"),
+    (torch.autograd.graph, "_engine_run_backward"),
+)
+"""Where `torch.autograd.grad` and `backward` look for what runs the engine."""
+
+BACKWARD_HOOKS: Final[Mapping[str, Any]] = MappingProxyType(
+    {"_get_backward_hooks": ([], []), "_get_backward_pre_hooks": []}
+)
+"""The methods of modules that `__call__` asks for backward hooks, and what they say of none."""
+
+
+def are_transforms_active() -> bool:
+    """Whether this thread is inside `torch.func.grad`, `vmap` or a relative of theirs."""
+    return torch._C._are_functorch_transforms_active()
