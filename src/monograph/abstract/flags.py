@@ -56,26 +56,26 @@ class Flags(torch.Tensor):
         """
         self.recorder.asked(self, "has_no_grad_fn")
 
-    def register_hook(self, hook: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def register_hook(self, hook: Any) -> Any:  # noqa: ARG002  # pyright: ignore[reportIncompatibleMethodOverride]
         """Refused, where autograd follows the tensor.
 
         Raises: gradient-in-forward; RuntimeError (as PyTorch does, where it does not).
         """
-        return self.recorder.hooked(self, "register_hook", hook)
+        return self.recorder.asked(self, "register_hook")
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:  # noqa: ARG002 - torch's signature
         """Refused, as `register_hook`.
 
         Raises: gradient-in-forward; RuntimeError.
         """
-        return self.recorder.hooked(self, "register_post_accumulate_grad_hook", hook)
+        return self.recorder.asked(self, "register_post_accumulate_grad_hook")
 
     def retain_grad(self) -> None:
         """Refused: what the program returns keeps no gradient.
 
         Raises: gradient-in-forward; RuntimeError.
         """
-        self.recorder.hooked(self, "retain_grad", None)
+        self.recorder.asked(self, "retain_grad")
 
     def is_conj(self) -> bool:
         """Whether it stands for the conjugate of what is in memory."""

@@ -117,8 +117,11 @@ class Consulted:
 def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
     """What a tensor says of itself.
 
-    Raises: outside-read (it has a gradient, or a history, which a program knows nothing of).
+    Raises: outside-read (it has a gradient, or a history, which a program knows nothing of);
+        gradient-in-forward, RuntimeError (it is to have a hook).
     """
+    if question in _HOOKS:
+        _refuse_hook(recorder, tensor, question)
     told = _Asked(recorder, tensor, question)
     subject = told.subject
     answer = _DERIVED[question](told) if subject is None else told.of_subject(subject)
@@ -260,11 +263,11 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     recorder.mark_requires_grad(tensor, flag)
 
 
-def hooked(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoReturn:
-    """Give a tensor's gradient to a hook, or keep it.
+_HOOKS: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook", "retain_grad"})
 
-    Raises: gradient-in-forward; RuntimeError (as PyTorch does, where it is not followed).
-    """
+
+def _refuse_hook(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoReturn:
+    """Raise gradient-in-forward, or a RuntimeError as PyTorch where autograd does not follow."""
     if not asked(recorder, tensor, "requires_grad"):
         raise RuntimeError(f"cannot call {what} on a tensor that doesn't require gradient")
     because = "waits for the gradient of what forward computes"

@@ -224,6 +224,8 @@ def special_operators(  # noqa: C901 - one small function for each operator
 
 def detach(recorder: Recorder, tensor: AbstractTensor) -> Any:
     """The same memory outside of autograd, which writes to either tensor tell apart."""
+    if recorder.closed:
+        raise problem("leaked-tensor", origin="detach")
     node = recorder.append(torch.ops.aten.detach.default, "detach", (tensor.node,), {})
     return recorder.wrap(tensor.tensor_type, node, root=tensor.storage_root)
 

@@ -9,6 +9,7 @@ from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from monograph.abstract.tensor import AbstractTensor
+    from monograph.diagnostics import MonographError
     from monograph.integers import Facts
 
 
@@ -32,4 +33,12 @@ class Departed:
         raise problem("branch-value-outside", operator=self.operator)
 
 
-__all__ = ["Departed"]
+def leaked(tensor: AbstractTensor) -> MonographError:
+    """The refusal of a tensor of another capture, or of a branch that was left."""
+    if isinstance(tensor.recorder, Departed):
+        operator = tensor.recorder.operator
+        return problem("branch-value-outside", tensor=repr(tensor), operator=operator)
+    return problem("leaked-tensor", tensor=repr(tensor))
+
+
+__all__ = ["Departed", "leaked"]

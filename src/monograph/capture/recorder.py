@@ -31,7 +31,7 @@ from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture import consulted, data, indexing, texts
 from monograph.capture.asked import asked_at
 from monograph.capture.counting import COUNTING, Counts
-from monograph.capture.departed import Departed
+from monograph.capture.departed import leaked
 from monograph.capture.doubts import Doubts
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
@@ -161,7 +161,7 @@ class Recorder(TorchDispatchMode):
             cls = arg.__class__
             if cls is StaticTensor or cls is SymbolicTensor:
                 if arg.recorder is not self:
-                    raise self._leaked(arg)
+                    raise leaked(arg)
                 t = arg.tensor_type
                 if t.requires_grad:
                     self._requires_grad = True
@@ -290,7 +290,7 @@ class Recorder(TorchDispatchMode):
         """This capture's tensor for any tensor: itself, known state, or a lifted constant."""
         if isinstance(tensor, AbstractTensor):
             if tensor.recorder is not self:
-                raise self._leaked(tensor)
+                raise leaked(tensor)
             return tensor
         return self.writer.lift(tensor, self)
 
@@ -309,7 +309,7 @@ class Recorder(TorchDispatchMode):
             return arg, arg
         if cls is StaticTensor or cls is SymbolicTensor:
             if arg.recorder is not self:
-                raise self._leaked(arg)
+                raise leaked(arg)
             if arg.tensor_type.requires_grad:
                 self._requires_grad = True
             return arg.tensor_type, arg.node
@@ -337,12 +337,6 @@ class Recorder(TorchDispatchMode):
     def turn_back(self, left: Standing) -> None:
         """Ask the facts that were asked before."""
         self.facts, self._assertions_seen, self._assertions_waiting = left
-
-    def _leaked(self, tensor: AbstractTensor) -> MonographError:
-        if isinstance(tensor.recorder, Departed):
-            operator = tensor.recorder.operator
-            return problem("branch-value-outside", tensor=repr(tensor), operator=operator)
-        return problem("leaked-tensor", tensor=repr(tensor))
 
     # --- results -----------------------------------------------------------------------------
 
@@ -558,13 +552,6 @@ class Recorder(TorchDispatchMode):
         """What a tensor says of itself; every call must be able to say it again."""
         return consulted.asked(self, tensor, question)
 
-    def hooked(self, tensor: AbstractTensor, what: str, hook: Any) -> Any:  # noqa: ARG002 - not called
-        """A gradient is to be kept, or given to a hook.
-
-        Raises: gradient-in-forward; RuntimeError (autograd does not follow the tensor).
-        """
-        return consulted.hooked(self, tensor, what)
-
     def text_asked(self, tensor: AbstractTensor) -> None:
         """People may read what a tensor is; user code may not."""
         texts.refuse_text(self, tensor)
@@ -575,8 +562,6 @@ class Recorder(TorchDispatchMode):
 
     def detached(self, tensor: AbstractTensor) -> Any:
         """`tensor.detach()`, as user code calls it."""
-        if self.closed or tensor.recorder is not self:
-            raise self._leaked(tensor)
         return data.detach(self, tensor)
 
     def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
