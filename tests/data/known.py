@@ -41,3 +41,6 @@ BEYOND_PLAIN = frozenset(
         "zeros_of_int",
     }
 )
+
+WITHOUT_TEXT = frozenset({"cond_on_a_sum", "cond_or_unchanged", "map_over_rows"})
+"""Control-flow operators have no text form yet."""
