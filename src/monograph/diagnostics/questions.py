@@ -76,6 +76,11 @@ def find_question(where: Place) -> Question | None:
     comprehension, the condition of a loop, after `elif`.
     """
     source = tuple([line.rstrip("\n") for line in linecache.getlines(where.file)])
+    return _find_question(where, source)
+
+
+@functools.lru_cache(maxsize=64)  # a line in many layers asks as many times
+def _find_question(where: Place, source: tuple[str, ...]) -> Question | None:
     tree = _parsed(source)
     if tree is None or where.column is None:
         return None
