@@ -15,7 +15,7 @@ from tests.problems.applying import module_of, refusal
 
 X = torch.tensor([1.0, 2.0, 3.0])
 N = torch.tensor(2)
-BOTH, STATED = "compute both", "say so"
+BOTH, COND, STATED = "compute both", "to run one side", "say so"
 
 PROGRAMS = {
     "two returns": "if x.sum() > 0:\n    return 2 * x\nreturn x - 1",
@@ -45,6 +45,16 @@ PROGRAMS = {
     "a range": "for _ in range(n.item()):\n    x = x + 1\nreturn x",
     "a range with a name": "k = n.item()\nfor _ in range(1, k):\n    x = x + 1\nreturn x",
     "an index": "k = n.item()\nreturn x * [1, 2, 3][k]",
+    "several steps": "if x.sum() > 0:\n    x = self.other(x) * 2\n    x = x / x.max()\nelse:\n"
+    "    x = x - 1\nreturn x",
+    "several steps, several names": "y = x\nif not (x > 2).any():\n    y = x.flip(0)\n"
+    "    y = y * 2\n    z = y + 1\nelse:\n    y = x * 2\n    z = x\nreturn y - z",
+    "several steps, then returns": "if x.sum() > 0:\n    y = x * 2\n    y = y + 1\n"
+    "    return y / 2\nz = x - 1\nz = z * z\nreturn z",
+    "several steps of a number": "k = n.item()\nif k > 1:\n    x = x * 2\n    x = x + 1\nreturn x",
+    "a name of a side": "y = x + 1\nif x.sum() > 0:\n    t = x * 2\n    y = t * t + t\nreturn y",
+    "a truth, several steps": "some = (x > 0).any().item()\nif some:\n    x = x * 2\n    x += 1\n"
+    "return x",
     "calls it long": "y = x\nif x.sum() > 0:\n    self.other(x)\n    y = y + 1\nreturn y",
 }
 OTHERS = [-X, torch.tensor([0.0, 0.0, 0.0]), torch.tensor([-1.0, 5.0, 0.5]), X / 10]
@@ -69,6 +79,7 @@ def test_every_edit_works(name, strict, tmp_path):
     assert error is not None
     edits = error.diagnostic.edits
     assert edits, str(error)
+    assert "several steps" not in name or COND in edits[0].title
     original = module.Model()
     for edit in edits:
         assert edit.shown() in error.diagnostic.helps
@@ -77,7 +88,7 @@ def test_every_edit_works(name, strict, tmp_path):
         run = program.module()
         same(run(X, N), original(X, N))
         for other in OTHERS:
-            if BOTH in edit.title:
+            if BOTH in edit.title or COND in edit.title:
                 same(run(other, N), original(other, N))
             else:
                 assert STATED in edit.title

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from monograph.diagnostics.frames import Place
 
-__all__ = ["Question", "find_question"]
+__all__ = ["Question", "find_question", "free_name"]
 
 _OWN_SCOPES = (
     ast.Lambda,
@@ -100,6 +100,15 @@ def _find_question(where: Place, source: tuple[str, ...]) -> Question | None:
         return None
     names, assigned = _names(tree, statement)
     return Question(where.file, source, asked, statement, tuple(path), after, names, assigned)
+
+
+def free_name(question: Question, wanted: str) -> str:
+    """A name that the file does not use yet, like the one that is wanted."""
+    name, number = wanted, 1
+    while name in question.names:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
 
 
 @functools.lru_cache(maxsize=4)

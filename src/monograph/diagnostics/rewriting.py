@@ -1,7 +1,8 @@
 """Questions that only data answers, rewritten: as `torch.where`, or with what is known said before.
 
 Law: each edit keeps what the statement means wherever the program accepts its inputs. The first
-kind computes both sides; the others state the answer, which the program then asserts.
+kind computes both sides, or is a `torch.cond` (see `conditionals`); the others state the answer,
+which the program then asserts.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from monograph.diagnostics.conditionals import as_cond
 from monograph.diagnostics.edits import Edit
-from monograph.diagnostics.questions import find_question
+from monograph.diagnostics.questions import find_question, free_name
 
 if TYPE_CHECKING:
     from monograph.diagnostics.frames import Place
@@ -53,7 +55,8 @@ def edits_of_branch(where: Place, *, is_number: bool) -> tuple[Edit, ...]:
     condition = _as_tensor(question.asked)
     if is_number and isinstance(question.asked, ast.Name):
         never = f"torch._check(torch.sym_not({text}))"
-        return (
+        return _compact(
+            as_cond(question, text),
             _inserted(
                 question, f"{_ALWAYS} before this line", f"torch._check({text})", answer=True
             ),
@@ -63,7 +66,7 @@ def edits_of_branch(where: Place, *, is_number: bool) -> tuple[Edit, ...]:
         return ()
     number = text if is_number else f"{_in_brackets(condition)}.item()"
     return _compact(
-        _as_where(question, condition),
+        _as_where(question, condition) or as_cond(question, condition),
         _stated(question, number, answer=True),
         _stated(question, number, answer=False),
     )
@@ -81,13 +84,16 @@ def edits_of_comparison(where: Place) -> tuple[Edit, ...]:
     if any(isinstance(each, ast.Call) for each in ast.walk(asked)):
         condition = _as_tensor(asked)
         return _compact(
-            None if condition in {None, text} else _as_where(question, str(condition)),
+            None
+            if condition in {None, text}
+            else _as_where(question, str(condition)) or as_cond(question, str(condition)),
             _stated(question, text, answer=True),
             _stated(question, text, answer=False),
         )
     left, right = ast.unparse(asked.left), ast.unparse(asked.comparators[0])
     opposite = f"{left} {_OPPOSITES[type(asked.ops[0])]} {right}"
     return _compact(
+        as_cond(question, text),
         _inserted(question, f"{_ALWAYS} before this line", f"torch._check({text})", answer=True),
         _inserted(
             question, f"{_NEVER} before this line", f"torch._check({opposite})", answer=False
@@ -119,7 +125,7 @@ def edits_of_number(where: Place, value: float, *, is_tensor: bool) -> tuple[Edi
     if is_tensor and _called(question.asked) in _NUMBERS:
         replaced = question.asked
         text = f"{_in_brackets(_tensor_text(tensor))}.item()"
-    name = _free_name(question, "count")
+    name = free_name(question, "count")
     again = question.rewritten(replaced, name)
     lines = (f"{name} = {text}", f"torch._check({name} == {value})")
     return _compact(_replaced(question, title, lines, again))
@@ -229,19 +235,11 @@ def _stated(question: Question, number: str, *, answer: bool) -> Edit | None:
     """The answer in a variable of its own, which is said to be true, or not."""
     if not question.is_always_evaluated:
         return None
-    name = _free_name(question, "holds")
+    name = free_name(question, "holds")
     said = name if answer else f"torch.sym_not({name})"
     before = (f"{name} = {number}", f"torch._check({said})")
     again = question.rewritten(question.asked, name)
     return _replaced(question, _ALWAYS if answer else _NEVER, before, again, answer)
-
-
-def _free_name(question: Question, wanted: str) -> str:
-    name, number = wanted, 1
-    while name in question.names:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
 
 
 # --- torch.where -------------------------------------------------------------------------------
@@ -309,7 +307,7 @@ def _merged(
         return None
     lines: list[str] = []
     if len(names) > 1 or _is_pair(then, otherwise):
-        holds = _free_name(question, "holds")
+        holds = free_name(question, "holds")
         lines, condition = [f"{holds} = {condition}"], holds
     for name in names:
         if name and not (name in then and name in otherwise) and name not in question.assigned:
