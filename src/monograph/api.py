@@ -108,7 +108,7 @@ def draft_export(
         assert found.ended_by is not None, "a capture ends, or is ended"
         if not errors:
             raise found.ended_by
-        raise together(errors) from found.ended_by
+        raise found.ended(together(errors)) from found.ended_by
     program = program_of(found.captured)
     program.report = replace(program.report, problems=tuple(map(problem_of, found.problems)))
     return program

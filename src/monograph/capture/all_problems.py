@@ -34,6 +34,15 @@ class Draft:
             errors += [e for e in self.ended_by.problems if cause_of(e) not in known]
         return errors
 
+    def ended(self, error: MonographError) -> MonographError:
+        """The error of all problems, with a note on what ended the list, if that is none."""
+        ended_by = self.ended_by
+        if ended_by is not None and not isinstance(ended_by, MonographError):
+            kind, text = type(ended_by).__name__, str(ended_by).split("\n", 1)[0]
+            said = f"then the model raises {kind}: {text}; what comes after it is not listed"
+            error.add_note(said)
+        return error
+
 
 def draft(request: Request) -> Draft:
     """Capture, going on after refusals, and compare what was learnt with what was declared."""
@@ -56,12 +65,7 @@ def all_problems(request: Request, first: ExportError) -> MonographError:
         return first
     causes = {cause_of(each) for each in errors}
     missing = [each for each in first.problems if cause_of(each) not in causes]
-    error = together([*missing, *errors])
-    ended_by = found.ended_by
-    if ended_by is not None and not isinstance(ended_by, MonographError):
-        kind, text = type(ended_by).__name__, str(ended_by).split("\n", 1)[0]
-        error.add_note(f"then the model raises {kind}: {text}; what comes after it is not listed")
-    return error
+    return found.ended(together([*missing, *errors]))
 
 
 def _broken(captured: Capture) -> list[MonographError]:

@@ -61,6 +61,7 @@ def _lines(question: Question, condition: str, sides: list[list[ast.stmt]]) -> l
     assigned = [list(dict.fromkeys(map(_name, body))) for body in bodies]
     either = list(dict.fromkeys([*assigned[0], *assigned[1]]))
     given = [name for name in either if name in question.assigned]
+    kept: list[str] = []
     if all(returns):
         made = [_returned(side[-1]) for side in sides]
     else:
@@ -68,8 +69,8 @@ def _lines(question: Question, condition: str, sides: list[list[ast.stmt]]) -> l
         if not kept or any(name in _names_of(question.after) for name in set(either) - set(kept)):
             return None
         made = [", ".join([_left(n, body) for n in kept]) for body in bodies]
-    if None in made:
-        return None
+    if None in made or all(each.endswith(".clone()") for each in made if each):
+        return None  # sides that compute nothing have shapes of their own, if any
     names = [free_name(question, name) for name in ("if_true", "if_false")]
     lines: list[str] = []
     for name, body, result in zip(names, bodies, made, strict=True):
