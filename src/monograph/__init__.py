@@ -2,8 +2,9 @@
 
 import os
 
-from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes, report
+from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes, report, rules
 from monograph.api import (
+    check_custom_op,
     draft_export,
     export,
     from_torch,
@@ -37,6 +38,7 @@ from monograph.dims import (
 )
 from monograph.logs import set_logs
 from monograph.passes import DecompositionTable, default_decompositions
+from monograph.passes.decompositions import decompose
 from monograph.program import (
     ExportedProgram,
     ExportGraphSignature,
@@ -65,6 +67,8 @@ __all__ = [
     "UnflattenedModule",
     "UnsupportedError",
     "__version__",
+    "check_custom_op",
+    "decompose",
     "default_decompositions",
     "dims",
     "draft_export",
@@ -81,6 +85,7 @@ __all__ = [
     "refine_dynamic_shapes",
     "register_dataclass",
     "report",
+    "rules",
     "save",
     "set_logs",
     "unflatten",

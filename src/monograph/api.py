@@ -6,7 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from monograph.archive import load, save
-from monograph.capture import Request, all_problems, capture, check_declarations, draft
+from monograph.capture import (
+    Request,
+    all_problems,
+    capture,
+    check_custom_op,
+    check_declarations,
+    draft,
+)
 from monograph.diagnostics import ExportError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
@@ -123,6 +130,7 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
 
 
 __all__ = [
+    "check_custom_op",
     "draft_export",
     "export",
     "from_torch",

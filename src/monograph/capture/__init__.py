@@ -2,6 +2,7 @@
 
 from monograph.capture.all_problems import Draft, all_problems, draft
 from monograph.capture.continuing import Problem
+from monograph.capture.custom_operators import check_custom_op
 from monograph.capture.declarations import check_declarations
 from monograph.capture.running import Capture, Request, capture
 
@@ -12,6 +13,7 @@ __all__ = [
     "Request",
     "all_problems",
     "capture",
+    "check_custom_op",
     "check_declarations",
     "draft",
 ]

@@ -13,9 +13,11 @@ import torch
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.custom_operators import with_fake_function
 from monograph.capture.recorder import Recorder
 from monograph.capture.rehearsal import Rehearsal, StuckError
 from monograph.capture.tried_results import Trial, disagreement, explained, fresh_types
+from monograph.capture.variations import bound
 from monograph.diagnostics import MonographError, place, problem
 from monograph.host.dispatch import without_modes
 from monograph.integers import (
@@ -251,7 +253,11 @@ class Continuing(Recorder):
         except MonographError as refusal:
             if refusal.diagnostic.name != "unsupported-operator":
                 raise
-            return self._tried(self._trial(op, types, keywords, refusal), refusal)
+            trial = self._trial(op, types, keywords, refusal)
+            if op.is_custom:
+                args, kwargs = trial.real
+                refusal = with_fake_function(refusal, op.overload, bound(op.overload, args, kwargs))
+            return self._tried(trial, refusal)
         if op.rule is None and op.overload.namespace not in _OF_TORCH:
             return self._verified(op, types, keywords, inferred)
         return inferred

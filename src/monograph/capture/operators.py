@@ -14,7 +14,7 @@ import torch
 from monograph.capture.counting import COUNTING, SUMMING
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
-from monograph.rules.registry import find_rule
+from monograph.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -213,6 +213,10 @@ class Operators:
     def __init__(self) -> None:
         self._by_id: dict[int, Operator] = {}
 
+    def forget(self) -> None:
+        """A rule was added: what is known may be out of date."""
+        self._by_id.clear()
+
     def of(self, overload: OpOverload) -> Operator:
         """Facts about an overload."""
         found = self._by_id.get(id(overload))
@@ -223,6 +227,7 @@ class Operators:
 
 OPERATORS = Operators()
 """Overloads live as long as the process, so what is known of them may as well."""
+RULES.watchers.append(OPERATORS.forget)
 
 
 def is_droppable(target: Any) -> bool:

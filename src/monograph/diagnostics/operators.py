@@ -1,6 +1,7 @@
 """Messages about operators and tensor types that are not covered. All are `UnsupportedError`.
 
-unsupported-operator    op, reason="", custom=False, signature=""
+unsupported-operator    op, reason="", custom=False, signature="", fake=()
+operator-breaks-schema  op, breach
 operator-refused-types  op, reason, types=""
 fake-kernel-disagrees   op, differs
 unsupported-subclass    type, path="", reason=""
@@ -9,21 +10,44 @@ own-generator           (no facts)
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import UnsupportedError
 from monograph.diagnostics.wording import paste
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 @message("unsupported-operator", UnsupportedError)
 def unsupported_operator(
-    *, op: object, reason: object = "", custom: bool = False, signature: str = "x"
+    *,
+    op: object,
+    reason: object = "",
+    custom: bool = False,
+    signature: str = "x",
+    fake: Sequence[str] = (),
 ) -> Text:
     """Say that nothing tells what the operator returns.
 
-    `op` is "namespace::name", `custom` whether it is a user's, `signature` its arguments.
+    `op` is "namespace::name", `custom` whether it is a user's, `signature` its arguments; `fake`
+    are the lines of a fake kernel that was found by running the operator.
     """
     why = f": {reason}" if str(reason) else ""
+    if fake:
+        return Text(
+            headline=f"the shape of the result of `{op}` is unknown{why}",
+            notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
+            helps=(
+                paste(
+                    "this is what it returned for the example, and for others like it:",
+                    f'@torch.library.register_fake("{op}")',
+                    *fake,
+                ),
+            ),
+        )
     return Text(
         headline=f"the shape of the result of `{op}` is unknown{why}",
         notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
@@ -52,6 +76,25 @@ def fake_kernel_disagrees(*, op: object, differs: str) -> Text:
         helps=(
             f'mend the function that is registered by @torch.library.register_fake("{op}")',
             "where a size depends on data, make it with torch.library.get_ctx().new_dynamic_size()",
+        ),
+    )
+
+
+@message("operator-breaks-schema", UnsupportedError)
+def operator_breaks_schema(*, op: object, breach: str) -> Text:
+    """Say that a custom operator does to its arguments what its schema does not say.
+
+    `breach` is "writes to its argument `x`", or "returns its argument `x`, or a view of it".
+    """
+    writes = breach.startswith("writes")
+    name = breach.partition("`")[2].partition("`")[0].partition("[")[0]
+    return Text(
+        headline=f"`{op}` {breach}, which its schema does not say",
+        notes=("a program is free to reuse or to move what an operator does not claim",),
+        helps=(
+            f'declare it: @torch.library.custom_op("{op}", mutates_args=("{name}",))'
+            if writes
+            else "return a copy: .clone()",
         ),
     )
 

@@ -20,4 +20,23 @@ def find_overload(namespace: str, name: str, overload: str) -> OpOverload | None
     return found if isinstance(found, OpOverload) else None
 
 
-__all__ = ["HigherOrderOperator", "OpOverload", "find_higher_order", "find_overload"]
+def overload_of(op: Any) -> OpOverload:
+    """The overload of what `torch.library.custom_op` returns, of a packet, or itself.
+
+    Raises: TypeError. Needs `CustomOpDef._opoverload`.
+    """
+    if isinstance(op, OpOverloadPacket):
+        op = op.default if "default" in op.overloads() else getattr(op, op.overloads()[0])
+    found = getattr(op, "_opoverload", op)
+    if not isinstance(found, OpOverload):
+        raise TypeError(f"an operator is expected, not a {type(op).__name__}")
+    return found
+
+
+__all__ = [
+    "HigherOrderOperator",
+    "OpOverload",
+    "find_higher_order",
+    "find_overload",
+    "overload_of",
+]

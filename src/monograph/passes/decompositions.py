@@ -6,9 +6,9 @@ among composite operators, which are what they call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -19,17 +19,18 @@ from monograph.host.decompositions import (
     is_composite,
     is_core,
 )
-from monograph.host.operator_types import OpOverload
+from monograph.host.operator_types import OpOverload, overload_of
 from monograph.passes.memory import Lasting
+from monograph.rules.registry import check_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
 
 aten = torch.ops.aten
 
 _MISSING = object()
+
+Formula = TypeVar("Formula", bound=Callable[..., Any])
 
 
 class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
@@ -74,7 +75,7 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
             return self._own[operator]
         if operator in KEPT:
             return None
-        formula = FORMULAS.get(operator) or core_formulas().get(operator)
+        formula = OF_USERS.get(operator) or FORMULAS.get(operator) or core_formulas().get(operator)
         if formula is not None:
             return formula
         is_open = isinstance(operator, OpOverload) and not is_core(operator)
@@ -103,7 +104,7 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
         return self.get(operator) is not None
 
     def __iter__(self) -> Iterator[Any]:
-        known = {**self._own, **FORMULAS, **core_formulas()}
+        known = {**self._own, **OF_USERS, **FORMULAS, **core_formulas()}
         known |= dict.fromkeys(composite_operators("aten"))
         return (operator for operator in known if operator in self)
 
@@ -125,6 +126,31 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
 def default_decompositions() -> DecompositionTable:
     """The formulas that lead to core ATen, as a table of your own to change."""
     return DecompositionTable()
+
+
+def decompose(*operators: Any) -> Callable[[Formula], Formula]:
+    """Register a function as the formula of each operator: an overload, or a custom operator.
+
+    It has the operator's parameters, and computes the same with other operators; every table made
+    from then on has it. To change one table alone, assign to it: `table[operator] = function`.
+
+    Raises: TypeError where function and schema differ, ValueError on a second formula.
+    """
+
+    def register(function: Formula) -> Formula:
+        for overload in map(overload_of, operators):
+            check_signature(function, overload)
+            if overload in OF_USERS:
+                raise ValueError(f"{overload} has a formula already")
+            OF_USERS[overload] = function
+        core_decompositions.cache_clear()
+        return function
+
+    return register
+
+
+OF_USERS: dict[Any, Callable[..., Any]] = {}
+"""Formulas that users registered with `decompose`."""
 
 
 @cache

@@ -126,7 +126,7 @@ class Draft:
         """The types of an operator's results."""
         op = OPERATORS.of(overload)
         rule = op.rule
-        if rule is None and op.mutated == op.argument_names[:1] and len(op.returned_arguments) == 1:
+        if rule is None and op.returned_arguments == op.mutated == op.argument_names[:1]:
             return types[0]  # in place
         if rule is None:
             return self._fallback.infer(overload, types, keywords)

@@ -6,6 +6,7 @@ Every file here is imported, so a new family is a new file and nothing else.
 import importlib
 import pkgutil
 
+from monograph.abstract.tensor_type import TensorType, like
 from monograph.rules.fallback import Memo, infer
 from monograph.rules.registry import RULES, find_rule, rule
 
@@ -14,4 +15,4 @@ FAMILIES = tuple(
     for module in pkgutil.iter_modules(__path__)
 )
 
-__all__ = ["FAMILIES", "RULES", "Memo", "find_rule", "infer", "rule"]
+__all__ = ["FAMILIES", "RULES", "Memo", "TensorType", "find_rule", "infer", "like", "rule"]

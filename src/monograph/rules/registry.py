@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.host.dispatch import schema_of
+from monograph.host.operator_types import overload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +39,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._by_id: dict[int, Rule] = {}
+        self.watchers: list[Callable[[], None]] = []
+        """Who keeps what was found here, and forgets it when a rule is added."""
 
     def add(self, rule: Rule) -> None:
         """Raises ValueError on a second rule for one operator."""
@@ -49,6 +52,8 @@ class Registry:
             )
             raise ValueError(message)
         self._by_id[id(rule.overload)] = rule
+        for forget in self.watchers:
+            forget()
 
     def find(self, overload: OpOverload) -> Callable[..., Any] | None:
         """The rule's function, or None."""
@@ -63,8 +68,11 @@ class Registry:
 RULES = Registry()
 
 
-def rule(*overloads: OpOverload) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as the rule of each overload.
+def rule(*operators: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as the rule of each operator: an overload, or a custom operator.
+
+    A rule gets a `TensorType` for each tensor (shape, dtype, device), and a number or an expression
+    for each size; it returns the types of the results.
 
     The function's parameters equal the schema's: same names (`self` is written `x`, a Python
     keyword gets a trailing underscore), order, defaults and keyword-only marks. An overload may
@@ -75,7 +83,7 @@ def rule(*overloads: OpOverload) -> Callable[[Callable[..., Any]], Callable[...,
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         code = function.__code__
-        for overload in overloads:
+        for overload in map(overload_of, operators):
             check_signature(function, overload)
             RULES.add(Rule(overload, function, code.co_filename, code.co_firstlineno))
         return function

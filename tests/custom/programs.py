@@ -1,0 +1,469 @@
+"""Programs with custom operators, as users write them: right ones, and ones with a mistake.
+
+`python -m tests.custom.programs` rewrites the golden messages, for review as prose.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.library import Library, custom_op
+
+import monograph
+from monograph import rules
+from monograph.diagnostics import MonographError
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A forward, the example's sizes, and others; `values` draws tensors of a size."""
+
+    name: str
+    forward: Callable[..., Any]
+    inputs: Callable[[int], tuple[Any, ...]]
+    sizes: tuple[int, ...] = (4, 7, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong, and what finds it: a call that raises."""
+
+    name: str
+    call: Callable[[], Any]
+
+
+class Model(nn.Module):
+    """A forward that is a function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+PROGRAMS: dict[str, Program] = {}
+MISTAKES: dict[str, Mistake] = {}
+
+
+def program(inputs, sizes=(4, 7, 2, 1)):
+    """Register the forward below."""
+
+    def enter(forward):
+        name = forward.__name__
+        PROGRAMS[name] = Program(name, forward, inputs, sizes)
+        return forward
+
+    return enter
+
+
+def mistake(call):
+    """Register the call below, which raises."""
+    MISTAKES[call.__name__] = Mistake(call.__name__, call)
+    return call
+
+
+def one(n):
+    """A matrix of `n` rows."""
+    return (torch.randn(n, 3),)
+
+
+def two(n):
+    """Two matrices of `n` rows."""
+    return torch.randn(n, 3), torch.randn(n, 3)
+
+
+# --- right ---------------------------------------------------------------------------------------
+
+
+@custom_op("own::scaled", mutates_args=())
+def scaled(x: Tensor, by: float = 2.0) -> Tensor:
+    return x * by
+
+
+@scaled.register_fake
+def _(x, by=2.0):
+    return torch.empty_like(x)
+
+
+@program(one)
+def pointwise(x):
+    return scaled(x) + 1
+
+
+@program(one)
+def with_an_argument(x):
+    return scaled(x, 3.5).relu()
+
+
+@program(one)
+def by_keyword(x):
+    return scaled(x, by=0.5)
+
+
+@program(one)
+def by_its_name(x):
+    return torch.ops.own.scaled(scaled(x))
+
+
+@custom_op("own::both", mutates_args=())
+def both(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x.sum(0), x.argmax(1)
+
+
+@both.register_fake
+def _(x):
+    return x.new_empty(x.shape[1:]), x.new_empty(x.shape[0], dtype=torch.int64)
+
+
+@program(one)
+def several_results(x):
+    total, where = both(x)
+    return total * 2, where
+
+
+@custom_op("own::each", mutates_args=())
+def each(xs: Sequence[Tensor], k: int) -> list[Tensor]:
+    return [x.repeat(k, 1) for x in xs]
+
+
+@each.register_fake
+def _(xs, k):
+    return [x.new_empty(x.shape[0] * k, x.shape[1]) for x in xs]
+
+
+@program(two)
+def lists_of_tensors(x, y):
+    return torch.cat(each([x, y], 2))
+
+
+@program(one)
+def a_size_as_argument(x):
+    return each([x], x.shape[0])[0].sum()
+
+
+@custom_op("own::weighed", mutates_args=())
+def weighed(x: Tensor, weight: Tensor | None = None) -> Tensor:
+    return x.clone() if weight is None else x * weight
+
+
+@weighed.register_fake
+def _(x, weight=None):
+    return torch.empty_like(x)
+
+
+@program(two)
+def an_optional_tensor(x, y):
+    return weighed(x, y) + weighed(x)
+
+
+@custom_op("own::add_in_place", mutates_args=("x",))
+def add_in_place(x: Tensor, y: Tensor) -> None:
+    x.add_(y)
+
+
+@program(two)
+def writes_to_an_intermediate(x, y):
+    z = x.clone()
+    add_in_place(z, y)
+    return z * 2
+
+
+@program(two)
+def writes_to_an_input(x, y):
+    add_in_place(x, y)
+    return x.sum()
+
+
+@custom_op("own::norm_in_place", mutates_args=("x",))
+def norm_in_place(x: Tensor) -> Tensor:
+    norm = x.norm()
+    x.div_(norm + 1)
+    return norm
+
+
+@norm_in_place.register_fake
+def _(x):
+    return x.new_empty(())
+
+
+@program(one)
+def writes_and_returns(x):
+    z = x * 2
+    norm = norm_in_place(z)
+    return z + norm
+
+
+@custom_op("own::chosen", mutates_args=())
+def chosen(x: Tensor) -> Tensor:
+    return x[x > 0]
+
+
+@chosen.register_fake
+def _(x):
+    return x.new_empty(torch.library.get_ctx().new_dynamic_size())
+
+
+@program(one)
+def a_size_of_data(x):
+    return chosen(x).sum()
+
+
+@custom_op("own::cubed", mutates_args=())
+def cubed(x: Tensor) -> Tensor:
+    return x**3
+
+
+@cubed.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def _keep(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def _backward(ctx, grad):
+    (x,) = ctx.saved_tensors
+    return grad * 3 * x * x
+
+
+cubed.register_autograd(_backward, setup_context=_keep)
+
+
+@program(lambda n: (torch.randn(n, 3, requires_grad=True),))
+def with_a_gradient(x):
+    return cubed(x * 2)
+
+
+@custom_op("own::turned", mutates_args=())
+def turned(x: Tensor) -> Tensor:
+    return x.t().contiguous().t()
+
+
+@turned.register_fake
+def _(x):
+    return x.new_empty((x.shape[1], x.shape[0])).t()
+
+
+@program(one, sizes=(4, 7, 2))
+def strides_of_its_own(x):
+    return turned(x)
+
+
+LIBRARY = Library("own", "FRAGMENT")
+LIBRARY.define("shifted(Tensor x, SymInt by) -> Tensor")
+LIBRARY.impl("shifted", lambda x, by: x + by, "CPU")
+torch.library.register_fake("own::shifted", lambda x, by: torch.empty_like(x), lib=LIBRARY)
+
+
+@program(one)
+def defined_in_a_library(x):
+    return torch.ops.own.shifted(x, x.shape[0])
+
+
+LIBRARY.define("composed(Tensor x) -> Tensor")
+LIBRARY.impl("composed", lambda x: (x * 2).relu(), "CompositeImplicitAutograd")
+
+
+@program(one)
+def composed_of_others(x):
+    return torch.ops.own.composed(x) + 1
+
+
+@custom_op("own::ruled", mutates_args=())
+def ruled(x: Tensor, k: int = 2) -> Tensor:
+    return torch.cat([x] * k, 1)
+
+
+@rules.rule(ruled)
+def ruled_type(x, k=2):
+    return rules.like(x, (x.shape[0], x.shape[1] * k))
+
+
+@program(one)
+def a_rule_in_place_of_a_fake_kernel(x):
+    return ruled(x, 3) + 1
+
+
+@monograph.decompose(ruled)
+def ruled_formula(x, k=2):
+    """Leads to core ATen."""
+    return torch.cat([x] * k, 1)
+
+
+@custom_op("own::drawn", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))
+def drawn(x: Tensor) -> Tensor:
+    return x + torch.rand_like(x)
+
+
+@drawn.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@program(one)
+def draws_random_numbers(x):
+    return drawn(x) + drawn(x)
+
+
+# --- wrong ---------------------------------------------------------------------------------------
+
+
+def exported(forward, *inputs):
+    """Export it, plain sizes."""
+    return monograph.export(Model(forward), inputs)
+
+
+@custom_op("own::bare", mutates_args=())
+def bare(x: Tensor, k: int = 2) -> Tensor:
+    return torch.cat([x] * k)
+
+
+@mistake
+def no_fake_kernel():
+    exported(lambda x: bare(x, 3) + 1, torch.randn(4, 3))
+
+
+@custom_op("own::bare_found", mutates_args=())
+def bare_found(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x[x > 0], x.argmax(1)
+
+
+@mistake
+def no_fake_kernel_and_a_size_of_data():
+    exported(lambda x: bare_found(x)[1], torch.randn(4, 3, generator=torch.manual_seed(0)))
+
+
+@custom_op("own::bare_turned", mutates_args=())
+def bare_turned(x: Tensor) -> Tensor:
+    return x.t().clone()
+
+
+@mistake
+def no_fake_kernel_and_strides_of_its_own():
+    monograph.check_custom_op(bare_turned, (torch.randn(4, 3),))
+
+
+@custom_op("own::shortened", mutates_args=())
+def shortened(x: Tensor) -> Tensor:
+    return x[1:].clone()
+
+
+@shortened.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@mistake
+def another_size():
+    monograph.check_custom_op(shortened, (torch.randn(4, 3),))
+
+
+@custom_op("own::fixed", mutates_args=())
+def fixed(x: Tensor) -> Tensor:
+    return torch.cat([x, x])
+
+
+@fixed.register_fake
+def _(x):
+    return x.new_empty(8, 3)
+
+
+@mistake
+def right_for_the_example_alone():
+    monograph.check_custom_op(fixed, (torch.randn(4, 3),))
+
+
+@custom_op("own::rounded", mutates_args=())
+def rounded(x: Tensor) -> Tensor:
+    return x.long()
+
+
+@rounded.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@mistake
+def another_dtype():
+    monograph.check_custom_op(rounded, (torch.randn(4, 3),))
+
+
+@custom_op("own::flipped", mutates_args=())
+def flipped(x: Tensor) -> Tensor:
+    return x.t().contiguous().t()
+
+
+@flipped.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@mistake
+def other_strides():
+    monograph.check_custom_op(flipped, (torch.randn(4, 3),))
+
+
+@custom_op("own::sneaky", mutates_args=())
+def sneaky(x: Tensor) -> Tensor:
+    return x.add_(1).clone()
+
+
+@sneaky.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@mistake
+def writes_in_secret():
+    monograph.check_custom_op(sneaky, (torch.randn(4, 3),))
+
+
+LIBRARY.define("same(Tensor x) -> Tensor")
+LIBRARY.impl("same", lambda x: x, "CPU")
+torch.library.register_fake("own::same", torch.empty_like, lib=LIBRARY)
+
+
+@mistake
+def returns_its_argument():
+    monograph.check_custom_op(torch.ops.own.same, (torch.randn(4, 3),))
+
+
+@mistake
+def a_rule_with_another_parameter():
+    @rules.rule(scaled)
+    def scaled_type(x, factor=2.0):
+        return x
+
+
+@mistake
+def no_operator():
+    monograph.check_custom_op(torch.relu, (torch.randn(4, 3),))
+
+
+def message(case: Mistake) -> str:
+    """What it raises, without where this file lies."""
+    try:
+        case.call()
+    except (MonographError, TypeError) as error:
+        lines = re.sub(r"\S*programs\.py", "programs.py", f"{type(error).__name__}\n{error}")
+        return "\n".join(line.rstrip() for line in lines.splitlines()) + "\n"
+    raise AssertionError(f"{case.name} raises nothing")
+
+
+def main() -> None:
+    """Rewrite the golden messages."""
+    for case in MISTAKES.values():
+        (GOLDEN / f"{case.name}.txt").write_text(message(case), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
