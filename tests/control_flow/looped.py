@@ -15,13 +15,15 @@ from torch import nn
 class Looped:
     """A program, and what its export is refused for, if it is.
 
-    `gradients` is whether those of its result with respect to x are compared.
+    `gradients` is whether those of its result with respect to x are compared. With fewer rounds
+    than `least` the contract refuses what eager code can do.
     """
 
     name: str
     make: Callable[[], nn.Module]
     refused: str = ""
     gradients: bool = True
+    least: int = 0
 
 
 PROGRAMS: dict[str, Looped] = {}
@@ -301,6 +303,224 @@ class Buffered(nn.Module):
         return x * self.seen
 
 
+# --- lists that grow ----------------------------------------------------------------------------
+
+
+@looped
+def stacked(x):
+    """What every round made, in a new dimension."""
+    h, outs = torch.zeros(3, 4), []
+    for t in range(x.shape[1]):
+        h = torch.tanh(h * 0.5 + x[:, t])
+        outs.append(h)
+    return torch.stack(outs, 1), torch.stack(outs), torch.stack(outs, dim=-1), h
+
+
+@looped
+def concatenated(x):
+    """What every round made, in a dimension that it has."""
+    outs = []
+    for row in x.transpose(0, 1):
+        outs.append(row[:, :2] * 2)  # noqa: PERF401 - as people write it
+    return torch.cat(outs), torch.cat(outs, dim=-1), torch.concat(outs, 1), outs[-1]
+
+
+@looped
+def two_a_round(x):
+    """Two items for each row, and a list for other things."""
+    outs, sums = [], []
+    for row in x.transpose(0, 1):
+        outs.append(row * 2)
+        sums.append(row.sum())
+        outs.append(row * 3)
+    return torch.stack(outs, 1), torch.stack(sums), len(outs)
+
+
+@looped
+def comprehension(x):
+    """A list that is built."""
+    return torch.stack([row.exp() for row in x.transpose(0, 1)], 1)
+
+
+@looped
+def comprehension_by_number(x):
+    """With the round's number, and a nested function."""
+    return torch.cat([(lambda k: x[:, k] * k)(t) for t in range(x.shape[1])], 1)
+
+
+@looped
+def looped_over(x):
+    """The list is iterated over, and asked for its length and its items."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    h = torch.zeros(3, 4)
+    for out in outs:
+        h = h * 0.5 + out
+    k = torch.zeros(3, 4)
+    for i in range(len(outs)):
+        k = k * 0.25 + outs[i]
+    return h, k, len(outs)
+
+
+@looped
+def held_elsewhere(x):
+    """The list has another name, and lies in a dictionary."""
+    outs = []
+    found = {"outs": outs}
+    same = outs
+    for row in x.transpose(0, 1):
+        found["outs"].append(row * 2)
+    return torch.stack(same, 1)
+
+
+@looped
+class Stateful(nn.Module):
+    """A list of an object that the call makes, filled by a method, layer after layer."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.cells = nn.ModuleList(nn.GRUCell(4, 4) for _ in range(2))
+
+    def forward(self, x):
+        for cell in self.cells:
+            outs, h = [], x.new_zeros(3, 4)
+            for t in range(x.shape[1]):
+                h = cell(x[:, t], h)
+                outs.append(h)
+            x = torch.stack(outs, dim=1)
+        return x
+
+
+@looped
+class Conditioned(nn.Module):
+    """What is appended depends on data."""
+
+    def forward(self, x):
+        outs = []
+        for row in x.transpose(0, 1):
+            out = row
+            if row.sum() > 0:
+                out = row * 2
+            outs.append(out)
+        return torch.stack(outs, 1)
+
+
+@looped(least=1)
+def sum_from_zero(x):
+    """What is carried is a number at first."""
+    total = 0
+    for row in x.transpose(0, 1):
+        total = total + row
+    return total
+
+
+@looped
+class StateFromNone(nn.Module):
+    """A cell that makes its own first state, as torch's do."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.gru = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x):
+        h, outs = None, []
+        for t in range(x.shape[1]):
+            out, h = self.gru(x[:, t : t + 1], h)
+            outs.append(out)
+        return torch.cat(outs, 1), h
+
+
+@looped(least=1)
+def first_of_list(x):
+    """A list that begins with an item, and is asked whether it is empty."""
+    outs = [x.sum(1)]
+    for i, row in enumerate(x.transpose(0, 1)):
+        outs.append(row + i)
+    empty = [row for row in x.transpose(0, 1)]  # noqa: C416 - as people write it
+    return torch.stack(outs) + (1 if empty else 2)
+
+
+@looped(refused="list-grown")
+def popped(x):
+    """An item is taken out."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    outs.pop()
+    return x
+
+
+@looped(refused="list-grown")
+def sliced(x):
+    """A part of it."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    return torch.stack(outs[1:])
+
+
+@looped(refused="list-grown")
+def counted(x):
+    """Items are counted by C."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    k = 0
+    for _ in enumerate(outs):
+        k += 1
+    return x * k
+
+
+@looped(refused="list-grown")
+def handed_over(x):
+    """As arguments of a call."""
+
+    def total(*rows):
+        return sum(rows)
+
+    return total(*[row.exp() for row in x.transpose(0, 1)])
+
+
+@looped(refused="list-grown")
+def copied(x):
+    """Another list of the same items."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    return torch.stack(list(outs))
+
+
+@looped(refused="list-grown")
+def taken_apart(x):
+    """Into variables."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    first, _, _, _, _ = outs
+    return first
+
+
+@looped(refused="list-grown")
+def added(x):
+    """A longer one."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    return torch.stack([*outs, x[:, 0]])
+
+
+@looped(refused="unsupported-output")
+def returned(x):
+    """As a result."""
+    return [row.exp() for row in x.transpose(0, 1)]
+
+
+@looped(refused="write-after-branch")
+def item_written(x):
+    """An item of the list is what the last round made."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    outs[-1].add_(1)
+    return torch.stack(outs)
+
+
+@looped(refused="loop-carry-changes")
+def shapes_differ(x):
+    """What rounds append differs in size."""
+    outs = []
+    for t in range(x.shape[1]):
+        outs.append([x[:, t]])  # noqa: PERF401
+    return outs
+
+
 # --- refused ------------------------------------------------------------------------------------
 
 
@@ -322,10 +542,10 @@ def returns_inside(x):
     return x
 
 
-@looped(refused="loop-carry-changes")
+@looped(least=1)
 def dictionary(x):
-    """A dictionary that grows."""
-    seen = {}
+    """A dictionary that has another entry after the first round."""
+    seen = {"first": x}
     for t, row in enumerate(x.transpose(0, 1)):
         seen["last"] = row * t
     return seen

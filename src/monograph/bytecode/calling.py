@@ -117,6 +117,8 @@ def call_native(
     interpreter: Interpreter, callee: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Call natively; what is being handled is known to the callee."""
+    if interpreter.strange:
+        interpreter.watcher.strange_call(callee, args, kwargs)
     handling = interpreter.handling
     if handling.error is None and handling.previous is None:
         return natives.invoke(callee, args, kwargs)

@@ -48,6 +48,7 @@ class Interpreter:
         "read_global",
         "repeat",
         "replacement",
+        "strange",
         "tell_island",
         "told",
         "truth",
@@ -80,6 +81,8 @@ class Interpreter:
         self.repeat = _overridden(watcher, "repeat")
         self.tell_island: Callable[[FunctionType, str], None] = watcher.island
         self.uncatchable = (*watcher.uncatchable, BugError)
+        # Lists that are not what they look like, by identity: the watcher answers for them.
+        self.strange: dict[int, list[Any]] = {}
         self.polyfills = POLYFILLS
         self.polyfilled_methods = METHOD_NAMES
         self.memos: dict[int, Any] = {}

@@ -21,6 +21,10 @@ __all__ = ["delete_item", "get_item", "set_item", "tell_item"]
 def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
     """Return `owner[key]`."""
     kind = type(owner)
+    if interpreter.strange and id(owner) in interpreter.strange:
+        answer = interpreter.watcher.strange_item(owner, key)
+        if answer is not NotImplemented:
+            return answer
     if kind in SIMPLE and type(key) in SIMPLE:
         return natives.get_item(owner, key)
     special = find_special(interpreter, kind, "__getitem__")

@@ -120,9 +120,9 @@ class Predicate:
 def get_iterator(interpreter: Interpreter, value: Any) -> Any:
     """Return `iter(value)`."""
     kind = type(value)
-    if kind in SIMPLE:
+    if kind in SIMPLE and not (interpreter.strange and id(value) in interpreter.strange):
         return natives.iterate(value)
-    if kind in OURS:
+    if kind in OURS or kind in SIMPLE:
         iterator = NotImplemented if interpreter.iterated is None else interpreter.iterated(value)
         return natives.iterate(value) if iterator is NotImplemented else iterator
     special = find_special(interpreter, kind, "__iter__")

@@ -215,6 +215,8 @@ def truth(interpreter: Interpreter, value: Any) -> bool:
     """Tell whether a condition on a value holds: the one place where code branches on a value."""
     kind = type(value)
     if kind in SIMPLE:
+        if interpreter.strange and kind is list:
+            interpreter.watcher.strange_truth(value)
         return natives.truth(value)
     hook = interpreter.truth
     if hook is not None:

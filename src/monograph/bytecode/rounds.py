@@ -27,13 +27,19 @@ class Source(Protocol):
 
 @ours
 class Rounds:
-    """An iterator over a source; `begun` is None until somebody takes a value out of it."""
+    """An iterator over a source; `begun` is None until somebody takes a value out of it.
 
-    __slots__ = ("begun", "source")
+    `peeled` is whether the source is what is left after a round that came by itself.
+    """
 
-    def __init__(self, source: Source, begun: Iterator[Any] | None = None) -> None:
+    __slots__ = ("begun", "peeled", "source")
+
+    def __init__(
+        self, source: Source, begun: Iterator[Any] | None = None, *, peeled: bool = False
+    ) -> None:
         self.source = source
         self.begun = begun
+        self.peeled = peeled
 
     def __iter__(self) -> Rounds:
         return self

@@ -172,7 +172,7 @@ def _clone_sequence(iterator: SequenceIterator, memo: dict[int, Any]) -> Any:
 
 
 def _clone_rounds(rounds: Rounds, memo: dict[int, Any]) -> Rounds:
-    return Rounds(rounds.source, clone(rounds.begun, memo))
+    return Rounds(rounds.source, clone(rounds.begun, memo), peeled=rounds.peeled)
 
 
 _OF_OURS: dict[type, Any] = {

@@ -119,3 +119,17 @@ class Watcher:
         """
         del frame, rounds
         return NotImplemented
+
+    def strange_item(self, owner: list[Any], key: Any) -> Any:
+        """`owner[key]` of a list in `Interpreter.strange`; NotImplemented: as Python has it."""
+        del owner, key
+        return NotImplemented
+
+    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Learn of any native call while there are lists in `Interpreter.strange`."""
+
+    def strange_use(self, owner: Any, use: str) -> None:
+        """Learn that items are about to be taken out of what may be in `Interpreter.strange`."""
+
+    def strange_truth(self, owner: list[Any]) -> None:
+        """Learn that code asks whether a list is empty, which may be in `Interpreter.strange`."""

@@ -16,6 +16,7 @@ else is put into it: such a one was there before if not all references to it are
 from __future__ import annotations
 
 import gc
+import operator
 import sys
 from collections import Counter
 from contextvars import ContextVar
@@ -219,6 +220,22 @@ class Within(Effects):
 
     def __exit__(self, *_: object) -> None:
         """What is made from now on was not made in this part, but nobody asks for it any more."""
+
+    def appended(self) -> list[tuple[list[Any], list[Any]]]:
+        """The lists from before that hold what they held and more, each with what came."""
+        found: list[tuple[list[Any], list[Any]]] = []
+        for place in self._find_lasting():
+            now, before = place.now(), place.before
+            if place.kind == "contents" and type(now) is list:
+                n = len(before)
+                if len(now) > n and all(map(operator.is_, now, before)):
+                    found.append((now, now[n:]))
+        return found
+
+    def undo(self) -> None:
+        """Put back what was there before this part."""
+        for place in reversed(self._find_lasting()):
+            place.put_back()
 
     def made(self, value: Any) -> bool:
         """Whether an object was made in this part, for all one can tell."""

@@ -11,24 +11,26 @@ back.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.bytecode import Rounds
 from monograph.bytecode.forking import for_test, move, run_iteration
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import scan
-from monograph.capture.joining import carried, kind_of_number
+from monograph.capture.grown_lists import require_a_round
+from monograph.capture.joining import carried, described, kind_of_number
 from monograph.capture.subgraphs import WritesOutside, copied_as, refused_write
 from monograph.diagnostics import MonographError, problem
-from monograph.integers import ge, require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from monograph.abstract.tensor import AbstractTensor
-    from monograph.bytecode import Frame, Rounds
-    from monograph.bytecode.forking import LoopTest
+    from monograph.bytecode import Frame
+    from monograph.bytecode.forking import End, LoopTest
     from monograph.capture.recorder import Recorder
     from monograph.capture.sequences import Source
     from monograph.capture.subgraphs import Body, Copied
@@ -52,12 +54,29 @@ def repeat(recorder: Recorder, frame: Frame, rounds: Rounds) -> Any:
     if test is None or frame.names is not None or is_handling:
         return NotImplemented
     source: Any = rounds.source
+    must_vary = _must_vary(recorder, source)
+    if not must_vary and recorder.paths.unrolled:
+        return NotImplemented
+    if not must_vary:
+        recorder.paths.loops.append(frame.code.co_qualname)
     try:
         return _ForLoop(recorder, frame, source, test).record()
-    except MonographError:
-        if _must_vary(recorder, source):
+    except MonographError as error:
+        if error.diagnostic.name == "loop-carry-changes" and not rounds.peeled:
+            return _peeled(frame, source)
+        if must_vary:
             raise
         return NotImplemented
+
+
+def _peeled(frame: Frame, source: Source) -> Any:
+    """Let the first round come by itself: what it begins with is often of another kind.
+
+    Raises: loop-makes-nothing.
+    """
+    require_a_round(source.count)
+    stack = [*frame.stack[:-1], Rounds(source.rest(), peeled=True), source.first()]
+    return move(frame, frame.ip, stack, frame.slots)
 
 
 def _must_vary(recorder: Recorder, source: Source) -> bool:
@@ -79,6 +98,8 @@ class _ForLoop:
         """Tensors from outside that rounds write to: all that hold them, the owner first."""
         self.body: Body
         """The last round that was recorded."""
+        self.appended: list[tuple[list[Any], list[Any]]] = []
+        """What the last round appended to which list from outside."""
         self.shared: list[list[Any]] = []
         """What other results than what is carried may be one with."""
 
@@ -123,6 +144,18 @@ class _ForLoop:
             body.copy_of(same, now)
         value = self.source.at(self.recorder, iter(given[n_carried + n_written :]))
         state = self.carrying.state(given[:n_carried])
+        with _undone(body):
+            with self._lists(body) as appended:
+                end = self._run(state, value)
+            values, born = self.carrying.ended(end.frame)
+        self.appended = appended
+        written = [copy for _, copy in body.written]
+        items = [item for _, new in appended for item in new]
+        results = [self.recorder.abstract(each) for each in (*values, *written, *born, *items)]
+        self.shared = self.carrying.note_shared(results[len(values) :])
+        return list(results)
+
+    def _run(self, state: tuple[list[Any], list[Any]], value: Any) -> End:
         end = run_iteration(self.frame, self.test, *state, value)
         if end.kind == "raised":
             if isinstance(end.value, (MonographError, *_FATAL)):
@@ -130,11 +163,34 @@ class _ForLoop:
             raise problem("loop-raises", loop=NAME, error=end.value)
         if end.kind != "joined":
             raise problem("loop-leaves", loop=NAME, how=end.kind)
-        values, born = self.carrying.ended(end.frame)
-        written = [copy for _, copy in body.written]
-        results = [self.recorder.abstract(each) for each in (*values, *written, *born)]
-        self.shared = self.carrying.note_shared(results[len(values) :])
-        return list(results)
+        return end
+
+    @contextmanager
+    def _lists(self, body: Body) -> Generator[list[tuple[list[Any], list[Any]]]]:
+        """Let lists from outside grow while a round runs, and be as before when it has.
+
+        Gives what was appended to which. Lists that a comprehension builds stand on the stack.
+        """
+        built = [each for each in self.frame.stack if type(each) in (list, set, dict)]
+        before = [each.copy() for each in built]
+        appended: list[tuple[list[Any], list[Any]]] = []
+        try:
+            yield appended
+            if body.part is not None:
+                appended += body.part.appended()
+            for each, was in zip(built, before, strict=True):
+                if type(each) is list and len(each) > len(was):
+                    appended.append((each, each[len(was) :]))
+                elif len(each) != len(was):
+                    raise _growing("a set or a dict", "a longer one")
+            for each, new in appended:
+                for item in new:
+                    if not isinstance(item, torch.Tensor):
+                        raise _growing("a list of tensors", f"one with {described(item)}")
+                del each[-len(new) :]
+        finally:
+            for each, was in zip(built, before, strict=True):
+                _refill(each, was)
 
     def _go_on(
         self,
@@ -155,16 +211,52 @@ class _ForLoop:
                 recorder.doubts.entangle([result, *shared, *slices])
         if any(self.carrying.roots):
             recorder.doubts.entangle(slices)
-        born = [self._last(each) for each in results[n_carried + n_written :]]
+        made = results[n_carried + n_written :]
+        n_born = len(carrying.born)
+        born = [self._last(each) for each in made[:n_born]]
+        self._let_grow(iter(made[n_born:]))
         after = results[:n_carried]
         stack, slots = carrying.state(after, born)
         carrying.note_doubts(begun, after, [*stack, *slots])
         return move(self.frame, self.test.out, stack, slots)
 
+    def _let_grow(self, stacks: Iterator[AbstractTensor]) -> None:
+        for grown, new in self.appended:
+            self.recorder.scopes.tell(grown)
+            self.recorder.grown.add(grown, self.source.count, [next(stacks) for _ in new])
+
     def _last(self, stacked: AbstractTensor) -> AbstractTensor:
         """What the last round made; without one the variable would not be there."""
-        require(ge(self.source.count, 1), "loop-makes-nothing")
+        require_a_round(self.source.count)
         return self.recorder.call(torch.ops.aten.select.int, (stacked, 0, -1), {})
+
+
+@contextmanager
+def _undone(body: Body) -> Generator[None]:
+    """Put back what a round wrote to objects from outside where it is given up."""
+    try:
+        yield
+    except BaseException:
+        if body.part is not None:
+            body.part.undo()
+        raise
+
+
+def _growing(before: str, after: str) -> MonographError:
+    return problem(
+        "loop-carry-changes",
+        operator=NAME,
+        what="kind",
+        result="what a round adds to",
+        before=before,
+        after=after,
+    )
+
+
+def _refill(built: Any, was: Any) -> None:
+    if len(built) != len(was):
+        built.clear()
+        (built.extend if type(built) is list else built.update)(was)
 
 
 def _as_tensor(value: Any) -> Any:

@@ -33,12 +33,14 @@ from monograph.capture.asked import asked_at
 from monograph.capture.counting import COUNTING, Counts
 from monograph.capture.departed import leaked
 from monograph.capture.doubts import Doubts
+from monograph.capture.grown_lists import GrownLists
 from monograph.capture.hidden_questions import ModesAsked
 from monograph.capture.inferences import Inference, inferred
 from monograph.capture.lineage import Lineage
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.capture.promises import ASSERT_SCALAR, check_promises
 from monograph.capture.ranges import limit_size
+from monograph.capture.stand_ins import Paths
 from monograph.capture.storages import is_inplace, require_same_shape, shared_source
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
@@ -112,6 +114,7 @@ class Recorder(TorchDispatchMode):
         self.doubts = Doubts()
         self.n_branches = 0  # of Python's own
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
+        self.grown, self.paths = GrownLists(), Paths()
         self.body: Body | None = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
@@ -337,6 +340,7 @@ class Recorder(TorchDispatchMode):
     def turn_back(self, left: Standing) -> None:
         """Ask the facts that were asked before."""
         self.facts, self._assertions_seen, self._assertions_waiting = left
+        self._inference = None  # what was given up may have asked a rule, and written nothing
 
     # --- results -----------------------------------------------------------------------------
 

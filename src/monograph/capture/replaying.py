@@ -151,10 +151,11 @@ class _Replay:
         facts.locate = lambda: frames
         born = len(facts.symbols), len(facts.assertions)
         try:
-            args = [self._given(t, arg) for t, arg in zip(inference.args, node.args, strict=True)]
-            kwargs = {
-                name: self._given(t, node.kwargs[name]) for name, t in inference.kwargs.items()
-            }
+            # A node that was removed has no arguments any more.
+            given = inference.args if is_removed(node) else node.args
+            named = inference.kwargs if is_removed(node) else node.kwargs
+            args = [self._given(t, arg) for t, arg in zip(inference.args, given, strict=True)]
+            kwargs = {name: self._given(t, named[name]) for name, t in inference.kwargs.items()}
             with use(facts), asked_from(frames):
                 result = inferred(inference.op, args, kwargs, self._fallback)
         except ZeroDivisionError:

@@ -287,7 +287,7 @@ def _run_under(
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     recorder.input_nodes = input_nodes
-    recorder.may_be_fixed = may_be_fixed(inputs)
+    recorder.may_be_fixed, recorder.paths = may_be_fixed(inputs), inputs.paths
     writer.begin_body()
     if isinstance(recorder, Continuing):
         recorder.rehearse_with(_real_values(state, inputs, input_nodes), inputs.examples)

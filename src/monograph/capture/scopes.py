@@ -106,6 +106,8 @@ class Scopes:
         """How a function that user code gives to an operator is run."""
         self.side_effects: Callable[[str], AbstractContextManager[Within | None]] = _unseen
         """Looks for writes to what was there before while such a function runs."""
+        self.tell: Callable[[list[Any]], None] = _untold
+        """Takes a list that is about to change."""
         self._patches: list[tuple[type, str, Any]] = []
         self._live: Live = []
 
@@ -232,6 +234,10 @@ class Scopes:
 
 def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
+
+
+def _untold(_: list[Any]) -> None:
+    return None
 
 
 def _unseen(_: str) -> AbstractContextManager[Within | None]:

@@ -51,6 +51,14 @@ class Source(Protocol):
         """The same values in the opposite order."""
         ...
 
+    def first(self) -> Any:
+        """The first value."""
+        ...
+
+    def rest(self) -> Source:
+        """All other values."""
+        ...
+
 
 @ours
 class SymbolicRange:
@@ -134,6 +142,14 @@ class Numbers:
         """See `Source`."""
         return Numbers(self.start + self.step * (self.count - 1), -self.step, self.count)
 
+    def first(self) -> Any:
+        """See `Source`."""
+        return to_sym(self.start)
+
+    def rest(self) -> Numbers:
+        """See `Source`."""
+        return Numbers(self.start + self.step, self.step, self.count - 1)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
@@ -164,6 +180,14 @@ class Rows:
         """Python knows no `reversed` of tensors but torch's own, which flips them."""
         return
 
+    def first(self) -> Any:
+        """See `Source`."""
+        return self.tensor[0]
+
+    def rest(self) -> Rows:
+        """See `Source`."""
+        return Rows(self.tensor[1:])  # pyright: ignore[reportArgumentType] - an abstract tensor's is one
+
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
@@ -191,6 +215,14 @@ class Pairs:
     def backwards(self) -> None:
         """Neither can be reversed."""
         return
+
+    def first(self) -> Any:
+        """See `Source`."""
+        return tuple([part.first() for part in self.parts])
+
+    def rest(self) -> Pairs:
+        """See `Source`."""
+        return Pairs(tuple([part.rest() for part in self.parts]))
 
 
 # --- what makes them ----------------------------------------------------------------------------

@@ -30,12 +30,15 @@ class Paths:
 
     The hint of those in `literal` (by path, `x.shape[0]`) is the example's own value. Those in
     `fixed` (by the name of their Dim, without one by path) are numbers, whatever the example says.
-    With `decided`, conditions on sizes are decided where they are made (see `conditions`).
+    With `decided`, conditions on sizes are decided where they are made (see `conditions`). With
+    `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
     """
 
     literal: AbstractSet[str] = frozenset()
     fixed: Mapping[str, int] = field(default_factory=dict[str, int])
     decided: bool = False
+    unrolled: bool = False
+    loops: list[str] = field(default_factory=list[str])
 
 
 Run = TypeVar("Run")
@@ -81,6 +84,8 @@ def _otherwise(paths: Paths, inputs: Inputs, facts: Facts, error: Exception) -> 
         if paths.decided:
             raise problem("data-dependent-branch", at=raised_at(error)) from error
         return replace(paths, decided=True)
+    if paths.loops and not paths.unrolled:
+        return replace(paths, unrolled=True)
     if inputs.examples == dict(facts.hints):
         return None
     return replace(paths, literal=frozenset(map(facts.source_of, facts.symbols)))

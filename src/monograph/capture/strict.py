@@ -115,6 +115,9 @@ class Strict(Watcher):
         self.scopes.call = self._call_module
         self.scopes.run = self._interpreter.call
         self.scopes.side_effects = self._side_effects
+        self.scopes.tell = self._tell
+        if self._forks:
+            self._interpreter.strange = self._recorder.grown
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,11 +156,11 @@ class Strict(Watcher):
 
         Raises: outside-read, write-outlives-call.
         """
+        if self._forks and (stands_for := self._stands_for(callee, args, kwargs)) is not None:
+            return stands_for
         known = REPLACEMENTS.get(id(callee))
         if known is not None:
             return known
-        if self._forks and (stands_for := made(callee, args, kwargs)) is not None:
-            return stands_for
         kind = type(callee)
         if kind is FunctionType and not is_suspect(callee, args):
             return None
@@ -172,6 +175,17 @@ class Strict(Watcher):
             if type(owner) is ContextVar:
                 self._note_context(owner, callee.__name__, frame)
         return self._look_outside(callee, args, frame)
+
+    def _stands_for(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> Callable[..., Any] | None:
+        """What answers for a function of a symbolic number of values."""
+        grown = self._recorder.grown
+        if grown and (answer := grown.made(callee, args, kwargs)) is not None:
+            args.clear()  # the list is not handed on
+            kwargs.clear()
+            return answer
+        return made(callee, args, kwargs)
 
     def _look_outside(
         self, callee: Any, args: list[Any], frame: InterpretedFrame | None
@@ -309,10 +323,32 @@ class Strict(Watcher):
 
     def iterated(self, value: Any) -> Any:
         """The rounds of a `for` over a symbolic number of values."""
-        source = source_of(value) if self._forks else None
-        if source is None or type(value) is Rounds:
+        if not self._forks or type(value) is Rounds:
             return NotImplemented
-        return Rounds(source)
+        grown = self._recorder.grown.find(value)
+        if grown is not None:
+            value = self._recorder.grown.rows(grown)
+            if value is None:
+                raise problem("list-grown", use="a loop over it")
+        source = source_of(value)
+        return NotImplemented if source is None else Rounds(source)
+
+    def strange_item(self, owner: list[Any], key: Any) -> Any:
+        """An item of a list that grew in a loop.
+
+        Raises: list-grown.
+        """
+        grown = self._recorder.grown
+        return NotImplemented if grown.find(owner) is None else grown.item(owner, key)
+
+    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Refuse what would look into a list that grew in a loop."""
+        self._recorder.grown.check(callee, args, kwargs)
+
+    def strange_use(self, owner: Any, use: str) -> None:
+        """Refuse to take such a list apart."""
+        if self._recorder.grown.find(owner) is not None:
+            raise problem("list-grown", use=use)
 
     def repeat(self, frame: InterpretedFrame, rounds: Rounds) -> Any:
         """Record a `for` over a symbolic number of values.
@@ -320,6 +356,14 @@ class Strict(Watcher):
         Raises: what a round refuses.
         """
         return repeat(self._recorder, frame, rounds) if self._forks else NotImplemented
+
+    def strange_truth(self, owner: list[Any]) -> None:
+        """Whether there is an item: the program has to have one.
+
+        Raises: loop-makes-nothing.
+        """
+        if self._recorder.grown.find(owner) is not None:
+            self._recorder.grown.require_an_item(owner)
 
     # --- writes ------------------------------------------------------------------------------
 
@@ -348,6 +392,9 @@ class Strict(Watcher):
                 "branch-side-effect", operator=body.operator, kind="attribute", name=f"`{name}`"
             )
 
+    def _tell(self, changing: list[Any]) -> None:
+        self.written("contents", changing, None, None, self._interpreter.current)
+
     @contextmanager
     def _side_effects(self, operator: str) -> Generator[Within]:
         """Refuse writes to what was there before, while a function given to an operator runs.
@@ -363,6 +410,7 @@ class Strict(Watcher):
             for place in part.lasting():
                 kind, name = place.kind, place.name or "a container"
                 at = lines(place, self.scopes)
+                part.undo()
                 raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
 
     def watching(self, recorder: Recorder) -> AbstractContextManager[None]:

@@ -9,6 +9,7 @@ branches-multiply     count                                      UnsupportedErro
 loop-raises           error, loop="while"                        DataDependentError
 loop-leaves           how, loop="while"                          DataDependentError
 loop-makes-nothing                                               UnsupportedError
+list-grown            use                                        UnsupportedError
 write-after-branch    kind="tensor", name=""                     SideEffectError
 branch-decides        what                                       DataDependentError
 branch-value-outside  tensor="", operator=""                     UnsupportedError
@@ -135,6 +136,20 @@ def loop_makes_nothing() -> Text:
         label="at least one round is needed",
         notes=("Python fails there too: the variable does not exist, or the list is empty",),
         helps=("let the size begin at one: Dim(name, min=1); or assign the variable before",),
+    )
+
+
+@message("list-grown", UnsupportedError)
+def list_grown(*, use: str) -> Text:
+    """Say that a list that grew in a loop is used in a way that needs its length as a number.
+
+    `use` is what is done with it: `pop()`, `one of its items`.
+    """
+    return Text(
+        headline=f"a list that grew in a `for` over a symbolic number of values is used by {use}",
+        label="used here",
+        notes=("what the rounds appended is one stacked tensor, with as many slices as rounds",),
+        helps=("use torch.stack(items) or torch.cat(items), and go on with that",),
     )
 
 

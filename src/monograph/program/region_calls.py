@@ -100,18 +100,30 @@ def run_scan(
         results = body(*carried, *step, *arguments)
         carried = results[:n_carried]
         made.append(results[n_carried:])
-    if not made and _n_results(body) > n_carried:
-        raise RuntimeError("a loop without a round makes nothing that could be read after it")
+    if not made:
+        return (*carried, *_nothing_stacked(body, carried, xs, arguments))
     return (*carried, *_stacked(made))
 
 
-def _n_results(body: Body) -> int:
-    """How many values a body returns."""
-    graph = getattr(body, "graph", None)
-    if graph is None:
-        return 0
-    (returned,) = graph.output_node().args
-    return len(returned) if isinstance(returned, list | tuple) else 1
+def _nothing_stacked(
+    body: Body, carried: Sequence[Any], xs: Sequence[torch.Tensor], arguments: Sequence[Any]
+) -> list[torch.Tensor]:
+    """What no step makes: as many results as of a step, of its kinds, and without elements.
+
+    A step on zeros tells their kinds. It computes only tensors, so nobody notices.
+
+    Raises: RuntimeError (a step on zeros is not possible).
+    """
+    (returned,) = body.graph.output_node().args  # pyright: ignore[reportFunctionMemberAccess] - a graph module's
+    if isinstance(returned, list | tuple) and len(returned) == len(carried):
+        return []
+    given = [x.new_zeros(x.shape[1:]) for x in xs]
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            results = body(*carried, *given, *arguments)
+    except (RuntimeError, IndexError) as error:
+        raise RuntimeError("a loop without a round makes nothing that could be read") from error
+    return [each.new_empty((0, *each.shape)) for each in results[len(carried) :]]
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:

@@ -69,6 +69,8 @@ def CALL_FUNCTION_EX(frame: Frame, has_kwargs: bool) -> None:  # noqa: FBT001  (
             name = f"{getattr(callee, '__module__', '')}.{getattr(callee, '__qualname__', callee)}"
             kind = type(args).__name__
             raise TypeError(f"{name}() argument after * must be an iterable, not {kind}")
+        if interpreter.strange:
+            interpreter.watcher.strange_use(args, "*")
         args = lend_iterable(interpreter, args)
     stack.append(call(interpreter, callee, list(args), dict(kwargs)))
 
