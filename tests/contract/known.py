@@ -4,7 +4,6 @@
 agrees, or is refused, fails the tests until it is taken off.
 """
 
-HASH = "a size that varies has no hash: code that asks sees TypeError, as with torch.export"
 CAUGHT = "an operator that raises at run time is not caught as forward would"
 VERSIONS = "`.data` is detached: autograd sees a write to it, and refuses to go back"
 
@@ -14,7 +13,6 @@ KNOWN: dict[tuple[str, str], str] = {
     ("view_tried", "column"): CAUGHT,
     ("DataWritten", "example"): VERSIONS,
     ("DataWritten", "again"): VERSIONS,
-    ("a_size_as_a_key", "export"): HASH,
 }
 
 

@@ -23,7 +23,7 @@ from monograph.archive.versions import SCHEMA
 from monograph.diagnostics import problem
 from monograph.integers import Facts, relation_text
 from monograph.program import ExportedProgram, InputKind, TensorClause
-from monograph.program.contract import answer_text, question_text
+from monograph.program.contract import answer_text, pairs_apart, question_text, state_asked
 from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def unsaid(program: ExportedProgram) -> list[str]:
             each.relation.symbols <= names.keys() and relation_text(each.relation, names) in kept
         )
     ]
-    paths = [clause.path for clause in contract.clauses]
-    found += [f"{paths[a]} apart from {paths[b]} in memory" for a, b in contract.apart if a != b]
+    paths = [*(clause.path for clause in contract.clauses), *state_asked(contract)]
+    pairs = pairs_apart(contract)
+    found += [f"{paths[a]} apart from {paths[b]} in memory" for a, b in pairs if a != b]
     found += [f"{question_text(each)} is {answer_text(each.value)}" for each in contract.answers]
     if contract.changes is not None:
         found.append("(and does not make) changes to objects that callers pass in")

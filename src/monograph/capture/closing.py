@@ -105,6 +105,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     old = _OldMemory(recorder, reassigned, values)
     values = [old.kept(value) for value in values]
     sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
+    recorder.consulted.replaced = tuple(buffer.target for buffer, _ in reassigned)
     for buffer, current in sources:
         recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
     return values

@@ -57,12 +57,14 @@ class Subject(NamedTuple):
 class Consulted:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "_followed", "_n_writes", "answers", "subjects")
+    __slots__ = ("_before", "_followed", "_n_writes", "answers", "replaced", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
         self.subjects: dict[Node, Subject] = {}
         """By their placeholders."""
+        self.replaced: tuple[str, ...] = ()
+        """The buffers that forward replaces by other tensors."""
         self._before: dict[str, Any] = {}
         self._followed: set[Node] = set()
         """Nodes of which it is noted who requires gradients behind them, after so many writes."""

@@ -29,6 +29,7 @@ from monograph.capture.crossroads import overlooked
 from monograph.capture.float_division import python_division
 from monograph.capture.given import Given
 from monograph.capture.graph_writer import GraphWriter
+from monograph.capture.hashing import hashing
 from monograph.capture.hidden_questions import hearing
 from monograph.capture.inputs import Inputs, may_be_fixed, read_inputs, write_inputs
 from monograph.capture.line_by_line import noting_lines
@@ -306,6 +307,7 @@ def _run_under(
             watching(watched),
             hearing(recorder, request.module),
             backwards(),
+            hashing(),
             uncompiled(),
             below_autograd(),
             printing(),

@@ -34,6 +34,7 @@ from monograph.program.contract import (
     TensorClause,
     ValueClause,
     answer_text,
+    pairs_apart,
     question_text,
     spots,
     state_asked,
@@ -248,7 +249,7 @@ def _layout_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterato
 
 
 def _apart_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
-    pairs = tuple(pair for pair in contract.apart if pair[0] != pair[1])
+    pairs = tuple(pair for pair in pairs_apart(contract) if pair[0] != pair[1])
     if pairs:
         involved = tuple(sorted({place for pair in pairs for place in pair}))
         constants |= {"meets": meets, "involved": involved, "pairs": pairs}
@@ -258,11 +259,12 @@ def _apart_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator
 
 
 def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]:
-    for one, other in contract.apart:
+    paths = [*(clause.path for clause in contract.clauses), *state_asked(contract)]
+    for one, other in pairs_apart(contract):
         pair = leaves[one], leaves[other]
         if any(not isinstance(leaf, torch.Tensor) for leaf in pair):
             continue
-        path, beside = contract.clauses[one].path, contract.clauses[other].path
+        path, beside = paths[one], paths[other]
         if one == other:
             if is_folded(leaves[one]):
                 words = "elements with memory of their own: they are written to"
@@ -352,6 +354,7 @@ def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Ite
                 if not same_value(clause.value, leaf):
                     yield Clause(clause.path, _shown(clause.value), _shown(leaf))
     yield from _broken_relations(contract, plan, seen, leaves)
+    yield from _broken_apart(contract, (*leaves, *asked))
     yield from _broken_answers(contract, (*leaves, *asked))
 
 
@@ -492,7 +495,6 @@ def _broken_relations(
     yield from _outside_ranges(contract, {s: n for s, n in env.items() if s not in said}, origin)
     yield from (_broken_guard(contract, guard, env) for guard in broken)
     yield from _broken_layouts(contract, env, leaves)
-    yield from _broken_apart(contract, leaves)
 
 
 def _outside_ranges(

@@ -133,8 +133,9 @@ class Contract:
     is a relation with its origin: the user's lines that asked, innermost first, or None. `names`
     says how a symbol is called in messages: `batch`, or where it comes from: `x.shape[0]`. The
     two inputs of each pair of places in `apart` share no memory: one is written to before the other
-    is read. No two elements of an input paired with itself do. `dtype_asked` says where user code
-    asked a tensor for its dtype, which fixes it: None where none did, True where nobody knows. What
+    is read. No two elements of an input paired with itself do. `apart_from_state` pairs inputs with
+    parameters and buffers alike. `dtype_asked` says where user code asked a tensor for its dtype,
+    which fixes it: None where none did, True where nobody knows. What
     `modes` says holds for `train()` and `eval()`; None where nobody knows. `changes` says what a
     call does to the objects it is given; they hold before what it says they do. `answers` are what
     user code was told when it asked for modes of the process, and for flags of tensors.
@@ -146,6 +147,7 @@ class Contract:
     ranges: tuple[SymbolRange, ...] = ()
     names: Mapping[Expr, str] = field(default_factory=lambda: MappingProxyType({}))
     apart: tuple[tuple[int, int], ...] = ()
+    apart_from_state: tuple[tuple[int, str], ...] = ()
     dtype_asked: object = True
     modes: ModesClause | None = None
     changes: Changes | None = None
@@ -199,9 +201,16 @@ def _is_dtype(value: object) -> TypeGuard[torch.dtype]:
 
 
 def state_asked(contract: Contract) -> tuple[str, ...]:
-    """Return the parameters and buffers that were asked, by name, each once."""
-    found = (each for each in contract.answers if asks_tensor(each) and each.argument is None)
-    return tuple(dict.fromkeys(each.path for each in found))
+    """Return the parameters and buffers that the checks look at, by name, each once."""
+    found = [e.path for e in contract.answers if asks_tensor(e) and e.argument is None]
+    return tuple(dict.fromkeys([*found, *(name for _, name in contract.apart_from_state)]))
+
+
+def pairs_apart(contract: Contract) -> tuple[tuple[int, int], ...]:
+    """Return the pairs that share no memory, by their places: inputs, then `state_asked`."""
+    state, begin = state_asked(contract), len(contract.clauses)
+    found = ((i, begin + state.index(name)) for i, name in contract.apart_from_state)
+    return (*contract.apart, *found)
 
 
 def shape_text(shape: Iterable[Int], names: Mapping[Expr, str]) -> str:
@@ -279,6 +288,7 @@ __all__ = [
     "TensorClause",
     "ValueClause",
     "answer_text",
+    "pairs_apart",
     "question_text",
     "range_text",
     "real_strides",

@@ -196,11 +196,19 @@ def contract_of(captured: Capture) -> Contract:
         guards=FoundLater(partial(_guards, captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
+        apart_from_state=_apart_from_state(captured),
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
         changes=captured.changes,
         answers=tuple(captured.recorder.consulted.answers.values()),
     )
+
+
+def _apart_from_state(captured: Capture) -> tuple[tuple[int, str], ...]:
+    """Inputs keep what they hold where forward replaces a buffer, whose memory a program reuses."""
+    replaced = captured.recorder.consulted.replaced
+    tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]
+    return tuple((place, name) for place in tensors for name in replaced)
 
 
 def _guards(captured: Capture) -> list[Guard]:

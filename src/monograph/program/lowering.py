@@ -144,6 +144,10 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     pairs = {(name, name) for name in done.writes} | read_after_write(program.graph_module)
     found = {(places[a], places[b]) for a, b in pairs if places.keys() >= {a, b}}
     apart = tuple(sorted({*before.apart} | {(min(pair), max(pair)) for pair in found}))
+    state = {s.arg.name: s.target for s in program.graph_signature.input_specs if s.target}
+    beside = {(places[a], state[b]) for a, b in pairs if a in places and b in state}
+    beside |= {(places[b], state[a]) for a, b in pairs if b in places and a in state}
+    beside |= {*before.apart_from_state}
     clauses = tuple(
         _laid_out(clause, done.laid_out.get(name)) if isinstance(clause, TensorClause) else clause
         for name, clause in zip(given, before.clauses, strict=True)
@@ -151,7 +155,13 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     known = len(program.facts.guards) if program.facts is not None else 0
     added = done.facts.guards[known:]
     guards = FoundLater(lambda: [*before.guards, *added]) if added else before.guards
-    contract = replace(before, clauses=clauses, guards=guards, apart=apart)
+    contract = replace(
+        before,
+        clauses=clauses,
+        guards=guards,
+        apart=apart,
+        apart_from_state=tuple(sorted(beside)),
+    )
     return facts_of_program(done.facts), contract
 
 

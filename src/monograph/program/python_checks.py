@@ -20,6 +20,8 @@ from monograph.program.contract import (
     NumberClause,
     TensorClause,
     ValueClause,
+    pairs_apart,
+    state_asked,
     where,
 )
 from monograph.program.overlaps import FUNCTIONS
@@ -186,14 +188,15 @@ def _layout_lines(
 
 
 def _apart_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:
-    for one, other in contract.apart:
+    leaves = [*leaves, *(f"state[{name!r}]" for name in state_asked(contract))]
+    for one, other in pairs_apart(contract):
         names = leaves[one] if one == other else f"{leaves[one]}, {leaves[other]}"
         yield f"assert not {'is_folded' if one == other else 'overlap'}({names})"
 
 
 def functions_of_checks(contract: Contract) -> list[str]:
     """The functions that the assertions call, as they are written here."""
-    if not contract.apart:
+    if not pairs_apart(contract):
         return []
     return [inspect.getsource(each).rstrip() for each in FUNCTIONS]
 

@@ -146,8 +146,8 @@ class _Text:
         first = [*taken_apart, *call] if leaves else taken_apart
         lines = [head, *first, *body.lines]
         main = "\n".join(lines)
-        top = f"{self._docstring()}\n\n{self._imports(main, checks)}"
         asked = functions_of_checks(self.program.contract) if leaves else []
+        top = f"{self._docstring()}\n\n{self._imports(main, [*asked, *checks])}"
         return "\n\n\n".join([top, *asked, *checks, *self.functions, main]) + "\n"
 
     def _docstring(self) -> str:
