@@ -98,7 +98,7 @@ def layout_asked(x):
     "type",
     lambda: (m().relu().to_sparse(),),
     calls={"dense": lambda: (m().relu(),)},
-    refused=("unsupported-input", "unsupported-operator", "unsupported-subclass"),
+    refused=("unsupported-layout",),
 )
 def sparse_example(x):
     """A sparse example."""

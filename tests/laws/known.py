@@ -19,8 +19,8 @@ REFUSED_BY = {
     "linalg.lstsq": "unsupported-operator",
     "linalg.lstsq[grad_oriented]": "unsupported-operator",
     # Layouts other than strided.
-    "sparse.mm[reduce]": "unsupported-input",
-    "sparse.sampled_addmm": "unsupported-input",
+    "sparse.mm[reduce]": "unsupported-layout",
+    "sparse.sampled_addmm": "unsupported-layout",
     "to_sparse": "unsupported-operator",
     # The fast path for padded sequences makes nested tensors.
     "nn.Transformer": "data-dependent-branch",

@@ -125,6 +125,19 @@ def type_of(tensor: torch.Tensor) -> TensorType:
     )
 
 
+def unusual_layout(tensor: torch.Tensor) -> str | None:
+    """What a type cannot say of a tensor: that it is sparse, nested or quantised; else None."""
+    if tensor.is_nested:
+        return "nested"
+    layout = str(tensor.layout).removeprefix("torch.")
+    if layout != "strided":
+        return f"sparse ({layout})" if layout.startswith("sparse") else f"packed ({layout})"
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype.startswith(("qint", "quint")):
+        return f"quantised ({dtype})"
+    return None
+
+
 def is_differentiable(dtype: torch.dtype) -> bool:
     """Whether tensors of this dtype may require gradients."""
     return dtype.is_floating_point or dtype.is_complex

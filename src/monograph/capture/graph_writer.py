@@ -22,7 +22,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
-from monograph.abstract.tensor_type import type_of
+from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
 from monograph.host.fx_nodes import append_node, detached_node, put_before
@@ -190,13 +190,16 @@ class GraphWriter:
     def lift(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
         """The abstract tensor for a real one met in user code: known state, or a new constant.
 
-        Raises: unsupported-subclass.
+        Raises: unsupported-subclass, unsupported-layout.
         """
         found = self._tensors.get(id(real))
         if found is not None:
             return found
-        if has_own_dispatch(real) or real.layout != torch.strided:
-            raise problem("unsupported-subclass", type=_kind_of(real))
+        if has_own_dispatch(real):
+            raise problem("unsupported-subclass", type=type(real).__qualname__)
+        layout = unusual_layout(real)
+        if layout is not None:
+            raise problem("unsupported-layout", what="a tensor that is met here", layout=layout)
         target = self._attribute_names(real) or f"lifted_tensor_{len(self.constants)}"
         return self._new_constant(real, target, recorder)
 
@@ -383,11 +386,6 @@ class GraphWriter:
 
 def _nothing() -> None:
     """Marks where user code begins; removed when the graph is closed."""
-
-
-def _kind_of(tensor: torch.Tensor) -> str:
-    name = type(tensor).__qualname__
-    return name if tensor.layout == torch.strided else f"{name} of layout {tensor.layout}"
 
 
 def _two_sides(e: Expr) -> tuple[Any, Any]:

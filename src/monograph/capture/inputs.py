@@ -16,8 +16,8 @@ import torch
 from monograph.abstract.layout import is_dense, stride_order, strides_in_order
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
-from monograph.abstract.tensor_type import TensorType, type_of
-from monograph.diagnostics import problem, together
+from monograph.abstract.tensor_type import TensorType, type_of, unusual_layout
+from monograph.diagnostics import MonographError, problem, together
 from monograph.dims import (
     Arguments,
     Declared,
@@ -153,12 +153,12 @@ def read_inputs(
         dynamic_shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
         args, kwargs = unwrapped((args, kwargs))
     arguments = bound_arguments(module, args, kwargs)
-    specification = read_specification(dynamic_shapes, arguments)
-    declared = {each.leaf: each for each in specification.declared}
-    numbers = {each.leaf: each for each in specification.numbers}
     flat, spec = pytree.tree_flatten((args, kwargs))
     names = _paths(arguments.by_name, len(flat))
     _check_leaves(flat, names)
+    specification = read_specification(dynamic_shapes, arguments)
+    declared = {each.leaf: each for each in specification.declared}
+    numbers = {each.leaf: each for each in specification.numbers}
     makers = _Symbols(facts, paths, specification.relations)
     leaves: list[InputLeaf] = []
     for i, (value, path) in enumerate(zip(flat, names, strict=True)):
@@ -214,20 +214,26 @@ def _placeholder_name(path: str) -> str:
 
 def _check_leaves(flat: list[Any], paths: list[str]) -> None:
     problems = [
-        problem("unsupported-input", path=path, type=type(value))
+        refusal
         for value, path in zip(flat, paths, strict=True)
-        if not _is_supported(value)
+        if (refusal := _refusal(value, path)) is not None
     ]
     if problems:
         raise together(problems)
 
 
-def _is_supported(value: Any) -> bool:
+def _refusal(value: Any, path: str) -> MonographError | None:
+    """Why a leaf cannot be an input, if so."""
     if isinstance(value, torch.Tensor):
         own = has_own_dispatch(value) or has_own_functions(value)
-        own = own or isinstance(value, AbstractTensor)
-        return not own and value.layout == torch.strided
-    return isinstance(value, CONSTANTS)
+        if not own and not isinstance(value, AbstractTensor):
+            layout = unusual_layout(value)
+            if layout is None:
+                return None
+            return problem("unsupported-layout", what=f"the input `{path}`", layout=layout)
+    elif isinstance(value, CONSTANTS):
+        return None
+    return problem("unsupported-input", path=path, type=type(value))
 
 
 class _Symbols:

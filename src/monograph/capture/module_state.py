@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-import torch
-
 from monograph.abstract.tensor import AbstractTensor, make_tensor
-from monograph.abstract.tensor_type import type_of
+from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.snapshots import TABLES, Snapshot
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
@@ -21,6 +19,7 @@ from monograph.host.dispatch import has_own_dispatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import torch
     from torch.fx.node import Node
 
     from monograph.capture.graph_writer import GraphWriter
@@ -56,7 +55,7 @@ class ModuleState:
     def write_placeholders(self, writer: GraphWriter, recorder: Recorder) -> None:
         """Placeholders for every parameter, then every buffer; tied tensors have one.
 
-        Raises: unsupported-subclass.
+        Raises: unsupported-subclass, unsupported-layout.
         """
         seen: set[int] = set()
         for kind, owner, name, path, real in self._state():
@@ -127,8 +126,9 @@ class ModuleState:
 def _check_plain(real: torch.Tensor, path: str) -> None:
     if has_own_dispatch(real):
         raise problem("unsupported-subclass", type=type(real).__qualname__, path=path)
-    if real.layout != torch.strided:
-        raise problem("unsupported-subclass", type=f"Tensor of layout {real.layout}", path=path)
+    layout = unusual_layout(real)
+    if layout is not None:
+        raise problem("unsupported-layout", what=f"`{path}`", layout=layout)
 
 
 def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:

@@ -5,6 +5,7 @@ operator-breaks-schema  op, breach
 operator-refused-types  op, reason, types=""
 fake-kernel-disagrees   op, differs
 unsupported-subclass    type, path="", reason=""
+unsupported-layout      what, layout
 own-generator           (no facts)
 """
 
@@ -117,6 +118,16 @@ def unsupported_subclass(*, type: object, path: str = "", reason: object = "") -
     return Text(
         headline=f"{what} a `{type}`, a tensor subclass that is not captured{why}",
         helps=("pass a plain tensor: x.as_subclass(torch.Tensor)",),
+    )
+
+
+@message("unsupported-layout", UnsupportedError)
+def unsupported_layout(*, what: str, layout: str) -> Text:
+    """Say that a tensor is sparse, nested or quantised; `what` is "the input `x`"."""
+    dense = "x.dequantize()" if layout.startswith("quantised") else "x.to_dense()"
+    return Text(
+        headline=f"{what} is {layout}, and only dense tensors of plain numbers are captured",
+        helps=(f"make it dense outside of the model: {dense}",),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.symbols import to_python, to_sym
-from monograph.abstract.tensor_type import TensorType
+from monograph.abstract.tensor_type import TensorType, unusual_layout
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, has_kernel, python_dispatcher, schema_of
 from monograph.host.fake_kernels import context_given
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _META = torch.device("meta")
 _SYMBOLIC = (Expr, Real, Relation)
 _OF_TORCH = frozenset({"aten", "prims"})
+_QUANTISES = "aten::quantize_per_"
+"""Their meta kernels say that the result is as the argument."""
 _NO_FAKE_KERNEL = "There was no fake impl registered"
 """What the meta kernel of `torch.library.custom_op` raises until somebody registers one."""
 
@@ -126,8 +128,12 @@ def infer(
 
     `context` is what the fake kernel of a custom operator gets from `torch.library.get_ctx()`.
 
-    Raises: unsupported-operator (no meta kernel), operator-refused-types (the kernel refuses).
+    Raises: unsupported-operator (no meta kernel), operator-refused-types (the kernel refuses),
+        unsupported-layout.
     """
+    if overload.name().startswith(_QUANTISES):
+        what = f"the result of `{overload.name()}`"
+        raise problem("unsupported-layout", what=what, layout="quantised")
     device = _device_of(args, kwargs)
     meta_args = [_mapped(_to_meta, arg) for arg in args]
     meta_kwargs = {name: _mapped(_to_meta, arg) for name, arg in kwargs.items()}
@@ -155,7 +161,7 @@ def infer(
         raise problem("operator-refused-types", op=str(overload), reason=str(error)) from error
     if context is not None:
         context.state_bounds()
-    return _each(lambda value: _from_meta(value, device), result)
+    return _each(lambda value: _from_meta(value, device, overload), result)
 
 
 def _unknown(overload: OpOverload, reason: str, *, custom: bool) -> MonographError:
@@ -176,15 +182,18 @@ def _to_meta(value: Any) -> Any:
     return to_sym(value) if isinstance(value, _SYMBOLIC) else value
 
 
-def _from_meta(value: Any, device: torch.device) -> Any:
+def _from_meta(value: Any, device: torch.device, overload: OpOverload) -> Any:
     if isinstance(value, torch.Tensor):
+        layout = unusual_layout(value)
+        if layout is not None:
+            what = f"the result of `{overload.name()}`"
+            raise problem("unsupported-layout", what=what, layout=layout)
         shape = tuple(to_python(size) for size in value.shape)
-        dense = value.layout == torch.strided
-        strides = tuple(to_python(step) for step in value.stride()) if dense else None
+        strides = tuple(to_python(step) for step in value.stride())
         static = all(type(size) is int for size in shape)
-        if static and dense and value.is_contiguous():
+        if static and value.is_contiguous():
             strides = None
-        offset = to_python(value.storage_offset()) if dense else 0
+        offset = to_python(value.storage_offset())
         return TensorType(shape, value.dtype, device, strides, offset)
     return to_python(value)
 
