@@ -131,9 +131,7 @@ def infer(
     Raises: unsupported-operator (no meta kernel), operator-refused-types (the kernel refuses),
         unsupported-layout.
     """
-    if overload.name().startswith(_QUANTISES):
-        what = f"the result of `{overload.name()}`"
-        raise problem("unsupported-layout", what=what, layout="quantised")
+    _need_plain_numbers(overload)
     device = _device_of(args, kwargs)
     meta_args = [_mapped(_to_meta, arg) for arg in args]
     meta_kwargs = {name: _mapped(_to_meta, arg) for name, arg in kwargs.items()}
@@ -162,6 +160,12 @@ def infer(
     if context is not None:
         context.state_bounds()
     return _each(lambda value: _from_meta(value, device, overload), result)
+
+
+def _need_plain_numbers(overload: OpOverload) -> None:
+    if overload.name().startswith(_QUANTISES):
+        what = f"the result of `{overload.name()}`"
+        raise problem("unsupported-layout", what=what, layout="quantised")
 
 
 def _unknown(overload: OpOverload, reason: str, *, custom: bool) -> MonographError:
