@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
-from monograph.passes.sharing import may_alias, may_hold_memory, written_arguments
+from monograph.passes.sharing import may_alias, may_hold_memory, writes, written_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,8 @@ Held = frozenset["Node"]
 
 def read_after_write(module: torch.fx.GraphModule) -> frozenset[tuple[str, str]]:
     """Pairs of placeholders: what the first brought is written to, and the second touched then."""
+    if not writes(module):
+        return frozenset()
     memory: dict[Node, Held] = {}
     first_write: dict[Node, int] = {}
     last_touch: dict[Node, int] = {}

@@ -144,7 +144,7 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     pairs = {(name, name) for name in done.writes} | read_after_write(program.graph_module)
     found = {(places[a], places[b]) for a, b in pairs if places.keys() >= {a, b}}
     apart = tuple(sorted({*before.apart} | {(min(pair), max(pair)) for pair in found}))
-    state = {s.arg.name: s.target for s in program.graph_signature.input_specs if s.target}
+    state = _state_in_memory(program)
     beside = {(places[a], state[b]) for a, b in pairs if a in places and b in state}
     beside |= {(places[b], state[a]) for a, b in pairs if b in places and a in state}
     beside |= {*before.apart_from_state}
@@ -163,6 +163,18 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
         apart_from_state=tuple(sorted(beside)),
     )
     return facts_of_program(done.facts), contract
+
+
+def _state_in_memory(program: ExportedProgram) -> dict[str, str]:
+    """The names of state by their placeholders, where it lies where inputs may lie too."""
+    held = program.constants | program.state_dict
+    return {
+        spec.arg.name: spec.target
+        for spec in program.graph_signature.input_specs
+        if spec.target is not None
+        and isinstance(held.get(spec.target), torch.Tensor)
+        and held[spec.target].layout is torch.strided
+    }
 
 
 def _laid_out(clause: TensorClause, t: TensorType | None) -> TensorClause:

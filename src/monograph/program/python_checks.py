@@ -60,6 +60,11 @@ def check_lines(
     lines: list[str] = []
     for clause, leaf in zip(contract.clauses, leaves, strict=True):
         lines += _input_lines(clause, leaf, class_name)
+    clauses = zip(contract.clauses, leaves, strict=True)
+    tensors = [leaf for clause, leaf in clauses if isinstance(clause, TensorClause)]
+    if tensors:
+        given = tuple_of(tensors)
+        lines.append(f"assert not torch.overrides.has_torch_function({given})")
     plan = solution_plan(contract)
     where_shown = dict(_shown(contract, leaves))
     for step in plan.steps:
@@ -84,6 +89,11 @@ def check_lines(
         lines.append(f"assert {_spelt(relation_source(guard.relation, names))}{note}")
     lines += _answer_lines(contract, leaves)
     return [part for line in lines for part in _fitted(line)]
+
+
+def tuple_of(names: Sequence[str]) -> str:
+    """A tuple in one line."""
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
 
 def _answer_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:

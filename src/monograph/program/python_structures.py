@@ -117,6 +117,9 @@ def structure_conditions(root: str, spec: Any, names: Callable[[type], str]) -> 
     if kind in _DICTS:
         keys = ", ".join([str(constant(key)[0]) for key in spec.context])
         yield f"type({root}) is {_name(kind, names)} and list({root}) == [{keys}]"
+        if any(type(key) is not str for key in spec.context):
+            types = ", ".join([type(key).__name__ for key in spec.context])
+            yield f"[type(key) for key in {root}] == [{types}]"
     elif kind is tuple or kind is list:
         yield f"type({root}) is {kind.__name__} and len({root}) == {spec.num_children}"
     else:

@@ -229,6 +229,8 @@ class _Text:
         if program.call_names.gathered:
             order = json.dumps(program.call_names.gathered)
             lines.append(f"{INDENT}assert [key for key in kwargs if key in {order}] == {order}")
+        if not self._is_plain():
+            lines += self._lengths()
         paths = [leaf_paths(root, spec) for root, spec in zip(roots, specs, strict=True)]
         if any(each is None for each in paths):
             arguments = program.call_names.arguments() if self._is_plain() else "args, kwargs"
@@ -247,6 +249,16 @@ class _Text:
                 variables.append(self.variable(node))
                 lines.append(f"{INDENT}{variables[-1]} = {path}")
         return lines, variables
+
+    def _lengths(self) -> list[str]:
+        """No arguments beyond those that are taken."""
+        names = self.program.call_names
+        keywords = ", ".join([json.dumps(name) for name in names.keywords])
+        expected = f"{{{keywords}}}" if keywords else "set()"
+        return [
+            f"{INDENT}assert len(args) == {len(names.positional)}",
+            f"{INDENT}assert set(kwargs) == {expected}",
+        ]
 
     def _roots(self) -> list[str]:
         """How each argument is spelt."""
@@ -274,9 +286,9 @@ class _Text:
         for symbol, shown in contract.names.items():
             self.symbols[symbol] = names.fresh(shown if shown.isidentifier() else _size_name(shown))
         for index, clause in enumerate(contract.clauses):
-            number = getattr(clause, "value", None) or getattr(clause, "symbol", None)
-            if isinstance(number, Expr) and is_symbol(number):
-                self.symbols[number] = leaves[index]
+            for number in (getattr(clause, "value", None), getattr(clause, "symbol", None)):
+                if isinstance(number, Expr) and is_symbol(number):
+                    self.symbols[number] = leaves[index]
         lines = check_lines(contract, leaves, self.symbols, self.class_name)
         checked = tuple(self._checked(leaves))
         head = "\n".join(statement("", Bracketed(f"def {self.check}", checked), ""))

@@ -119,6 +119,9 @@ def constant(value: Any) -> Source:
     if isinstance(value, complex):
         parts = (constant(value.real)[0], constant(value.imag)[0])
         return Bracketed("complex", parts), ATOM
+    if isinstance(value, slice):
+        parts = (constant(each)[0] for each in (value.start, value.stop, value.step))
+        return Bracketed("slice", tuple(parts)), ATOM
     if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
         return repr(value), ATOM
     raise problem("program-not-spelt", what=f"a constant of type {type(value).__qualname__}")

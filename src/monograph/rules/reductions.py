@@ -320,7 +320,12 @@ def _same_shape(x: TensorType, dim: int, dtype: torch.dtype) -> TensorType:
     return TensorType(x.shape, dtype, x.device)
 
 
-@rule(aten.softmax.int, aten.log_softmax.int, aten.special_softmax.default)
+@rule(
+    aten.softmax.int,
+    aten.log_softmax.int,
+    aten.special_softmax.default,
+    aten._safe_softmax.default,
+)
 def softmax(x: TensorType, dim: int, dtype: torch.dtype | None = None) -> TensorType:
     """softmax([*]) -> [*]; floats only."""
     wanted = dtype or x.dtype

@@ -25,6 +25,7 @@ SAMPLES = [
     *[case(f"{name}.int", x, 1) for name in ("softmax", "log_softmax") for x in LAYOUTS],
     *[case("var_mean.correction", x, [0]) for x in LAYOUTS],
     *[case(name, x, 1, False) for name in ("_softmax", "_log_softmax") for x in LAYOUTS],
+    *[case("_safe_softmax", x, 1) for x in LAYOUTS],
     *[case(f"special_{name}", X, 1) for name in ("softmax", "log_softmax")],
     *[case("special_softmax", integers(2, 3), 1, torch.float64), case("special_logsumexp", X, [1])],
     *[case("diff", x, n) for x in LAYOUTS for n in (0, 1, 2, 9)],

@@ -1,11 +1,14 @@
 """The table: a dictionary of formulas, changed by its owner, with functions of users in it."""
 
+import io
+
 import pytest
 import torch
 from torch import nn
 
 import monograph
 from monograph.diagnostics import MonographError
+from tests.programs.texts import Texted
 
 aten = torch.ops.aten
 
@@ -151,6 +154,56 @@ def test_inputs_that_share_memory_are_refused_where_one_is_written():
     same = torch.ones(4)
     with pytest.raises(MonographError):
         module(same, same)
+
+
+class Accumulates(nn.Module):
+    """A buffer is written to, and read together with what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4))
+        self.weight = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        self.total.add_(1)
+        return x * self.weight + self.total
+
+
+class WritesItsInput(Accumulates):
+    """The input is written to before a parameter is read."""
+
+    def forward(self, x):
+        x.add_(1)
+        return x * self.weight
+
+
+@pytest.mark.parametrize("form", ["lowered", "loaded", "text", "unflattened"])
+@pytest.mark.parametrize(("kind", "state"), [(Accumulates, "total"), (WritesItsInput, "weight")])
+def test_inputs_that_share_memory_with_state_are_refused(kind, state, form):
+    """Where the module would see the write, its lowered program refuses; other calls agree."""
+    module = kind()
+    twin = kind()
+    lowered = monograph.export(module, (torch.ones(4),)).run_decompositions()
+    if form == "loaded":
+        file = io.BytesIO()
+        monograph.save(lowered, file)
+        file.seek(0)
+        lowered = monograph.load(file)
+    if form == "text":
+        called = Texted(lowered).module()
+    else:
+        called = monograph.unflatten(lowered) if form == "unflattened" else lowered.module()
+    with torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(called(torch.ones(4)), twin(torch.ones(4)))
+        held = dict([*called.named_parameters(), *called.named_buffers()])[state]
+        for shared in (held, held.detach(), held.view(2, 2).view(4)):
+            with pytest.raises(MonographError) as caught:
+                called(shared)
+            assert caught.value.diagnostic.name == "contract-broken"
+            assert form == "text" or f"`{state}`" in str(caught.value)
+        apart = held.detach().clone()
+        torch.testing.assert_close(called(apart.clone()), twin(apart))
 
 
 def test_provenance_is_kept():
