@@ -16,7 +16,7 @@ KNOWN: dict[tuple[str, str], str] = {
 }
 
 
-SHARED = "two names of one memory are refused when a program is made functional"
+SHARED = "the example gives one tensor twice, which no graph without writes stands for"
 RESHAPED = "a tensor that changes its shape in place is refused when a program is made functional"
 
 REFUSED_IN: dict[str, dict[str, str]] = {
@@ -30,7 +30,6 @@ MENDED_IN: dict[str, frozenset[str]] = {"decomposed": frozenset({"view_tried"})}
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {
         ("one_tensor_written", "example"): SHARED,
-        ("ViewsOfOneParameter", "export"): SHARED,
         ("metadata_of_an_input_changed", "export"): RESHAPED,
         ("an_input_resized", "export"): RESHAPED,
         ("set_to_another", "export"): RESHAPED,

@@ -483,6 +483,57 @@ class CutsGradients(nn.Module):
         return scale * self.weight, scale
 
 
+class OneMemory(nn.Module):
+    """Buffers in the memory of one of them."""
+
+    def __init__(self):
+        super().__init__()
+        table = torch.arange(12.0).view(3, 4)
+        self.register_buffer("row", table[1])
+        self.register_buffer("table", table)
+        self.register_buffer("turned", table.t())
+        self.register_buffer("corner", table[1:, 2:])
+        self.register_buffer("same", table.view(3, 4))
+
+
+@program((3, 4))
+class ARowOfStateWritten(OneMemory):
+    def forward(self, x):
+        before = self.corner * 1
+        self.row.add_(x[0])
+        return x * self.table, before, self.turned[0], self.corner + 0
+
+
+@program((3, 4))
+class AllOfStateWritten(OneMemory):
+    def forward(self, x):
+        self.table.mul_(2).add_(x)
+        self.corner.zero_()
+        self.same[0].copy_(x[1])
+        return self.row[1:], self.turned.sum(1), self.corner.t()
+
+
+@program((3, 4))
+class StateTurnedAndWritten(OneMemory):
+    def forward(self, x):
+        self.turned.copy_(x.t())
+        self.turned[2:].sub_(1)
+        return self.same * x, self.row + 1
+
+
+@program((3, 4))
+class ARowOfStateReturned(OneMemory):
+    def forward(self, x):
+        self.table.add_(x)
+        return self.row
+
+
+@program((3, 4))
+class StateInOneMemoryRead(OneMemory):
+    def forward(self, x):
+        return self.table * x + self.row, self.corner
+
+
 # --- in loops and regions ----------------------------------------------------------------------
 @program((3, 4))
 def written_in_a_loop(x):

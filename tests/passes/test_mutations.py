@@ -18,7 +18,10 @@ FORMS = {
     "twice": lambda program: program.run_decompositions().run_decompositions().module(),
 }
 
-REFUSED = {"an_unfolded_axis_written": "write-through-view"}
+REFUSED = {
+    "an_unfolded_axis_written": "write-through-view",
+    "ARowOfStateReturned": "not-functional",
+}
 """Programs that no functional graph stands for today, and the name of the refusal."""
 
 

@@ -18,7 +18,6 @@ pytestmark = test_programs.pytestmark
 KEPT_AS_IT_IS = {
     "input_transposed_in_place": "not-functional",
     "input_unsqueezed_in_place": "not-functional",
-    "TiedViews": "state-shares-memory",
 }
 """Programs whose effect cannot be said without writing, by the name of the refusal."""
 

@@ -14,19 +14,21 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs import bind_number, bind_sizes
 from monograph.capture.operators import OPERATORS
 from monograph.capture.regions import build_subgraphs
+from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, use
 from monograph.passes.arguments import mapped
-from monograph.passes.draft import Draft, is_tensor, tensor_type
+from monograph.passes.draft import Draft, is_tensor, same_layout, tensor_type
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
-from monograph.passes.functionalize import Alias, whole
+from monograph.passes.functionalize import Alias, view_of, whole
 from monograph.passes.history import History
 from monograph.passes.lowering import Lowering
 from monograph.passes.memory import Lasting, Memory
+from monograph.passes.views import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from torch.fx.graph import Graph
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from monograph.integers import Facts
 
 aten = torch.ops.aten
+
+Place = tuple[list[int], list[int], int]
+"""Sizes, strides, and the offset from where the owner of the memory begins."""
 
 _NEED_A_LAYOUT = {
     id(overload)
@@ -77,10 +82,12 @@ def decompose(
     lasting: Lasting | None = None,
     without_history: Collection[str] = (),
     leaves: Collection[str] = (),
+    shared: Sequence[Mapping[str, Place]] = (),
 ) -> Decomposed:
     """Lower a program's graph; the graph itself stays as it is.
 
-    `without_history` and `leaves` are names of inputs, as `History` has them.
+    `without_history` and `leaves` are names of inputs, as `History` has them; `shared` are inputs
+    that lie in the memory of one of them, which stands first, and where they lie there.
 
     Raises: write-through-view, not-functional.
     """
@@ -94,6 +101,7 @@ def decompose(
     with use(lowered):
         lowering.writes.find(graph)
         env = _placeholders(graph, lowering)
+        _share(env, lowering, shared)
         inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
         lowering.returned = _returned(graph)
         lowering.walk(graph, env, is_program=True)
@@ -101,11 +109,12 @@ def decompose(
         source = graph.output_node()
         returned: Any = source.args[0]
         held = [mapped(each, env) for each in returned]
+        _check_returned(held, inputs)
         outputs = [draft.written(lowering.read(value)) for value in held]
         writes = {
             node.name: alias.storage.value
             for node, alias in inputs.items()
-            if alias.storage.generation
+            if alias.storage.generation and not alias.views and _owns(alias, node)
         }
         outputs = _kept_apart(held, outputs, list(inputs.values()), draft)
         done = append_node(
@@ -130,6 +139,36 @@ def decompose(
     return Decomposed(
         written.graph, submodules, writes, outputs, laid_out, reasons, rewritten, lowered
     )
+
+
+def _owns(alias: Alias, node: Node) -> bool:
+    return alias.storage.input is not None and alias.storage.input.name == node.name
+
+
+def _check_returned(held: Sequence[Any], inputs: Mapping[Node, Alias]) -> None:
+    """Only a view of the memory's owner could be returned in the place of what is one itself."""
+    for node, alias in inputs.items():
+        if not _owns(alias, node) and any(value is alias for value in held):
+            reason = f"`{node}` is returned itself, and lies in the memory of another input"
+            raise problem("not-functional", at=(), op="a write", reason=reason)
+
+
+def _share(env: dict[Node, Any], lowering: Lowering, shared: Sequence[Mapping[str, Place]]) -> None:
+    """Inputs in one memory that is written to are views of the one that is all of it."""
+    inputs = {node.name: node for node in env}
+    for group in shared:
+        nodes = [inputs[name] for name in group if name in inputs]
+        if lowering.writes.roots.isdisjoint(nodes):
+            continue
+        first, *rest = nodes
+        owner = env[first]
+        if owner.__class__ is not Alias:
+            owner = env[first] = whole(owner, is_input=True)
+        for node in rest:
+            seen = node.meta["val"].tensor_type
+            view = View(aten.as_strided.default, group[node.name], {}, None, owner.type, seen)
+            is_all = same_layout(seen, owner.type) and not group[node.name][2]
+            env[node] = owner if is_all else view_of(owner, view)
 
 
 def _returned(graph: Graph) -> frozenset[Node]:

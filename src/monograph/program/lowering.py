@@ -24,6 +24,7 @@ from monograph.passes.read_after_write import read_after_write
 from monograph.program.contract import FoundLater, TensorClause, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
 from monograph.program.graph_module import GraphModule
+from monograph.program.overlaps import reach_of
 from monograph.program.signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.passes import Decomposed
+    from monograph.passes.decompose import Place
     from monograph.program.contract import Contract
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import InputSpec
@@ -57,6 +59,7 @@ def lowered(
     Raises: write-through-view, not-functional.
     """
     table = core_decompositions() if table is None else table
+    shared = _shared_memory(program)
     to_core = isinstance(table, DecompositionTable)
     with without_garbage_collection(), _default_dtype_of(program.contract):
         done = decompose(
@@ -72,8 +75,9 @@ def lowered(
                 for spec in program.graph_signature.input_specs
                 if spec.kind is InputKind.PARAMETER
             },
+            shared=shared,
         )
-    _check_state(program, done)
+    _check_state(program, done, {name for group in shared for name in group})
     facts, contract = _conditions(program, done)
     if to_core:
         contract = replace(contract, answers=(*contract.answers, *_casts_written_out(program)))
@@ -185,8 +189,45 @@ def _laid_out(clause: TensorClause, t: TensorType | None) -> TensorClause:
     return replace(clause, strides=strides, offset=None)
 
 
-def _check_state(program: ExportedProgram, done: Decomposed) -> None:
-    """State that is written to shares its memory with no other state.
+def _shared_memory(program: ExportedProgram) -> list[dict[str, Place]]:
+    """State without gradients that lies in the memory of one that is all of it, which is first."""
+    held = program.constants | program.state_dict
+    groups: dict[int, dict[str, torch.Tensor]] = {}
+    for spec in program.graph_signature.input_specs:
+        tensor = held.get(spec.target or "")
+        if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and tensor.numel():
+            address = tensor.untyped_storage().data_ptr()
+            groups.setdefault(address, {})[spec.arg.name] = tensor
+    found: list[dict[str, Place]] = []
+    for group in groups.values():
+        owner = max(group, key=lambda name: group[name].numel())
+        if len(group) > 1 and all(_lies_in(group[owner], each) for each in group.values()):
+            names = sorted(group, key=lambda name: name != owner)
+            begin = int(group[owner].storage_offset())
+            found.append({name: _place(group[name], begin) for name in names})
+    return found
+
+
+def _lies_in(owner: torch.Tensor, tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a view of another that has its memory in a row."""
+    begin = tensor.storage_offset() - owner.storage_offset()
+    return (
+        owner.is_contiguous()
+        and owner.dtype is tensor.dtype
+        and not tensor.requires_grad
+        and not tensor.is_conj()
+        and not tensor.is_neg()
+        and begin >= 0
+        and begin + reach_of(tensor) <= owner.numel()
+    )
+
+
+def _place(tensor: torch.Tensor, begin: int) -> Place:
+    return list(tensor.shape), list(tensor.stride()), int(tensor.storage_offset()) - begin
+
+
+def _check_state(program: ExportedProgram, done: Decomposed, known: set[str]) -> None:
+    """State that is written to shares its memory with no other state, unless that is `known`.
 
     A parameter is written to once: what is computed of it between two writes has its gradient too,
     and in a graph of values only what is computed after the last one can have it.
@@ -208,7 +249,7 @@ def _check_state(program: ExportedProgram, done: Decomposed) -> None:
             raise problem("not-functional", at=(), op="a write", reason=reason)
     for name in done.writes:
         target = targets.get(name)
-        if target is None or not held[target].numel():
+        if target is None or name in known or not held[target].numel():
             continue
         shared = memory[held[target].untyped_storage().data_ptr()]
         if len(shared) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from monograph.program.python_layout import Text
+    from monograph.program.structure import CallNames
 
 _DICTS: tuple[Any, ...] = (dict, OrderedDict)
 
@@ -128,6 +130,13 @@ def structure_conditions(root: str, spec: Any, names: Callable[[type], str]) -> 
         yield from structure_conditions(f"{root}{step}", child, names)
 
 
+def length_conditions(names: CallNames) -> list[str]:
+    """Assert that there are no arguments beyond those that are taken."""
+    keywords = ", ".join([json.dumps(name) for name in names.keywords])
+    expected = f"{{{keywords}}}" if keywords else "set()"
+    return [f"assert len(args) == {len(names.positional)}", f"assert set(kwargs) == {expected}"]
+
+
 def _name(kind: Any, names: Callable[[type], str]) -> str:
     return "dict" if kind is dict else names(kind)
 
@@ -156,4 +165,4 @@ def importable(kind: type) -> bool:
     return found is kind
 
 
-__all__ = ["built", "importable", "leaf_paths", "structure_conditions"]
+__all__ = ["built", "importable", "leaf_paths", "length_conditions", "structure_conditions"]

@@ -44,6 +44,7 @@ from monograph.program.python_structures import (
     built,
     importable,
     leaf_paths,
+    length_conditions,
     structure_conditions,
 )
 from monograph.program.python_values import (
@@ -230,7 +231,7 @@ class _Text:
             order = json.dumps(program.call_names.gathered)
             lines.append(f"{INDENT}assert [key for key in kwargs if key in {order}] == {order}")
         if not self._is_plain():
-            lines += self._lengths()
+            lines += [INDENT + line for line in length_conditions(program.call_names)]
         paths = [leaf_paths(root, spec) for root, spec in zip(roots, specs, strict=True)]
         if any(each is None for each in paths):
             arguments = program.call_names.arguments() if self._is_plain() else "args, kwargs"
@@ -249,16 +250,6 @@ class _Text:
                 variables.append(self.variable(node))
                 lines.append(f"{INDENT}{variables[-1]} = {path}")
         return lines, variables
-
-    def _lengths(self) -> list[str]:
-        """No arguments beyond those that are taken."""
-        names = self.program.call_names
-        keywords = ", ".join([json.dumps(name) for name in names.keywords])
-        expected = f"{{{keywords}}}" if keywords else "set()"
-        return [
-            f"{INDENT}assert len(args) == {len(names.positional)}",
-            f"{INDENT}assert set(kwargs) == {expected}",
-        ]
 
     def _roots(self) -> list[str]:
         """How each argument is spelt."""
