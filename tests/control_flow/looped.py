@@ -431,6 +431,54 @@ class StateFromNone(nn.Module):
         return torch.cat(outs, 1), h
 
 
+@looped
+def extended(x):
+    """By other ways to append."""
+    outs, others = [], []
+    for row in x.transpose(0, 1):
+        outs.extend([row, row * 2])
+        others += [row]
+    return torch.stack(outs), torch.stack(others)
+
+
+@looped
+def lists_in_lists(x):
+    """A loop in a loop, each with a list."""
+    outs = []
+    for row in x.transpose(0, 1):
+        inner = []
+        for other in x.transpose(0, 1):
+            inner.append(other * row)  # noqa: PERF401
+        outs.append(torch.stack(inner).sum(0))
+    return torch.stack(outs)
+
+
+@looped
+def differences(x):
+    """The row before, which is nothing at first."""
+    before, outs = None, []
+    for row in x.transpose(0, 1):
+        outs.append(row if before is None else row - before)
+        before = row
+    return torch.stack(outs)
+
+
+@looped
+def in_branches(x):
+    """Loops in both branches of an `if` on data, and a `while` in a loop."""
+    h = torch.zeros(3, 4)
+    if x.sum() > 0:
+        for row in x.transpose(0, 1):
+            h = h + row
+    else:
+        for row in x.transpose(0, 1):
+            k = row.abs().sum() + 0.1
+            while k < 10:
+                k = k * 2
+            h = h - row * k
+    return h
+
+
 @looped(least=1)
 def first_of_list(x):
     """A list that begins with an item, and is asked whether it is empty."""
@@ -496,6 +544,107 @@ def added(x):
     """A longer one."""
     outs = [row.exp() for row in x.transpose(0, 1)]
     return torch.stack([*outs, x[:, 0]])
+
+
+@looped(refused="list-grown")
+def added_to_another(x):
+    """In a new list, by `+`."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    return torch.stack(outs + [x[:, 0]])
+
+
+@looped(refused="list-grown")
+def repeated(x):
+    """In a new list, by `*`."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    return torch.stack(outs * 2)
+
+
+@looped(refused="list-grown")
+def looked_into(x):
+    """A round looks at what the rounds before it appended."""
+    outs = [x.sum(1)]
+    for row in x.transpose(0, 1):
+        outs.append(outs[-1] * 0.5 + row)
+    return torch.stack(outs)
+
+
+@looped(refused="list-grown")
+def counted_by_rounds(x):
+    """A round asks how many were appended."""
+    outs = []
+    for row in x.transpose(0, 1):
+        outs.append(row / (len(outs) + 1))
+    return torch.stack(outs)
+
+
+@looped(refused="list-grown")
+def asked_by_rounds(x):
+    """A round asks whether any were appended."""
+    outs = []
+    for row in x.transpose(0, 1):
+        outs.append(row + 1 if outs else row)
+    return torch.stack(outs)
+
+
+@looped(refused="list-grown")
+def inserted(x):
+    """At the beginning."""
+    outs = []
+    for row in x.transpose(0, 1):
+        outs.insert(0, row)
+    return torch.stack(outs)
+
+
+@looped(refused="branch-writes")
+def appended_and_written(x):
+    """All items are one tensor, which every round changes."""
+    outs, z = [], x.sum(1)
+    for row in x.transpose(0, 1):
+        z.add_(row)
+        outs.append(z)
+    return torch.stack(outs)
+
+
+@looped(refused="branch-writes")
+def begun_and_written(x):
+    """What is carried begins as what rounds write to."""
+    z = x.sum(1)
+    h = z
+    for row in x.transpose(0, 1):
+        z.add_(row)
+        h = h * 0.5 + z
+    return h
+
+
+@looped(refused="branch-writes")
+def carried_and_written(x):
+    """What is carried becomes what rounds write to."""
+    z, h, g = x.sum(1), torch.zeros(3, 4), torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        z.add_(row)
+        g = h + z
+        h = z
+    return g
+
+
+@looped(refused="branch-writes")
+def rows_and_written(x):
+    """What is iterated over is written to."""
+    y, h = x * 1, torch.zeros(3, 4)
+    for row in y.transpose(0, 1):
+        y.add_(1)
+        h = h + row
+    return h
+
+
+@looped(refused="branch-writes")
+def rows_written(x):
+    """Rows are written to, which are views."""
+    y = x * 1
+    for row in y.transpose(0, 1):
+        row.mul_(2)
+    return y
 
 
 @looped(refused="unsupported-output")

@@ -21,7 +21,7 @@ __all__ = ["contains"]
 def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
     """Tell whether `value in container`."""
     kind = type(container)
-    if kind in SIMPLE and type(value) in SIMPLE:
+    if kind in SIMPLE and type(value) in SIMPLE and not interpreter.strange:
         return natives.do(operator.contains, container, value)
     special = find_special(interpreter, kind, "__contains__")
     if special is not None:

@@ -98,6 +98,11 @@ class _ForLoop:
         """Tensors from outside that rounds write to: all that hold them, the owner first."""
         self.body: Body
         """The last round that was recorded."""
+        self.begun: list[AbstractTensor] = []
+        self.slices: list[AbstractTensor] = []
+        """What the loop begins with, and goes over."""
+        self.growing: list[list[Any]] = []
+        """Lists from outside that rounds append to."""
         self.appended: list[tuple[list[Any], list[Any]]] = []
         """What the last round appended to which list from outside."""
         self.shared: list[list[Any]] = []
@@ -106,9 +111,10 @@ class _ForLoop:
     def record(self) -> Any:
         """Write the scan, and put the frame behind the loop."""
         recorder, carrying = self.recorder, self.carrying
-        slices = self.source.slices(recorder)
+        slices = self.slices = self.source.slices(recorder)
         while True:
             begun = [recorder.abstract(each) for each in carrying.begin()]
+            self.begun = begun
             roots = [same[0] for same in self.written.values()]
             try:
                 results = scan(
@@ -145,15 +151,40 @@ class _ForLoop:
         value = self.source.at(self.recorder, iter(given[n_carried + n_written :]))
         state = self.carrying.state(given[:n_carried])
         with _undone(body):
-            with self._lists(body) as appended:
+            with self.recorder.grown.growing(self.growing), self._lists(body) as appended:
                 end = self._run(state, value)
+            self._settle_lists(appended)
             values, born = self.carrying.ended(end.frame)
-        self.appended = appended
         written = [copy for _, copy in body.written]
         items = [item for _, new in appended for item in new]
         results = [self.recorder.abstract(each) for each in (*values, *written, *born, *items)]
+        self._check_written(body, results[: len(values)] + results[len(values) + n_written :])
         self.shared = self.carrying.note_shared(results[len(values) :])
         return list(results)
+
+    def _check_written(self, body: Body, results: Sequence[AbstractTensor]) -> None:
+        """Refuse what eager code would see change when a round writes to it by another name.
+
+        Raises: branch-writes.
+        """
+        outside = [*self.begun, *self.slices]
+        for root, copy in body.written:
+            held = [each.storage_root for each in (*outside, *results)]
+            if any(each is root or each is copy for each in held):
+                reason = "and rounds hold it, or a view of it, besides"
+                raise refused_write(body, root, reason)
+
+    def _settle_lists(self, appended: list[tuple[list[Any], list[Any]]]) -> None:
+        """Record the round again if lists grow that it may have looked into.
+
+        Raises: More.
+        """
+        known = {id(each) for each in self.growing}
+        news = [each for each, _ in appended if id(each) not in known]
+        self.appended = appended
+        if news:
+            self.growing += news
+            raise More
 
     def _run(self, state: tuple[list[Any], list[Any]], value: Any) -> End:
         end = run_iteration(self.frame, self.test, *state, value)

@@ -10,6 +10,8 @@ before it does anything with a list that is known here, so nobody counts one ite
 
 from __future__ import annotations
 
+import operator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -22,7 +24,7 @@ from monograph.diagnostics import problem
 from monograph.integers import Expr, ge, known, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from monograph.abstract.tensor import AbstractTensor
     from monograph.integers import Int
@@ -62,6 +64,25 @@ class _Piece:
 class GrownLists(dict[int, "list[Any]"]):
     """The lists that loops let grow, by identity."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._growing: set[int] = set()
+        """Those that grow in a round that is recorded: what they hold differs by round."""
+
+    @contextmanager
+    def growing(self, lists: Sequence[list[Any]]) -> Generator[None]:
+        """While a round is recorded that appends to these: nobody may look into them."""
+        news = [each for each in lists if id(each) not in self]
+        inner = {id(each) for each in lists} - self._growing
+        self.update({id(each): each for each in lists})
+        self._growing |= inner
+        try:
+            yield
+        finally:
+            self._growing -= inner
+            for each in news:
+                self.pop(id(each), None)
+
     def add(self, grown: list[Any], rounds: Int, stacks: Sequence[AbstractTensor]) -> None:
         """Append what the rounds put into a list.
 
@@ -72,9 +93,14 @@ class GrownLists(dict[int, "list[Any]"]):
         self[id(grown)] = grown
 
     def find(self, value: Any) -> list[Any] | None:
-        """The list, if that is what a value is, and it still holds what rounds put there."""
+        """The list, if that is what a value is, and it still holds what rounds put there.
+
+        Raises: list-grown (it grows in the round that is recorded).
+        """
         if type(value) is not list or id(value) not in self:
             return None
+        if id(value) in self._growing:
+            raise problem("list-grown", use="the loop in which it grows")
         items: list[Any] = value
         return items if any(type(item) is Grown for item in items) else None
 
@@ -220,7 +246,7 @@ _COMBINE: Final[dict[int, Any]] = {
     id(torch.concatenate): _cat,
 }
 _HARMLESS: Final = (is_instance, type_of, id)
-_APPENDING: Final = (list.append, list.extend)
+_APPENDING: Final = (list.append, list.extend, operator.iadd)
 
 
 def require_a_round(rounds: Int) -> None:

@@ -131,7 +131,8 @@ def _widened(given: TensorType, made: TensorType) -> TensorType | None:
     both = given
     same = all(map(_equal, given.stride(), made.stride())) and _equal(given.offset, made.offset)
     if not same:
-        if made.strides is not None:
+        plain = TensorType(given.shape, given.dtype, given.device)
+        if made.strides is not None and not all(map(_equal, plain.stride(), made.stride())):
             return None
         both = TensorType(given.shape, given.dtype, given.device)
         both = with_requires_grad(both, given.requires_grad)

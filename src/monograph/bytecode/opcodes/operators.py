@@ -29,7 +29,7 @@ def BINARY_OP(frame: Frame, symbol: str) -> None:
     right = stack.pop()
     left = stack[-1]
     row = BINARY[symbol]
-    if type(left) in SIMPLE and type(right) in SIMPLE:
+    if type(left) in SIMPLE and type(right) in SIMPLE and not frame.interpreter.strange:
         if row.in_place is not None and type(left) in MUTABLE:
             tell_contents(frame.interpreter, left)
         stack[-1] = row.function(left, right)
@@ -43,7 +43,7 @@ def COMPARE_OP(frame: Frame, symbol: str) -> None:
     stack = frame.stack
     right = stack.pop()
     left = stack[-1]
-    if type(left) in SIMPLE and type(right) in SIMPLE:
+    if type(left) in SIMPLE and type(right) in SIMPLE and not frame.interpreter.strange:
         stack[-1] = COMPARISONS[symbol][0](left, right)
     else:
         stack[-1] = compare(frame.interpreter, symbol, left, right)
