@@ -73,7 +73,7 @@ def open_container(file: str | Path | IO[bytes]) -> Container:
 
     Raises: archive-damaged, archive-invalid, archive-unsafe.
     """
-    data = _mapped(Path(file)) if isinstance(file, str | Path) else memoryview(_rest(file))
+    data = mapped(Path(file)) if isinstance(file, str | Path) else memoryview(_rest(file))
     with reading("the file"):
         return Container(data, _members(data))
 
@@ -90,7 +90,8 @@ def _rest(file: IO[bytes]) -> bytearray:
     return bytearray(file.read())
 
 
-def _mapped(path: Path) -> memoryview:
+def mapped(path: Path) -> memoryview:
+    """The bytes of a file, copy on write."""
     with path.open("rb") as file:
         try:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
@@ -257,4 +258,4 @@ def _check_name(name: str) -> None:
         raise Refused(f"{name!r} is no name a member may have", "archive-unsafe")
 
 
-__all__ = ["DAMAGED", "Container", "Member", "members_of", "open_container"]
+__all__ = ["DAMAGED", "Container", "Member", "mapped", "members_of", "open_container"]

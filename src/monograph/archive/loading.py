@@ -8,10 +8,13 @@ with; one saved by torch.export has the conditions that its file states.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.archive.attaching import with_state
 from monograph.archive.container import open_container
+from monograph.archive.outside import read_outside
 from monograph.archive.pickle_reading import unpickled
 from monograph.archive.program_reading import assembled
 from monograph.archive.refusals import Refused, reading
@@ -22,6 +25,7 @@ from monograph.archive.weights import TensorReader
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import IO
 
     import torch
@@ -42,17 +46,26 @@ def load(
     model: str = MODEL,
     extra_files: dict[str, Any] | None = None,
     checksums: bool | None = None,
+    weights: str | os.PathLike[str] | None = None,
+    state_dict: Mapping[str, torch.Tensor] | None = None,
 ) -> ExportedProgram:
     """Read a program from a `.pt2` file, written here or by torch.export.
 
     `extra_files` is filled with the texts of the names it has. Weights are mapped into memory, copy
     on write, and read when they are first touched. `checksums` says whether all of them are summed
-    now; None means where they are at most half a gibibyte.
+    now; None means where they are at most half a gibibyte. `weights` is the safetensors file, or
+    the folder of them, that holds the weights of a program saved with `weights=`, if it is not
+    where it was. The tensors of `state_dict` take the place of the program's; one that was captured
+    on the meta device has no others, and moves to theirs.
 
     Raises: archive-damaged, archive-invalid, archive-unsafe, archive-newer, archive-no-model,
-        archive-unknown-operator, archive-unknown-type.
+        archive-unknown-operator, archive-unknown-type, weights-do-not-fit.
     """
     container = open_container(Path(file) if isinstance(file, str | os.PathLike) else file)
+    places = _Places(
+        Path(file).parent if isinstance(file, str | os.PathLike) else None,
+        None if weights is None else Path(weights),
+    )
     _check_format(container)
     names = model_names(container)
     if model not in names:
@@ -63,7 +76,8 @@ def load(
                 extra_files[name] = str(container.view(f"extra/{name}"), "utf-8")
     if checksums is None:
         checksums = len(container.data) <= LAZY_BYTES
-    return _program(container, model, checked=checksums)
+    found = _program(container, model, places, checked=checksums)
+    return found if state_dict is None else with_state(found, state_dict)
 
 
 def load_all(
@@ -75,8 +89,10 @@ def load_all(
     """
     container = open_container(Path(file) if isinstance(file, str | os.PathLike) else file)
     _check_format(container)
+    places = _Places(Path(file).parent if isinstance(file, str | os.PathLike) else None)
     checked = len(container.data) <= LAZY_BYTES if checksums is None else checksums
-    return {name: _program(container, name, checked=checked) for name in model_names(container)}
+    names = model_names(container)
+    return {name: _program(container, name, places, checked=checked) for name in names}
 
 
 def model_names(container: Container) -> list[str]:
@@ -106,13 +122,23 @@ def _check_format(container: Container) -> None:
             raise Refused("its numbers are written in the other byte order")
 
 
-def _program(container: Container, model: str, *, checked: bool) -> ExportedProgram:
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where weights in other files may be: beside the program, or where the caller says."""
+
+    beside: Path | None = None
+    given: Path | None = None
+
+
+def _program(
+    container: Container, model: str, places: _Places, *, checked: bool
+) -> ExportedProgram:
     member = f"models/{model}.json"
     with reading(member):
         written = mapping(parse_json(container.view(member)))
         check_schema(mapping(written["schema_version"]))
     side = _side(container, model)
-    state, constants = _state(container, model, side, checked=checked)
+    state, constants = _state(container, model, side, places, checked=checked)
     examples = _examples(container, model)
     with reading(member):
         return assembled(written, side, state, constants, examples)
@@ -128,9 +154,13 @@ def _side(container: Container, model: str) -> SideRecord | None:
 
 
 def _state(
-    container: Container, model: str, side: SideRecord | None, *, checked: bool
+    container: Container, model: str, side: SideRecord | None, places: _Places, *, checked: bool
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    tensors = TensorReader(container, checked)
+    with reading(f"{OURS}{model}.json"):
+        written = None if side is None else side.outside
+        tensors = TensorReader(
+            container, checked, read_outside(written, places.beside, places.given)
+        )
     aliases = {} if side is None else side.aliases
     found: list[dict[str, torch.Tensor]] = []
     for folder in ("weights", "constants"):

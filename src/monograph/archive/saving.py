@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.graph_writing import Beside
 from monograph.archive.loading import MODEL, load
+from monograph.archive.outside import outside
 from monograph.archive.pickle_writing import pickled
 from monograph.archive.program_writing import cannot_hold, program_json
 from monograph.archive.refusals import Refused
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
 
+    from monograph.archive.outside import Outside
+    from monograph.archive.values import Json
     from monograph.archive.weights import Plan
 
 ROOT: Final = "archive"
@@ -46,8 +49,14 @@ def save(
     *,
     extra_files: Mapping[str, str] | None = None,
     verify: bool = True,
+    weights: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write a program, or several by name, into one `.pt2` file.
+
+    With `weights`, a safetensors file or a folder relative to the program's, weights lie there and
+    not in the program's file. One that is there is used as it is, be it another program's or a
+    checkpoint of Hugging Face; it must hold the same numbers. Only `monograph.load` reads such a
+    program.
 
     `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
     and the program in it is run on the example inputs beside this one, before the file is replaced.
@@ -55,22 +64,50 @@ def save(
     Raises: archive-cannot-hold, archive-unknown-type, wrong-after-saving.
     """
     programs = {MODEL: program} if isinstance(program, ExportedProgram) else dict(program)
+    beside = Path(file).parent if isinstance(file, str | os.PathLike) else None
+    elsewhere = None if weights is None else outside(Path(weights), beside)
+    made: list[Path] = []
     try:
-        parts = _Parts(programs, extra_files or {})
+        parts = _Parts(programs, extra_files or {}, elsewhere)
     except Refused as refused:
         raise cannot_hold(refused) from None
+    if elsewhere is not None:
+        made = elsewhere.write()
+        parts.locate(elsewhere)
+    try:
+        _written(parts, programs, file, elsewhere, verify=verify)
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _written(
+    parts: _Parts,
+    programs: Mapping[str, ExportedProgram],
+    file: str | os.PathLike[str] | IO[bytes],
+    elsewhere: Outside | None,
+    *,
+    verify: bool,
+) -> None:
+    weights = None if elsewhere is None else elsewhere.path
     if isinstance(file, str | os.PathLike):
-        _replace(Path(file), parts, programs, verify=verify)
+        _replace(Path(file), parts, programs, weights, verify=verify)
         return
     with tempfile.TemporaryDirectory() as folder:
         beside = Path(folder) / "program.pt2"
-        _replace(beside, parts, programs, verify=verify)
+        _replace(beside, parts, programs, weights, verify=verify)
         with beside.open("rb") as written:
             shutil.copyfileobj(written, file, 1 << 20)
 
 
 def _replace(
-    path: Path, parts: _Parts, programs: Mapping[str, ExportedProgram], *, verify: bool
+    path: Path,
+    parts: _Parts,
+    programs: Mapping[str, ExportedProgram],
+    weights: Path | None,
+    *,
+    verify: bool,
 ) -> None:
     """Write beside the file, check, and put it in the file's place; leave nothing behind."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -83,7 +120,7 @@ def _replace(
         beside.chmod(_mode(path))
         if verify:
             for model, program in programs.items():
-                check_replay(program, load(beside, model=model))
+                check_replay(program, load(beside, model=model, weights=weights))
         beside.replace(path)
     finally:
         with suppress(FileNotFoundError):
@@ -103,18 +140,26 @@ class _Parts:
     """Everything that is written, but for the bytes of weights, which stay where they are."""
 
     def __init__(
-        self, programs: Mapping[str, ExportedProgram], extra_files: Mapping[str, str]
+        self,
+        programs: Mapping[str, ExportedProgram],
+        extra_files: Mapping[str, str],
+        elsewhere: Outside | None = None,
     ) -> None:
-        self.models: list[tuple[str, Plan, bytes, bytes, bytes]] = []
+        self.models: list[tuple[str, Plan, bytes, bytes, Json]] = []
         self.extra_files = extra_files
         planner = Planner()
         for name, program in programs.items():
             if not name.isidentifier():
                 raise Refused(f"{name!r} is no name for a program; it must be an identifier")
-            self.models.append((name, *_model(program, planner)))
+            self.models.append((name, *_model(program, planner, elsewhere)))
         for name in extra_files:
             if name.startswith(OURS) or not all(part.strip(". ") for part in name.split("/")):
                 raise Refused(f"{name!r} is no name for an extra file")
+
+    def locate(self, elsewhere: Outside) -> None:
+        """Enter into our records which files hold what is not in this one."""
+        for _, _, _, _, side in self.models:
+            side["outside"] = elsewhere.located(side["outside"])
 
     def write(self, file: IO[bytes]) -> None:
         """Write every member, weights first, each from where it lies."""
@@ -130,7 +175,7 @@ class _Parts:
             members.write(f"models/{name}.json", program)
             members.write(f"data/sample_inputs/{name}.pt", examples)
         for name, _, _, _, side in self.models:
-            members.write(f"extra/{OURS}{name}.json", side)
+            members.write(f"extra/{OURS}{name}.json", json_bytes(side))
         for name, content in self.extra_files.items():
             members.write(f"extra/{name}", content.encode())
         members.write("archive_format", b"pt2")
@@ -145,15 +190,18 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _model(program: ExportedProgram, planner: Planner) -> tuple[Plan, bytes, bytes, bytes]:
+def _model(
+    program: ExportedProgram, planner: Planner, elsewhere: Outside | None
+) -> tuple[Plan, bytes, bytes, Json]:
     state = {"weights": program.state_dict, "constants": program.constants}
     plan = planner.plan(state)
     with_gradients(plan, state)
+    taken = None if elsewhere is None else elsewhere.take(plan, program.state_dict)
     symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
     beside = Beside()
     written = json_bytes(program_json(program, symbols, beside))
-    side = side_json(program, symbols, zlib.crc32(written), plan.aliases, beside)
-    return plan, written, _examples(program), json_bytes(side)
+    side = side_json(program, symbols, zlib.crc32(written), plan.aliases, beside, taken)
+    return plan, written, _examples(program), side
 
 
 def _examples(program: ExportedProgram) -> bytes:

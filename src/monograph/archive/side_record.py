@@ -42,7 +42,12 @@ DIALECTS = (TRAINING, ATEN, CORE_ATEN)
 
 # ---------------------------------------------------------------------------------------- writing
 def side_json(
-    program: ExportedProgram, symbols: SymbolWriter, crc: int, aliases: Json, beside: Beside
+    program: ExportedProgram,
+    symbols: SymbolWriter,
+    crc: int,
+    aliases: Json,
+    beside: Beside,
+    outside: Json | None = None,
 ) -> Json:
     """The record of a program, to stand beside its graph.
 
@@ -64,6 +69,8 @@ def side_json(
         "training": program.training,
         "dialect": program.dialect,
         "aliases": aliases,
+        # Files without it are as they were before there were weights in other files.
+        **({} if outside is None else {"outside": outside}),
         "frames": frames,
         "reasons": program.graph_module.meta.get(REASONS, {}),
         "values": beside.values,
@@ -114,6 +121,7 @@ class SideRecord:
     training: bool
     dialect: str
     aliases: Json
+    outside: Json | None
     frames: Json
     reasons: dict[str, str]
     values: Json
@@ -150,6 +158,7 @@ def read_side(written: Any, crc: int) -> SideRecord:
         training=boolean(record["training"]),
         dialect=dialect,
         aliases=_aliases(mapping(record["aliases"])),
+        outside=record.get("outside"),
         frames=mapping(record["frames"]),
         reasons={text(k): text(v) for k, v in mapping(record["reasons"]).items()},
         values=mapping(record["values"]),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from monograph.archive.container import Container
+    from monograph.archive.outside import Beside
     from monograph.archive.values import Json
 
 PREFIX: Final = {"weights": "weight_", "constants": "tensor_"}
@@ -83,7 +84,7 @@ class Planner:
         for folder, tensors in state.items():
             for name, value in tensors.items():
                 tensor = writable(name, value)
-                key = (folder, _storage_key(tensor), tensor.dtype)
+                key = (folder, _storage_key(tensor, value), tensor.dtype)
                 begin, end = _span(tensor)
                 block = blocks.get(key)
                 if block is None:
@@ -98,7 +99,7 @@ class Planner:
             is_parameter = isinstance(state[folder][name], torch.nn.Parameter)
             config = plan.configs.setdefault(folder, {})
             payload = config[name] = _payload(tensor, block, is_parameter=is_parameter)
-            owner = owners.get(_storage_key(tensor))
+            owner = owners.get(_storage_key(tensor, state[folder][name]))
             alias: Json = {}
             if owner is not None and owner is not block:
                 path = f"data/{owner.folder}/{owner.path}"
@@ -142,10 +143,11 @@ def writable(name: str, value: Any) -> torch.Tensor:
     return value.detach().resolve_conj().resolve_neg()
 
 
-def _storage_key(tensor: torch.Tensor) -> Any:
+def _storage_key(tensor: torch.Tensor, value: Any) -> Any:
+    """Equal for tensors of one storage; where there are no bytes, for one tensor's names."""
     storage = tensor.untyped_storage()
     is_shared = tensor.device.type != "meta" and storage.nbytes()
-    return (str(tensor.device), storage.data_ptr()) if is_shared else id(tensor)
+    return (str(tensor.device), storage.data_ptr()) if is_shared else id(value)
 
 
 def _span(tensor: torch.Tensor) -> tuple[int, int]:
@@ -221,6 +223,7 @@ class TensorReader:
 
     container: Container
     checked: bool = True
+    outside: Beside | None = None
     _flat: dict[tuple[str, torch.dtype], torch.Tensor] = field(
         default_factory=dict[tuple[str, torch.dtype], torch.Tensor]
     )
@@ -233,12 +236,22 @@ class TensorReader:
         """
         found: dict[str, torch.Tensor] = {}
         tied: dict[Any, torch.Tensor] = {}
-        for name, payload in mapping(mapping(config)["config"]).items():
+        payloads, beside = mapping(mapping(config)["config"]), None
+        if self.outside is not None and folder == "weights":
+            beside = self.outside
+            both = {**payloads, **beside.payloads}
+            payloads = {name: both[name] for name in (*beside.order, *both)}
+        for name, payload in payloads.items():
             qualified_name(name)
             entry = mapping(payload)
             if boolean(entry["use_pickle"]):
                 raise Refused(f"`{name}` is pickled, and pickles run code", "archive-unsafe")
             member, offset = f"data/{folder}/{text(entry['path_name'])}", None
+            if beside is not None and name in beside.payloads:
+                member = f"{text(entry['file'])}#{text(entry['path_name'])}"
+                if member not in self._raw:
+                    data = beside.bytes_of(entry, checked=self.checked)
+                    self._raw[member] = bytes_tensor(data, dtype_of(entry["tensor_meta"]["dtype"]))
             alias = mapping(mapping(aliases.get(folder, {})).get(name, {}))
             if "member" in alias:
                 member, offset = text(alias["member"]), integer(alias["offset"], 0)
@@ -286,12 +299,13 @@ class TensorReader:
         return found
 
 
-def bytes_tensor(view: memoryview) -> torch.Tensor:
+def bytes_tensor(view: memoryview, dtype: torch.dtype | None = None) -> torch.Tensor:
     """Bytes as a tensor that views them; a copy where they begin at an odd address."""
     if not len(view):
         return torch.empty(0, dtype=torch.uint8)
     found = torch.frombuffer(view, dtype=torch.uint8)
-    return found if found.data_ptr() % GRAIN == 0 else found.clone()
+    grain = GRAIN if dtype is None else dtype.itemsize
+    return found if found.data_ptr() % grain == 0 else found.clone()
 
 
 def finished(tensor: torch.Tensor, entry: Json) -> torch.Tensor:

@@ -8,6 +8,7 @@ archive-unknown-operator   member, reason     ArchiveError
 archive-unknown-type       member, reason     ArchiveError
 archive-no-model           model, models      ArchiveError
 archive-cannot-hold        reason             ArchiveError
+weights-do-not-fit         reason             ArchiveError
 wrong-after-saving         output, difference BugError
 """
 
@@ -103,6 +104,15 @@ def archive_cannot_hold(*, reason: object) -> Text:
     return Text(
         headline=f"the program cannot be saved: {reason}",
         notes=("nothing was written",),
+    )
+
+
+@message("weights-do-not-fit", ArchiveError)
+def weights_do_not_fit(*, reason: object) -> Text:
+    """Say why tensors cannot be those of a program."""
+    return Text(
+        headline=f"these tensors are not the program's: {reason}",
+        notes=("the program was captured for tensors of its own names, shapes and dtypes",),
     )
 
 
