@@ -264,7 +264,10 @@ class SymbolNode(SymbolicNumber):
         unknown = self._unknown()
 
         def refuse(example: float | None) -> MonographError:
-            return problem("specialized-value", kind=kind, size=unknown, example=example)
+            plainly = self.facts.runs_plainly
+            return problem(
+                "specialized-value", kind=kind, size=unknown, example=example, plainly=plainly
+            )
 
         value = self.settled()
         if isinstance(value, Expr | Real):

@@ -284,6 +284,7 @@ def _run_under(
     recorder = recording(writer, scopes, facts)
     facts.locate = recorder.origin
     facts.overlook = partial(overlooked, facts)
+    facts.runs_plainly = not request.strict
     state = ModuleState(request.module)
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)

@@ -2,7 +2,7 @@
 
 data-dependent-branch  condition=""              (the source under the caret, unless given)
 data-dependent-size    question, size, born="", negation=""   (a comparison in the source first)
-specialized-value      kind, size, born="", example=None
+specialized-value      kind, size, born="", example=None, plainly=False
 value-read             call, tensor=""
 """
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics.edits import Edit
     from monograph.diagnostics.frames import Place
 
+_KEPT_SYMBOLIC: Final = frozenset({"float", "int", "len", "max", "min"})
 _OPPOSITES: Final[Mapping[type[ast.cmpop], str]] = MappingProxyType(
     {ast.Gt: "<=", ast.GtE: "<", ast.Lt: ">=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 )
@@ -101,13 +102,15 @@ def specialized_value(
     size: object,
     born: object = "",
     example: float | None = None,
+    plainly: bool = False,
     here: str = "",
     where: Place | None = None,
 ) -> Text:
     """Say that Python wants a plain number of what only data tells: `range(n)`, `items[n]`.
 
     `kind` is int or float; `size` says where the number comes from, and is the source itself where
-    it is read out of a tensor there; `example` is what it is for the example, where that is known.
+    it is read out of a tensor there; `example` is what it is for the example, where that is known;
+    `plainly` that Python itself asks, in an export with `strict=False`.
     """
     number = {"int": "integer"}.get(kind, kind)
     is_tensor = bool(here) and here == str(size)
@@ -121,6 +124,8 @@ def specialized_value(
         )
     else:
         helps = (f"use `{size}` as a size or in arithmetic, where it need not be plain",)
+    if plainly and here.partition("(")[0] in _KEPT_SYMBOLIC:
+        helps = ("export(..., strict=True), which keeps such numbers symbolic", *helps)
     origin = f"`{size}` comes from {born}"
     return Text(
         headline=f"`{here or kind}` needs a plain {number}, and `{size}` is known only when the "

@@ -102,6 +102,7 @@ class Facts:
         "pool",
         "premises",
         "rewritten",
+        "runs_plainly",
         "spoken",
         "stated",
         "within_branch",
@@ -125,6 +126,8 @@ class Facts:
         # there is nothing that inputs must satisfy then, as the branch may not be taken.
         self.outer: Facts | None = None
         self.within_branch = False
+        # Whether Python itself runs user code, where nobody keeps numbers symbolic in `int`, `len`.
+        self.runs_plainly = False
         # Told of every event, for logs; None costs nothing.
         self.listener: Callable[[Event], None] | None = None
         # Asked, instead of refusing, for what only data tells, where an export goes on after that.
