@@ -50,8 +50,13 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
     if count != 1 and known(eq(count, 1)) is False:
         message = f"a Tensor with {count} elements cannot be converted to Scalar"
         raise RuntimeError(message)
+    reading = tensor.node, tensor.storage_root.version
+    known_number = recorder.writer.read_before(reading)
+    if known_number is not None:
+        return to_sym(known_number)
     node = recorder.append(torch.ops.aten.item.default, "item", (tensor.node,), {})
     number = _unbacked(recorder, tensor.tensor_type.dtype, node)
+    recorder.writer.note_reading(reading, number)
     if isinstance(number, Expr):
         state_bounds(recorder, tensor, number)
         if tensor.node is not None and not tensor.storage_root.version:

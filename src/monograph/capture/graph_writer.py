@@ -79,11 +79,15 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 
 @dataclass(slots=True)
 class Page:
-    """One graph that is written, and the numbers that can be used in it: who computes them."""
+    """One graph that is written, and the numbers that can be used in it: who computes them.
+
+    `readings` are the numbers that were read out of tensors, by node and version of its memory.
+    """
 
     graph: Graph
     numbers: dict[Any, Any]
     sources: dict[Expr, tuple[Node, int | None, int, int]]
+    readings: dict[tuple[Node | None, int], Expr | Real | Relation]
 
 
 def identifier(text: str) -> str:
@@ -103,6 +107,7 @@ class GraphWriter:
         self._floats_of: set[Expr] = set()
         """Symbols that stand for a float that a node computes."""
         self._sources: dict[Expr, tuple[Node, int | None, int, int]] = {}
+        self._readings: dict[tuple[Node | None, int], Expr | Real | Relation] = {}
         self._tensors: dict[int, AbstractTensor] = {}
         self._simplifying = True
         self._kept_alive: list[torch.Tensor] = []
@@ -138,12 +143,13 @@ class GraphWriter:
 
     def inner_page(self) -> Page:
         """A new graph inside of the one that is written now, whose numbers can be used in it."""
-        return Page(Graph(), dict(self._numbers), dict(self._sources))
+        return Page(Graph(), dict(self._numbers), dict(self._sources), dict(self._readings))
 
     def turn_to(self, page: Page) -> Page:
         """Write on another page from now on; gives the one that was written on."""
-        left = Page(self.graph, self._numbers, self._sources)
+        left = Page(self.graph, self._numbers, self._sources, self._readings)
         self.graph, self._numbers, self._sources = page.graph, page.numbers, page.sources
+        self._readings = page.readings
         for number, node in left.numbers.items():
             if node in self._prologue:
                 self._numbers.setdefault(number, node)
@@ -234,6 +240,16 @@ class GraphWriter:
         self._numbers.setdefault(number, node)
         if isinstance(number, Real):
             self._floats_of |= number.symbols
+
+    def read_before(self, reading: tuple[Node | None, int]) -> Expr | Real | Relation | None:
+        """The number that was read out of this very tensor, as long as nobody wrote to it."""
+        return self._readings.get(reading)
+
+    def note_reading(
+        self, reading: tuple[Node | None, int], number: Expr | Real | Relation
+    ) -> None:
+        """The number of a tensor is known from here on."""
+        self._readings[reading] = number
 
     def can_compute(self, relation: Relation) -> bool:
         """Whether everything the relation is about has been computed."""

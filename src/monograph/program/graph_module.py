@@ -93,8 +93,16 @@ class GraphModule(torch.fx.GraphModule):
     @property
     def forward(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What runs the graph. Who asks for it gets the code, be it to call it or to compile it."""
+        own = self.__dict__.get("forward")
+        if own is not None:
+            return own
         self.materialize()
         return MethodType(type(self).forward, self)  # pyright: ignore[reportArgumentType]
+
+    @forward.setter
+    def forward(self, function: Callable[..., Any]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Run this instead of the graph, as any module's `forward` can be replaced."""
+        self.__dict__["forward"] = function
 
     def materialize(self) -> None:
         """Generate the code, if it is not there."""

@@ -136,3 +136,14 @@ def test_adopt_makes_what_is_between():
     assert [name for name, _ in module.named_buffers()] == ["a.kept", "a.lost"]
     assert list(module.state_dict()) == ["a.kept", "a.0.weight"]
     assert torch.equal(module.a.plain, torch.ones(1))
+
+
+def test_forward_can_be_replaced():
+    """As any module's, before and after the code was generated."""
+    for module in traced():
+        for _ in range(2):
+            module.forward = lambda x: x + 1
+            assert torch.equal(module(torch.ones(2)), torch.full((2,), 2.0))
+            module.forward = lambda x: x + 2
+            assert torch.equal(module(torch.ones(2)), torch.full((2,), 3.0))
+            assert "linear" in module.code or "_0" in module.code

@@ -1,0 +1,59 @@
+"""A number that is read out of one tensor twice is one number, until somebody writes to it."""
+
+import pytest
+import torch
+
+import monograph
+
+X = torch.arange(6.0)
+BOTH = pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+
+
+def module(forward):
+    """A module that calls a function."""
+    return type("M", (torch.nn.Module,), {"forward": staticmethod(forward)})()
+
+
+def checked(x, n):
+    """What is checked of one reading is known of the next."""
+    torch._check(n.item() >= 2)
+    torch._check(n.item() <= 4)
+    return x[: n.item()] if n.item() > 1 else x
+
+
+def written(x, n):
+    """In place, and read between."""
+    first = n.item()
+    y = n + 0
+    second = y.item()
+    y.add_(1)
+    third = y.item()
+    y.view(1).add_(first)
+    return first, second, third, y.item(), x * y.item()
+
+
+def truths(x, n):
+    """A truth and a float are read as well."""
+    some = n > 2
+    torch._check(some.item())
+    if some.item():
+        return x * n.float().item(), n
+    return x, n
+
+
+@BOTH
+@pytest.mark.parametrize("forward", [checked, written, truths])
+def test_readings_agree_with_eager(forward, strict):
+    """For numbers unlike the example."""
+    program = monograph.export(module(forward), (X, torch.tensor(3)), strict=strict)
+    for run in (program.module(), program.run_decompositions().module()):
+        for n in (3, 4):
+            given = torch.tensor(n)
+            torch.testing.assert_close(run(X, given), forward(X, torch.tensor(n)))
+
+
+def test_one_reading_is_one_node():
+    """The graph asks the tensor once."""
+    program = monograph.export(module(checked), (X, torch.tensor(3)))
+    targets = [node.target for node in program.graph.nodes]
+    assert targets.count(torch.ops.aten.item.default) == 1
