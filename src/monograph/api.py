@@ -37,7 +37,7 @@ def export(
     dynamic_shapes: Any = None,
     strict: bool = True,
     side_effects: Literal["refuse", "ignore"] = "refuse",
-    control_flow: Literal["capture", "refuse"] = "refuse",
+    control_flow: Literal["capture", "refuse"] = "capture",
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
@@ -54,8 +54,8 @@ def export(
     their line, and sizes stay symbolic in `len`, `int`, `max` and their like; `strict=False` runs
     it as plain Python, watched by a profiler, which sees calls and compares what they can write to.
     `side_effects="ignore"` reports such writes (`program.report.side_effects`)
-    instead of refusing them. `control_flow="capture"` records both ways where interpreted code
-    branches on data.
+    instead of refusing them. Where interpreted code branches on data, both ways are recorded, as
+    `cond` and `while_loop`; `control_flow="refuse"` refuses such code with its line.
 
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
@@ -94,21 +94,31 @@ def draft_export(
     *,
     dynamic_shapes: Any = None,
     strict: bool = True,
+    control_flow: Literal["capture", "refuse"] = "capture",
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module although `export` would refuse it: a program, and its problems.
 
-    What only data tells is taken from the example inputs: the side of a branch, the value of a
-    number, the sizes that an operator without a fake kernel returns. The program asserts that while
-    it runs, and raises where it does not hold. `program.report.problems` lists what `export` would
-    have raised, with what the program assumes instead, and whether it checks that.
+    What only data tells is taken from the example inputs: the side of a branch that cannot be
+    captured (of each on data with `control_flow="refuse"`), the value of a number, the sizes that
+    an operator without a fake kernel returns. The program asserts that while it runs, and raises
+    where it does not hold. `program.report.problems` lists what `export` would have raised, with
+    what the program assumes instead, and whether it checks that.
 
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ExportError (what nothing goes past: sizes that disagree
         for the example too, say), with all that was met before.
     """
     kept = tuple(preserve_module_call_signature)
-    request = Request(module, args, kwargs, dynamic_shapes, kept_calls=kept, strict=strict)
+    request = Request(
+        module,
+        args,
+        kwargs,
+        dynamic_shapes,
+        kept_calls=kept,
+        strict=strict,
+        forks=control_flow == "capture",
+    )
     found = draft(request)
     if found.captured is None:
         errors = found.errors()

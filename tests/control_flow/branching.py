@@ -632,3 +632,40 @@ def tuple_state(x):
         state = (a + 2, b + a)
         memory = {"last": b, "rounds": memory["rounds"] + 1}
     return state, memory
+
+
+@branching(UP, DOWN, ZERO)
+def bool_of_a_tensor(x):
+    """`bool(...)` is a truth that is only known at run time."""
+    on = bool(x.sum() > 0)
+    if on:
+        return x + 1
+    return x * (2 if bool(x.sum() < 0) is True else 3)
+
+
+@branching(UP, DOWN)
+def matched(x):
+    """`match` on a truth."""
+    match bool(x.sum() > 0):
+        case True:
+            return x + 1
+        case _:
+            return x - 1
+
+
+@branching(UP, DOWN, refused="branch-side-effect")
+def filtered(x):
+    """A comprehension leaves items out: a list has a length."""
+    return [row * 2 for row in x if row > 0]
+
+
+@branching(UP, DOWN, refused="branch-side-effect")
+def filtered_into_a_dict(x):
+    """So has a dict."""
+    return {i: row * 2 for i, row in enumerate(x) if row > 1}
+
+
+@branching(UP, DOWN)
+def chosen_in_a_comprehension(x):
+    """A condition that chooses what an item is."""
+    return torch.stack([row * 2 if row > 0 else row - 1 for row in x])

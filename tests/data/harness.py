@@ -23,7 +23,11 @@ def export(program: DataProgram, *, strict: bool):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return monograph.export(
-            build(program), inputs_of(program, 0), dynamic_shapes=shapes, strict=strict
+            build(program),
+            inputs_of(program, 0),
+            dynamic_shapes=shapes,
+            strict=strict,
+            control_flow="refuse" if program.refused else "capture",
         )
 
 

@@ -30,7 +30,7 @@ def refusal(name, code):
     module = type("Model", (nn.Module,), {"forward": staticmethod(namespace["forward"])})()
     example = (torch.ones(6, 4), torch.tensor(3), torch.tensor([True, False] * 3))
     with pytest.raises(MonographError) as raised:
-        monograph.export(module, example)
+        monograph.export(module, example, control_flow="refuse")
     message = str(raised.value)
     lines = message.split("\n")
     assert len(lines) <= 25, f"{name}: {message}"

@@ -19,9 +19,9 @@ def module_of(source, folder):
 
 
 def refusal(module, args, **options):
-    """Give what the module's `Model` is refused for; None if it exports."""
+    """Give what the module's `Model` is refused for without branches; None if it exports."""
     try:
-        export(module.Model(), args, **options)
+        export(module.Model(), args, control_flow="refuse", **options)
     except MonographError as error:
         return error
     return None

@@ -38,7 +38,7 @@ def test_each_problem_is_short_and_names_a_line(name):
     program = REFUSED[name]
     args, kwargs = inputs_at(program, program.sizes, SEED_OF_EXAMPLE)
     with pytest.raises(MonographError) as caught:
-        export(build(program), args, kwargs)
+        export(build(program), args, kwargs, control_flow="refuse")
     for problem in caught.value.problems:
         assert len(str(problem).split("\n")) <= 25, str(problem)
         diagnostic = problem.diagnostic
@@ -53,7 +53,7 @@ def drafted(program):
     """Give the draft of a program; None if it comes to no end."""
     args, kwargs = inputs_at(program, program.sizes, SEED_OF_EXAMPLE)
     try:
-        return draft_export(build(program), args, kwargs)
+        return draft_export(build(program), args, kwargs, control_flow="refuse")
     except Exception:  # noqa: BLE001 - what nothing goes past
         return None
 

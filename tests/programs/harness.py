@@ -73,7 +73,9 @@ def capture(program: Program, *, dynamic: bool, hint: object = monograph.Dim.AUT
     if dynamic:
         shapes = declaration(module, args, kwargs, hint)
     try:
-        return monograph.export(module, args, kwargs, dynamic_shapes=shapes)
+        # What refusals look like is asked here; what is made of branches, in `control_flow`.
+        branches = "refuse" if program.refused else "capture"
+        return monograph.export(module, args, kwargs, dynamic_shapes=shapes, control_flow=branches)
     finally:
         assert_unchanged(before, snapshot(module))
         assert torch.equal(rng, torch.random.get_rng_state()), "capturing drew random numbers"

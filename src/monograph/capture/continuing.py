@@ -161,19 +161,32 @@ class Continuing(Recorder):
         try:
             return super().truth(tensor)
         except MonographError as refusal:
-            number = to_python(self.item(tensor))
-            if isinstance(number, bool | int | float):
-                return bool(number)
-            relation = number if isinstance(number, Relation) else ne(number, 0)
-            if not isinstance(relation, Relation):
-                return relation
-            known = self.facts.known(relation)
-            if known is not None:
-                return known
-            answer = bool(self._computed(relation, refusal))
-            given = _given(refusal, answer=answer)
-            self._assume(relation if answer else negate(relation), given, f"it is {answer}")
-            return answer
+            return self._way(self.item(tensor), refusal)
+
+    def go_past(self, refusal: MonographError, value: Any) -> bool:
+        """Go the example's way at a condition on data of which both cannot be recorded.
+
+        In a branch, which the example may not run, nothing is known of it.
+        """
+        if self.body is not None:
+            raise refusal
+        return self._way(value.item() if isinstance(value, AbstractTensor) else value, refusal)
+
+    def _way(self, value: Any, refusal: MonographError) -> bool:
+        """Whether a number is not zero for the example: assumed and asserted from here on."""
+        number = to_python(value)
+        if isinstance(number, bool | int | float):
+            return bool(number)
+        relation = number if isinstance(number, Relation) else ne(number, 0)
+        if not isinstance(relation, Relation):
+            return relation
+        known = self.facts.known(relation)
+        if known is not None:
+            return known
+        answer = bool(self._computed(relation, refusal))
+        given = _given(refusal, answer=answer)
+        self._assume(relation if answer else negate(relation), given, f"it is {answer}")
+        return answer
 
     def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
         """The example's data, of which the program cannot know that it stays the same."""

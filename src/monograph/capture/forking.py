@@ -100,13 +100,17 @@ def _is_handling(frame: Frame) -> bool:
 
 def inverted(recorder: Recorder, value: Any) -> Any:
     """`not` of a value that is only known at run time, NotImplemented of any other."""
-    condition = _condition(recorder, value)
-    if condition is None:
+    if not can_fork(recorder, value):
         return NotImplemented
-    return torch.sym_not(_truth(value))
+    return torch.sym_not(truth_value(value))
 
 
-def _truth(value: Any) -> Any:
+def can_fork(recorder: Recorder, value: Any) -> bool:
+    """Whether a condition on this value is only known at run time."""
+    return _condition(recorder, value) is not None
+
+
+def truth_value(value: Any) -> Any:
     """A condition on data as a `torch.SymBool`."""
     number = value.item() if isinstance(value, AbstractTensor) else value
     return number if isinstance(number, torch.SymBool) else number != 0
@@ -266,7 +270,7 @@ def _only_way(recorder: Recorder, frame: Frame, value: Any, raised: _Raised) -> 
     """
     if _is_caught(frame):
         return NotImplemented
-    condition = _truth(value)
+    condition = truth_value(value)
     holds = to_python(torch.sym_not(condition) if raised.answer else condition)
     recorder.assert_now(holds, "".join(format_exception_only(raised.error)).strip())
     return not raised.answer

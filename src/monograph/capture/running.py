@@ -357,6 +357,8 @@ def _seer(
         seer = Plain(scopes, state, arguments, observed)
     if isinstance(recorder, Continuing):
         seer.refuse = recorder.refuse
+        if isinstance(seer, Strict):
+            seer.go_past = recorder.go_past
     return seer
 
 

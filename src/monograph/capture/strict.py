@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import torch
 
@@ -23,7 +23,7 @@ from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTens
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
 from monograph.capture.effects import Effects, Within
 from monograph.capture.for_loops import repeat
-from monograph.capture.forking import fork, inverted
+from monograph.capture.forking import can_fork, fork, inverted, truth_value
 from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
@@ -108,6 +108,8 @@ class Strict(Watcher):
         self._assumed: dict[tuple[int, str], Assumption] = {}
         self.refuse: Callable[[MonographError], None] = _raised
         """What becomes of a refusal that user code could go on after."""
+        self.go_past: Callable[[MonographError, Any], bool] = _raised
+        """The way to go at a condition on data where neither can be recorded beside the other."""
 
     def __enter__(self) -> Self:
         """From now on modules are interpreted."""
@@ -179,7 +181,9 @@ class Strict(Watcher):
     def _stands_for(
         self, callee: Any, args: list[Any], kwargs: dict[str, Any]
     ) -> Callable[..., Any] | None:
-        """What answers for a function of a symbolic number of values."""
+        """What answers for a function whose result is only known at run time."""
+        if callee is bool and len(args) == 1 and can_fork(self._recorder, *args):
+            return truth_value
         grown = self._recorder.grown
         if grown and (answer := grown.made(callee, args, kwargs)) is not None:
             args.clear()  # the list is not handed on
@@ -313,7 +317,10 @@ class Strict(Watcher):
         """
         if not self._forks:
             return NotImplemented
-        return fork(self._recorder, frame, value)
+        try:
+            return fork(self._recorder, frame, value)
+        except MonographError as refusal:
+            return self.go_past(refusal, value)
 
     def inverted(self, value: Any) -> Any:
         """`not` of a condition on data, as a condition on data."""
@@ -428,7 +435,7 @@ class Strict(Watcher):
         ]
 
 
-def _raised(error: MonographError) -> None:
+def _raised(error: MonographError, *_: Any) -> NoReturn:
     raise error
 
 

@@ -1,5 +1,6 @@
 """One call shows everything a model is refused for; a model that exports pays nothing for it."""
 
+import functools
 import random
 
 import pytest
@@ -12,9 +13,12 @@ from monograph import (
     ExportErrors,
     SideEffectError,
     draft_export,
-    export,
 )
+from monograph import export as export_with_branches
 from monograph.capture.continuing import Continuing
+
+export = functools.partial(export_with_branches, control_flow="refuse")
+"""So that a branch is a problem among others."""
 
 BOTH = pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
 X = torch.arange(1.0, 4.0)

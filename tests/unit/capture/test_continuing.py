@@ -26,7 +26,7 @@ def test_a_branch_is_asserted(strict):
                 return 2 * x
             return x - 1
 
-    program = draft_export(Branch(), (X,), strict=strict)
+    program = draft_export(Branch(), (X,), strict=strict, control_flow="refuse")
     assert problems(program) == [("data-dependent-branch", "it is True", True)]
     run = program.module()
     for x in (X, X + 3, X[[3, 1, 0, 2]]):
@@ -47,7 +47,7 @@ def test_a_comparison_and_a_plain_number_are_asserted(strict):
                 y = y + x
             return y
 
-    program = draft_export(Counted(), (X, torch.tensor(3)), strict=strict)
+    program = draft_export(Counted(), (X, torch.tensor(3)), strict=strict, control_flow="refuse")
     assert [name for name, _, _ in problems(program)] == [
         "data-dependent-size",
         "specialized-value",
@@ -80,7 +80,7 @@ def test_the_value_at_the_moment_counts():
     model = InPlace()
     want = model(X)
     model = InPlace()
-    program = draft_export(model, (X,))
+    program = draft_export(model, (X,), control_flow="refuse")
     assert [assumed for _, assumed, _ in problems(program)] == [
         "it is False",
         "it is True",
@@ -97,7 +97,8 @@ def test_a_dynamic_size_of_one_in_the_example_is_answered_for_the_example():
         def forward(self, x):
             return x + 1 if x.sum() > 3 else x - 1
 
-    program = draft_export(Ones(), (torch.ones(1),), dynamic_shapes={"x": {0: Dim("n", max=9)}})
+    sizes = {"x": {0: Dim("n", max=9)}}
+    program = draft_export(Ones(), (torch.ones(1),), dynamic_shapes=sizes, control_flow="refuse")
     assert problems(program) == [("data-dependent-branch", "it is False", True)]
     run = program.module()
     for n in (0, 1, 3):
@@ -215,7 +216,7 @@ def test_problems_are_saved_with_the_program(tmp_path):
         def forward(self, x):
             return x if x.sum() > 0 else -x
 
-    program = draft_export(Branch(), (X,))
+    program = draft_export(Branch(), (X,), control_flow="refuse")
     save(program, tmp_path / "draft.pt2")
     again = load(tmp_path / "draft.pt2")
     assert str(again.report) == str(program.report)
@@ -233,4 +234,4 @@ def test_a_loop_without_end_is_left():
             return x
 
     with pytest.raises(MonographError):
-        draft_export(Endless(), (X,))
+        draft_export(Endless(), (X,), control_flow="refuse")

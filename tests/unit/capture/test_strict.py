@@ -43,7 +43,7 @@ def agrees(module, *sizes, example=4):
 def refused(module, name, *args):
     """The capture is refused by this name; gives the message."""
     with pytest.raises(MonographError) as caught:
-        export(module, args or (torch.ones(4, 3),))
+        export(module, args or (torch.ones(4, 3),), control_flow="refuse")
     assert caught.value.diagnostic.name == name, str(caught.value)
     return str(caught.value)
 
@@ -328,7 +328,7 @@ def test_user_code_cannot_swallow_a_refusal() -> None:
         return -x
 
     with pytest.raises(DataDependentError):
-        export(of(forward), (torch.ones(3),))
+        export(of(forward), (torch.ones(3),), control_flow="refuse")
 
 
 def test_errors_of_user_code_keep_type_and_lines() -> None:

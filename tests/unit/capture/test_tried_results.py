@@ -64,7 +64,7 @@ def test_export_lists_it_with_what_comes_after():
     """The operator and a branch behind it are found in one run."""
     model = module(HALVED, lambda y: y if y.sum() > 0 else -y)
     with pytest.raises(ExportErrors) as caught:
-        export(model, (X,))
+        export(model, (X,), control_flow="refuse")
     assert [p.diagnostic.name for p in caught.value.problems] == [
         "unsupported-operator",
         "data-dependent-branch",

@@ -30,13 +30,13 @@ class Layer(torch.nn.Module):
 
 def draft():
     """Give the draft of the sample."""
-    return draft_export(Sample(), ARGUMENTS)
+    return draft_export(Sample(), ARGUMENTS, control_flow="refuse")
 
 
 def error():
     """Give what the sample is refused for."""
     try:
-        export(Sample(), ARGUMENTS)
+        export(Sample(), ARGUMENTS, control_flow="refuse")
     except MonographError as refused:
         return refused
     raise AssertionError
@@ -44,4 +44,6 @@ def error():
 
 def repeated():
     """Give a draft with one line that is refused four times."""
-    return draft_export(torch.nn.Sequential(*[Layer() for _ in range(4)]), ARGUMENTS[:1])
+    return draft_export(
+        torch.nn.Sequential(*[Layer() for _ in range(4)]), ARGUMENTS[:1], control_flow="refuse"
+    )

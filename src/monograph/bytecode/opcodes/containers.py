@@ -14,6 +14,7 @@ from monograph.bytecode.iteration import (
 from monograph.bytecode.lookups import MISSING, SIMPLE, lookup
 from monograph.bytecode.mappings import lend_mapping
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.operators import tell_contents
 
 if TYPE_CHECKING:
     from monograph.bytecode.frame import Frame
@@ -65,6 +66,7 @@ def BUILD_SLICE(frame: Frame, n: int) -> None:
 def LIST_APPEND(frame: Frame, n: int) -> None:
     """Append to a list that is being built."""
     value = frame.stack.pop()
+    _tell_copies(frame, frame.stack[-n])
     frame.stack[-n].append(value)
 
 
@@ -72,6 +74,7 @@ def LIST_APPEND(frame: Frame, n: int) -> None:
 def SET_ADD(frame: Frame, n: int) -> None:
     """Add to a set that is being built."""
     value = frame.stack.pop()
+    _tell_copies(frame, frame.stack[-n])
     frame.stack[-n].add(value)
 
 
@@ -79,7 +82,14 @@ def SET_ADD(frame: Frame, n: int) -> None:
 def MAP_ADD(frame: Frame, n: int) -> None:
     """Put a pair into a dict that is being built."""
     value, key = frame.stack.pop(), frame.stack.pop()
+    _tell_copies(frame, frame.stack[-n])
     frame.stack[-n][key] = value
+
+
+def _tell_copies(frame: Frame, owner: Any) -> None:
+    """What a comprehension builds is nobody else's, unless this frame is one of two copies."""
+    if frame.body.stops:
+        tell_contents(frame.interpreter, owner)
 
 
 @opcode
