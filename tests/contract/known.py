@@ -27,7 +27,21 @@ REFUSED_IN: dict[str, dict[str, str]] = {
 MENDED_IN: dict[str, frozenset[str]] = {"decomposed": frozenset({"view_tried"})}
 """Programs in `KNOWN` that one form refuses by name."""
 
+COPIES = (
+    "what a branch on data returns is a copy, also of an input that eager code returns as it is"
+)
+
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
+    "strict": {
+        **dict.fromkeys(
+            [
+                (name, call)
+                for name in ("branch_on_all", "loop_on_data")
+                for call in ("negative", "zero", "nan")
+            ],
+            COPIES,
+        ),
+    },
     "decomposed": {
         ("one_tensor_written", "example"): SHARED,
         ("metadata_of_an_input_changed", "export"): RESHAPED,

@@ -25,6 +25,14 @@ class StateProgram:
     refused: tuple[str, ...]
     """The diagnostics one of which `export` gives; none where it must be captured and agree."""
 
+    @property
+    def is_branch(self) -> bool:
+        """Whether only plain Python is refused, which does not see its branches on data.
+
+        What such a branch returns is a copy, also of an input that eager code returns as it is.
+        """
+        return "data-dependent-branch" in self.refused
+
 
 PROGRAMS: dict[str, StateProgram] = {}
 

@@ -146,7 +146,9 @@ def described(value: Any) -> str:
     if value is MISSING:
         return "nothing"
     if isinstance(value, AbstractTensor):
-        return f"a tensor {value.tensor_type}"
+        t = value.tensor_type
+        sizes = ", ".join(map(str, t.shape))
+        return f"a tensor {str(t.dtype).removeprefix('torch.')}[{sizes}]"
     if kind_of_number(value) is not None and not isinstance(value, bool | int | float):
         return "a number of the program"
     if type(value) in _ATOMS:
