@@ -59,6 +59,18 @@ def test_an_assertion_fails_when_the_program_runs():
         exported(torch.full((3,), 50.0))
 
 
+@pytest.mark.parametrize("name", ["elif_chain", "counted", "branch_in_a_loop"])
+def test_programs_with_branches_print(name):
+    """With the types of what the branches compute."""
+    program = monograph.export(PROGRAMS[name].make(), PROGRAMS[name].calls[0])
+    assert (
+        "f32[3]"
+        in str(program).partition(
+            "class true_graph_0" if name == "elif_chain" else "class while_loop"
+        )[2]
+    )
+
+
 def test_gradients_follow_the_way_that_is_taken():
     """As in eager code."""
     module = PROGRAMS["elif_chain"].make()

@@ -37,7 +37,6 @@ STILL = {
     "branch_on_allclose": "data-dependent-branch",  # and torch.allclose
     "max_of_tensors": "data-dependent-branch",  # and `max`
     "filter_rows": "branch-side-effect",  # how long a list is
-    "MixtureOfExpertsHit": "data-dependent-size",  # how often a loop comes
 }
 """What they are refused for nevertheless."""
 
