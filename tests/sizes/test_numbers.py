@@ -148,8 +148,8 @@ def test_an_int_that_the_model_fixes():
     """DYNAMIC and named are violations; AUTO becomes constant, and is checked."""
 
     def counted(x, n):
-        for _ in range(n):
-            x = x + 1
+        for factor in [2, 3, 4, 5, 6][:n]:
+            x = x + factor
         return x
 
     for entry in (D, Dim("n")):
