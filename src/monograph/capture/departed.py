@@ -27,9 +27,6 @@ class Departed:
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """Nothing either."""
 
-    def dtype_asked(self, tensor: AbstractTensor) -> None:
-        """As well."""
-
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -12,12 +12,13 @@ from monograph import (
     Dim,
     ExportErrors,
     SideEffectError,
-    draft_export,
 )
+from monograph import draft_export as draft_with_branches
 from monograph import export as export_with_branches
 from monograph.capture.continuing import Continuing
 
 export = functools.partial(export_with_branches, control_flow="refuse")
+draft_export = functools.partial(draft_with_branches, control_flow="refuse")
 """So that a branch is a problem among others."""
 
 BOTH = pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
