@@ -209,7 +209,10 @@ class _ForLoop:
             yield appended
             if body.part is not None:
                 appended += body.part.appended()
+            told = {id(each) for each, _ in appended}
             for each, was in zip(built, before, strict=True):
+                if id(each) in told:
+                    continue
                 if type(each) is list and len(each) > len(was):
                     appended.append((each, each[len(was) :]))
                 elif len(each) != len(was):
