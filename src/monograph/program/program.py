@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.program.calling import check_call, make_module
+from monograph.program.control_flow_text import control_flow_text
 from monograph.program.converting import converted
 from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
 from monograph.program.findings import Report
@@ -150,6 +151,13 @@ class ExportedProgram:
         """
         guards = tuple(self.contract.guards if self.facts is None else self.facts.guards)
         return explain_size(self.contract, self.report, guards, size)
+
+    def explain_control_flow(self) -> str:
+        """Return each captured branch and loop as readable Python, beside the user's lines.
+
+        The names are those of the graph: what a construct gives has the name of its operator.
+        """
+        return control_flow_text(self.graph_module)
 
     def validate(self) -> None:
         """Check that the program is well formed.

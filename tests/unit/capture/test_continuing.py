@@ -131,7 +131,7 @@ def test_how_many_results_there_are_is_asserted():
                 total = total + row
             return total
 
-    program = draft_export(Rows(), (X,))
+    program = draft_export(Rows(), (X,), control_flow="refuse")
     assert [(name, checked) for name, _, checked in problems(program)] == [
         ("data-dependent-size", True)
     ]
