@@ -8,6 +8,7 @@ shape, strides, flags, aliasing, what became of the inputs and of the module's s
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import time
 import warnings
@@ -126,6 +127,7 @@ def verdict_on(sample: Sample, exporter: Exporter, *, dynamic: bool) -> Verdict:
     shapes = declared(sample, exporter.auto) if dynamic else None
     module, (args, kwargs) = sample.build(), copied((sample.args, sample.kwargs))
     before = copied(dict(module.state_dict()))
+    gc.disable()  # the garbage of one exporter is not to be collected in the time of the other
     start = time.thread_time()
     try:
         program = exporter.export(module, args, kwargs, shapes)
@@ -134,6 +136,8 @@ def verdict_on(sample: Sample, exporter: Exporter, *, dynamic: bool) -> Verdict:
         return Verdict(_kind(error), described(error))
     except Exception as error:  # noqa: BLE001 - what is no diagnostic is what is looked for
         return Verdict(ERROR, described(error))
+    finally:
+        gc.enable()
     try:
         same((sample.args, sample.kwargs), (args, kwargs), "inputs of the export")
         same(before, dict(module.state_dict()), "state after the export")

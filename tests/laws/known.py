@@ -36,12 +36,9 @@ _BY_FORMULA = "the formula that PyTorch has for the operator asks about the size
 
 NARROWER = {
     "_batch_norm_with_update": _BY_LENIENCE,
-    "_chunk_cat": _BY_FORMULA,
     "_native_batch_norm_legit": _BY_LENIENCE,
     "chunk": _BY_COUNT,
     "gradient": "sizes of 3 for each of which it is given coordinates",
-    "linalg.matrix_rank": "the smaller of two sizes is cut off",
-    "linalg.pinv": "the smaller of two sizes is cut off",
     "masked.amax": _BY_CODE,
     "masked.amin": _BY_CODE,
     "masked.argmax": _BY_CODE,

@@ -251,6 +251,108 @@ def linalg_eigh_kernel(
     return values, vectors if compute_v else _nothing(A)
 
 
+# ------------------------------------------------------------------------------ by singular values
+
+
+def _rank(A: TensorType, *tolerances: TensorType | None) -> TensorType:
+    """Tolerances are one for each matrix, or for all of them."""
+    _need_matrix(A, "linalg.matrix_rank")
+    shape = A.shape[:-2]
+    for tolerance in tolerances:
+        if tolerance is not None:
+            shape = broadcast_shapes(shape, tolerance.shape)
+    return _small(A, shape, torch.int64)
+
+
+@rule(aten.linalg_matrix_rank.default)
+def linalg_matrix_rank(x: TensorType, tol: float, hermitian: bool = False) -> TensorType:
+    """matrix_rank([*, M, N]) -> i64[*]."""
+    return _rank(x)
+
+
+@rule(aten.linalg_matrix_rank.atol_rtol_float)
+def linalg_matrix_rank_within(
+    x: TensorType,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    hermitian: bool = False,
+) -> TensorType:
+    """matrix_rank([*, M, N]) -> i64[*]."""
+    return _rank(x)
+
+
+@rule(aten.linalg_matrix_rank.tol_tensor)
+def linalg_matrix_rank_to(
+    input: TensorType, tol: TensorType, hermitian: bool = False
+) -> TensorType:
+    """matrix_rank([*, M, N], tol: [*]) -> i64[*]."""
+    return _rank(input, tol)
+
+
+@rule(aten.linalg_matrix_rank.atol_rtol_tensor)
+def linalg_matrix_rank_within_tensors(
+    input: TensorType,
+    *,
+    atol: TensorType | None = None,
+    rtol: TensorType | None = None,
+    hermitian: bool = False,
+) -> TensorType:
+    """matrix_rank([*, M, N], atol: [*], rtol: [*]) -> i64[*]."""
+    return _rank(input, atol, rtol)
+
+
+def _pseudo_inverse(A: TensorType, *tolerances: TensorType | None) -> TensorType:
+    _need_matrix(A, "linalg.pinv")
+    *batch, rows, columns = A.shape
+    for tolerance in tolerances:
+        if tolerance is not None:
+            broadcast_shapes(batch, tolerance.shape)
+    return TensorType((*batch, columns, rows), A.dtype, A.device)
+
+
+@rule(aten.linalg_pinv.rcond_tensor)
+def linalg_pinv_to(x: TensorType, rcond: TensorType, hermitian: bool = False) -> TensorType:
+    """pinv([*, M, N], rcond: [*]) -> [*, N, M]."""
+    return _pseudo_inverse(x, rcond)
+
+
+@rule(aten.linalg_pinv.atol_rtol_tensor)
+def linalg_pinv_within_tensors(
+    x: TensorType,
+    *,
+    atol: TensorType | None = None,
+    rtol: TensorType | None = None,
+    hermitian: bool = False,
+) -> TensorType:
+    """pinv([*, M, N], atol: [*], rtol: [*]) -> [*, N, M]."""
+    return _pseudo_inverse(x, atol, rtol)
+
+
+@rule(aten.linalg_pinv.default)
+def linalg_pinv(x: TensorType, rcond: float, hermitian: bool = False) -> TensorType:
+    """pinv([*, M, N]) -> [*, N, M]."""
+    return _pseudo_inverse(x)
+
+
+@rule(aten.linalg_pinv.atol_rtol_float)
+def linalg_pinv_within(
+    x: TensorType,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    hermitian: bool = False,
+) -> TensorType:
+    """pinv([*, M, N]) -> [*, N, M]."""
+    return _pseudo_inverse(x)
+
+
+@rule(aten.pinverse.default)
+def pinverse(x: TensorType, rcond: float = 1e-15) -> TensorType:
+    """pinverse([*, M, N]) -> [*, N, M]."""
+    return _pseudo_inverse(x)
+
+
 # ------------------------------------------------------------------------------ least squares
 
 

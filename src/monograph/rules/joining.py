@@ -18,6 +18,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, eq, maximum, product, require, total
 from monograph.rules.registry import rule
+from monograph.rules.sides import need_equal
 from monograph.rules.strides import reshaped, viewed
 from monograph.rules.views import (
     atleast_1d,
@@ -187,3 +188,21 @@ def pad_sequence(
         longest = maximum(longest, x.shape[0])
     lead = (len(sequences), longest) if batch_first else (longest, len(sequences))
     return TensorType((*lead, *first.shape[1:]), first.dtype, first.device)
+
+
+@rule(aten._chunk_cat.default)
+def chunk_cat(tensors: Sequence[TensorType], dim: int, num_chunks: int) -> TensorType:
+    """_chunk_cat([t_i: [*a, n_i, *b_i]], dim, k) -> [*a, k, sum of ceil(n_i / k) * prod(b_i)]."""
+    if not tensors:
+        reason = "expected a non-empty list of tensors"
+        raise problem("operator-refused-types", op="_chunk_cat", reason=reason)
+    first = tensors[0]
+    at = wrap_dim(dim, len(first.shape))
+    width: Int = 0
+    for x in tensors:
+        if x.dtype is not first.dtype:
+            raise problem("dtype-disagrees", what="_chunk_cat", expected=first.dtype, got=x.dtype)
+        for place, (left, right) in enumerate(zip(first.shape[:at], x.shape[:at], strict=True)):
+            need_equal(left, right, "_chunk_cat", place)
+        width += -(-x.shape[at] // num_chunks) * product(x.shape[at + 1 :])
+    return TensorType((*first.shape[:at], num_chunks, width), first.dtype, first.device)

@@ -8,6 +8,7 @@ from tests.laws.samples.pointwise import case, floats
 SQUARE = 2 * torch.eye(4).repeat(2, 1, 1) + floats(2, 4, 4)
 SQUARES = (SQUARE, turned(SQUARE), SQUARE[0], SQUARE[:0])
 WIDE = floats(2, 3, 5)
+SMALL = torch.tensor(0.1)
 TALL = torch.eye(5, 3).repeat(2, 1, 1)
 NAMES = (
     *("linalg_inv", "linalg_inv_ex", "cholesky", "linalg_cholesky", "linalg_cholesky_ex"),
@@ -38,6 +39,20 @@ SAMPLES = [
         for name in ("linalg_matrix_power", "matrix_power")
         for x in SQUARES
         for n in (-2, -1, 0, 1, 2, 3, 4)
+    ],
+    *[
+        case(name, x, *arguments)
+        for name, *arguments in (
+            *(("linalg_matrix_rank", 0.1), ("linalg_matrix_rank.atol_rtol_float",)),
+            *(("linalg_matrix_rank.tol_tensor", SMALL), ("linalg_pinv.rcond_tensor", SMALL)),
+            *(("linalg_matrix_rank.atol_rtol_tensor",), ("linalg_pinv.atol_rtol_tensor",)),
+            *(("linalg_pinv", 0.1), ("linalg_pinv.atol_rtol_float",), ("pinverse",)),
+        )
+        for x in (WIDE, WIDE.mT, turned(WIDE), WIDE[0])
+    ],
+    *[
+        case(f"linalg_{name}.atol_rtol_tensor", WIDE, atol=SMALL, rtol=floats(2))
+        for name in ("matrix_rank", "pinv")
     ],
     *[case("geqrf", x) for x in (WIDE, WIDE.mT, turned(WIDE), WIDE[0])],
     *[
