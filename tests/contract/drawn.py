@@ -59,6 +59,9 @@ STATEMENTS = (
     "{v} = {a}.repeat(2, *[1] * ({a}.dim() - 1))", "{v} = {a}.view({a}.shape[0], -1) + 1",
     "{v} = torch.zeros({b}.shape[-1]) + {a}", "{v} = {a}.reshape({a}.shape[::-1])",
     "{v} = {{str(i): each for i, each in enumerate({a}.unbind(-1))}}",
+    "try:\n        {v} = {a}.view(-1) * 2\n    except RuntimeError:\n        {v} = {a}.reshape(-1)",
+    "{v} = {{1: 2.0, 3: 3.0}}.get({a}.shape[0], 1.0) * {b}",
+    "{v} = len({{*{a}.shape, *{b}.shape}})",
     "{v} = {a}[{b}.shape[0] - 1:]", "{v} = {a}[-2:, ...].mul_(2)",
 )  # fmt: skip
 STATE_TENSORS = (

@@ -4,13 +4,9 @@
 agrees, or is refused, fails the tests until it is taken off.
 """
 
-CAUGHT = "an operator that raises at run time is not caught as forward would"
 VERSIONS = "`.data` is detached: autograd sees a write to it, and refuses to go back"
 
 KNOWN: dict[tuple[str, str], str] = {
-    ("view_tried", "transposed"): CAUGHT,
-    ("view_tried", "repeated"): CAUGHT,
-    ("view_tried", "column"): CAUGHT,
     ("DataWritten", "example"): VERSIONS,
     ("DataWritten", "again"): VERSIONS,
 }
@@ -23,9 +19,6 @@ REFUSED_IN: dict[str, dict[str, str]] = {
     "loaded": {"an_int_without_end": "archive-cannot-hold"},
 }
 """Programs that one form alone refuses by name, for good: files have no room for such an int."""
-
-MENDED_IN: dict[str, frozenset[str]] = {"decomposed": frozenset({"view_tried"})}
-"""Programs in `KNOWN` that one form refuses by name."""
 
 COPIES = (
     "what a branch on data returns is a copy, also of an input that eager code returns as it is"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.contract import (  # noqa: F401  importing registers the probes
+    adversarial,
     constants,
     data,
     effects,
@@ -19,7 +20,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
 )
 from tests.contract.forms import FORMS, MISSING, WANTED, unchecked
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
-from tests.contract.known import KNOWN, MENDED_IN, OF_FORMS, REFUSED_IN
+from tests.contract.known import KNOWN, OF_FORMS, REFUSED_IN
 from tests.contract.registry import PROBES, ROWS
 
 STRICT = ("write-outlives-call", "outside-read")
@@ -95,9 +96,7 @@ def test_without_checks_what_must_agree_agrees(probe):
 
 def known_of(form):
     """What is known to go wrong in a form."""
-    mended = MENDED_IN.get(form.name, ())
-    general = {each: why for each, why in KNOWN.items() if each[0] not in mended}
-    return {**general, **OF_FORMS.get(form.name, {})}
+    return {**KNOWN, **OF_FORMS.get(form.name, {})}
 
 
 def problem(probe, name, verdict, known) -> str:

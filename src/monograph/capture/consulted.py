@@ -23,10 +23,12 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
+from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.crossroads import decides_nothing
 from monograph.capture.operators import OPERATORS
 from monograph.capture.questions import OF_TENSORS, SURROUNDINGS, UNASKED, Answer, asking_again
 from monograph.capture.replacements import replaces
+from monograph.capture.territory import is_users
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
@@ -409,6 +411,10 @@ _CASTING: Final = {
     "xpu": "AutocastXPU",
     "mps": "AutocastMPS",
 }
+_NEED_A_LAYOUT: Final = frozenset(
+    {_aten.view.default, _aten.view_as.default, _aten.unflatten.int, _aten.view.dtype}
+)
+"""Operators that raise for some layouts of their argument."""
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
 
@@ -419,6 +425,8 @@ def note_implied(recorder: Recorder) -> None:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
             continue
+        if target in _NEED_A_LAYOUT and _is_tried(node):
+            recorder.layout_asked(_seen(node))
         made = _first_tensor(node.meta.get("val"))
         if made is None:
             continue
@@ -431,6 +439,17 @@ def note_implied(recorder: Recorder) -> None:
                 recorder.consulted.note("default_dtype", _lines(recorder, node))
         elif _is_made_of_nothing(op):
             recorder.consulted.note("default_device", _lines(recorder, node))
+
+
+def _seen(node: Node) -> AbstractTensor:
+    source: Any = node.args[0]
+    return source.meta["val"]
+
+
+def _is_tried(node: Node) -> bool:
+    """Whether user code would catch what an operator raises, and go on with something else."""
+    frames = node.meta.get("frames", ())
+    return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
 
 
 def _lines(recorder: Recorder, node: Node) -> object:

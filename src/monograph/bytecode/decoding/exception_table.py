@@ -6,14 +6,16 @@ variable-length code of six bits a byte, the first byte of an entry marked.
 
 from __future__ import annotations
 
+import opcode
 from typing import TYPE_CHECKING, NamedTuple
 
 from monograph.bytecode.instructions import Handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import CodeType
 
-__all__ = ["Entry", "entries", "handlers_of"]
+__all__ = ["Entry", "entries", "handlers_of", "is_tried"]
 
 
 class Entry(NamedTuple):
@@ -51,6 +53,24 @@ def handlers_of(
             if entry.start <= offset < entry.end:
                 found[index] = handler
     return tuple(found)
+
+
+def is_tried(code: CodeType, offset: int) -> bool:
+    """Whether what the instruction there raises may be caught in its function by `except`.
+
+    >>> is_tried(entries.__code__, 0)
+    False
+    """
+    return any(
+        each.start <= offset < each.end and _may_catch(code.co_code, each.target)
+        for each in entries(code.co_exceptiontable)
+    )
+
+
+def _may_catch(instructions: bytes, target: int) -> bool:
+    """A handler that is no more than the end of a `with`, or of another handler, does not."""
+    first, second = (opcode.opname[instructions[at]] for at in (target, target + 2))
+    return first == "PUSH_EXC_INFO" and second != "WITH_EXCEPT_START"
 
 
 def _number(first: int, rest: Iterator[int]) -> int:
