@@ -352,7 +352,13 @@ class AbstractTensor(Flags):
         return format(value, spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """`copy.deepcopy` in user code is a clone; outside of a capture, another description."""
+        """`copy.deepcopy` in user code is a clone; outside of a capture, another description.
+
+        It keeps strides that leave out elements, which a clone does not.
+        """
+        self.recorder.layout_asked(self)
+        if not is_dense(self.tensor_type):
+            return self.recorder.read_data(self, "copy.deepcopy()")
         copied = self.recorder.call(torch.ops.aten.clone.default, (self,), {})
         memo[id(self)] = copied
         return copied
