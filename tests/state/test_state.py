@@ -4,7 +4,7 @@ import pytest
 
 from tests.contract.forms import FORMS
 from tests.contract.judging import AGREES, REFUSED
-from tests.state import attributes, surroundings  # noqa: F401  importing registers the programs
+from tests.state import attributes, callbacks, surroundings  # noqa: F401  importing registers the programs
 from tests.state.harness import judged
 from tests.state.known import KNOWN
 from tests.state.registry import PROGRAMS

@@ -12,7 +12,7 @@ from tests.contract.forms import FORMS
 from tests.contract.judging import SEED_OF_EXAMPLE, inputs_of, seed_all
 from tests.contract.known import KNOWN as KNOWN_PROBES
 from tests.contract.registry import PROBES, Call
-from tests.state import attributes, surroundings  # noqa: F401  importing registers the programs
+from tests.state import attributes, callbacks, surroundings  # noqa: F401  importing registers the programs
 from tests.state.description import abstract_tensors, description, differences
 from tests.state.harness import comparable, generators, made, world_of
 from tests.state.known import ADVANCED, KNOWN

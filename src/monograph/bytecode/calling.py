@@ -116,6 +116,19 @@ def interpret_always(
 def call_native(
     interpreter: Interpreter, callee: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
+    """Call natively, as the watcher wants it."""
+    ask = interpreter.natively
+    if ask is not None:
+        around = ask(callee, args, kwargs)
+        if around is not None:
+            with around:
+                return _call_natively(interpreter, callee, args, kwargs)
+    return _call_natively(interpreter, callee, args, kwargs)
+
+
+def _call_natively(
+    interpreter: Interpreter, callee: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+) -> Any:
     """Call natively; what is being handled is known to the callee."""
     if interpreter.strange:
         interpreter.watcher.strange_call(callee, args, kwargs)

@@ -40,6 +40,7 @@ class Interpreter:
         "inverted",
         "iterated",
         "memos",
+        "natively",
         "passing",
         "polyfilled_methods",
         "polyfills",
@@ -69,6 +70,7 @@ class Interpreter:
         self.watcher = watcher
         self.enters = _overridden(watcher, "enters")
         self.replacement = _overridden(watcher, "replacement")
+        self.natively = _overridden(watcher, "natively")
         self.read_global = _overridden(watcher, "read_global")
         self.read_attribute = _overridden(watcher, "read_attribute")
         self.read_cell = _overridden(watcher, "read_cell")

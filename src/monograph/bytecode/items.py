@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode import natives
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.frame import MISSING
-from monograph.bytecode.lookups import SIMPLE, find_special
+from monograph.bytecode.lookups import ATOMIC, SIMPLE, find_special
 from monograph.bytecode.operators import tell_contents
 
 if TYPE_CHECKING:
@@ -25,14 +25,16 @@ def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
         answer = interpreter.watcher.strange_item(owner, key)
         if answer is not NotImplemented:
             return answer
-    if kind in SIMPLE and type(key) in SIMPLE:
+    if kind in SIMPLE and type(key) in ATOMIC:
         return natives.get_item(owner, key)
     special = find_special(interpreter, kind, "__getitem__")
     if special is not None:
         return call_function(interpreter, special, [owner, key], {})
     if issubclass(kind, dict):
         special = find_special(interpreter, kind, "__missing__")
-        if special is not None and not dict.__contains__(owner, key):
+        if special is not None and not call_native(
+            interpreter, dict.__contains__, [owner, key], {}
+        ):
             return call_function(interpreter, special, [owner, key], {})
     return call_native(interpreter, operator.getitem, [owner, key], {})
 
@@ -67,7 +69,8 @@ def tell_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
         return
     kind = type(owner)
     if issubclass(kind, dict):
-        hook("item", owner, key, dict.get(owner, key, MISSING), interpreter.current)
+        old = call_native(interpreter, dict.get, [owner, key, MISSING], {})
+        hook("item", owner, key, old, interpreter.current)
     elif issubclass(kind, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
         hook("item", owner, key, list.__getitem__(owner, key), interpreter.current)
     elif issubclass(kind, list | bytearray | deque):

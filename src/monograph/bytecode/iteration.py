@@ -139,9 +139,19 @@ def get_iterator(interpreter: Interpreter, value: Any) -> Any:
     return call_native(interpreter, natives.iterate, [value], {})
 
 
+_PLAIN_ITERATORS = frozenset(
+    type(iter(each))
+    for each in ([], (), "", range(0), {}, {}.values(), {}.items(), set[int](), reversed([]))
+)
+"""Exact types of iterators that give what they hold, and ask nobody."""
+
+
 def advance(interpreter: Interpreter, iterator: Any) -> Any:
     """Return `next(iterator)`, or END."""
-    special = find_special(interpreter, type(iterator), "__next__")
+    kind = type(iterator)
+    if kind in _PLAIN_ITERATORS:
+        return natives.advance(iterator, END)
+    special = find_special(interpreter, kind, "__next__")
     if special is None:
         return call_native(interpreter, natives.advance, [iterator, END], {})
     try:

@@ -14,7 +14,7 @@ from monograph.bytecode.frame import MISSING
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter
 
-__all__ = ["MUTABLE", "OURS", "SIMPLE", "find_c_method", "find_special", "lookup", "ours"]
+__all__ = ["ATOMIC", "MUTABLE", "OURS", "SIMPLE", "find_c_method", "find_special", "lookup", "ours"]
 
 Class = TypeVar("Class", bound=type)
 
@@ -25,6 +25,14 @@ SIMPLE: frozenset[type] = frozenset(
     }
 )
 """Exact types none of whose operators is written in Python."""
+
+ATOMIC: frozenset[type] = frozenset(
+    {
+        *(bool, bytes, complex, float, int, range, str),
+        *(type(None), type(Ellipsis), type(NotImplemented)),
+    }
+)
+"""Those of them that hold nothing else: to hash or compare them calls no Python."""
 
 MUTABLE: tuple[type, ...] = (list, dict, set, bytearray)
 """Builtin containers that in-place operators and methods change."""

@@ -9,7 +9,7 @@ from monograph.bytecode import natives
 from monograph.bytecode.calling import call_function, call_native
 from monograph.bytecode.frame import MISSING
 from monograph.bytecode.iteration import END, advance, get_iterator
-from monograph.bytecode.lookups import SIMPLE, find_special, lookup
+from monograph.bytecode.lookups import ATOMIC, find_special, lookup
 from monograph.bytecode.operators import compare, truth
 
 if TYPE_CHECKING:
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["contains"]
 
+_BY_HASH = frozenset({bytes, dict, frozenset, range, set, str})
+"""Exact types that look for a value of an atomic type without asking what they hold."""
+
 
 def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
     """Tell whether `value in container`."""
     kind = type(container)
-    if kind in SIMPLE and type(value) in SIMPLE and not interpreter.strange:
+    if kind in _BY_HASH and type(value) in ATOMIC:
         return natives.do(operator.contains, container, value)
     special = find_special(interpreter, kind, "__contains__")
     if special is not None:

@@ -8,6 +8,7 @@ file, name and lines; CPython prints no more of it). This costs only where somet
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -132,9 +133,32 @@ def _shadow(frame: Frame) -> FrameType:
             co_firstlineno=frame.code.co_firstlineno,
             co_linetable=frame.code.co_linetable,
         )
-        generator: Any = FunctionType(code, frame.globals)()
-        found = frame.body.shadow = generator.gi_frame
+        found = frame.body.shadow = _frame_of(FunctionType(code, frame.globals))
     return found
+
+
+def _frame_of(function: FunctionType) -> FrameType:
+    """Return the frame of a generator that never starts.
+
+    Profilers and debuggers are not told: CPython tells them of such a generator's end, and crashes
+    later if they look at its variables.
+    """
+    profile: Any = sys.getprofile()
+    trace: Any = sys.gettrace()
+    if callable(profile):
+        sys.setprofile(None)
+    if callable(trace):
+        sys.settrace(None)
+    try:
+        generator: Any = function()
+        frame = generator.gi_frame
+        del generator
+        return frame
+    finally:
+        if callable(trace):
+            sys.settrace(trace)
+        if callable(profile):
+            sys.setprofile(profile)
 
 
 def _template() -> Generator[None]:

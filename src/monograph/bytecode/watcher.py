@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from types import FunctionType
 
     from monograph.bytecode.frame import Frame
@@ -52,6 +53,17 @@ class Watcher:
         comes from outside.
         """
         del callee, args, kwargs, frame
+        return None
+
+    def natively(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> AbstractContextManager[Any] | None:
+        """What to have around a native call, or None.
+
+        Asked for every operation that C carries out and that may call Python back: functions,
+        operators, look-ups of keys that are not texts or numbers.
+        """
+        del callee, args, kwargs
         return None
 
     def read_global(self, frame: Frame, name: str, value: Any) -> Any:

@@ -22,6 +22,7 @@ from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode import MISSING
+from monograph.capture.callbacks import Callbacks
 from monograph.capture.effects import Effects, Place
 from monograph.capture.given import GIVEN, are_given, identity_refusal
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
@@ -71,20 +72,35 @@ _WATCHED_C: Final = SUSPECTS | {id(builtins.hash), id(builtins.globals)}
 _WATCHED_OWNERS: Final = OWNERS | {ContextVar, type}
 
 
+_GIVEN_INDICES: Final = frozenset({"getitem", "setitem"})
+
+
 class Plain:
     """What one run of plain Python did. Use as a context manager around `watching`."""
 
     _reach: Reach
 
     def __init__(
-        self, scopes: Scopes, state: ModuleState, arguments: Any, observed: Observed
+        self,
+        scopes: Scopes,
+        state: ModuleState,
+        arguments: Any,
+        observed: Observed,
+        effects: Effects | None = None,
     ) -> None:
-        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled."""
+        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
+
+        Where interpreted code is watched already, its `effects` are.
+        """
         self._scopes = scopes
         self._state = state
         self._arguments = arguments
         self._observed = observed
-        self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
+        if effects is None:
+            effects = Effects(state.looked_after() | SHARED_GENERATORS)
+        else:
+            self._reach = Reach(effects)
+        self._effects = effects
         self._plans: dict[int, Plan | Read | Switch | None] = {}
         self._codes: list[CodeType] = []
         """Whose plans these are; kept, so that no other takes over an identity."""
@@ -98,7 +114,7 @@ class Plain:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put back what was written to."""
+        """Put back what was written to; of interpreted code, too."""
         self._reach.settle_cells()
         self._effects.__exit__()
         self._reach.close()
@@ -155,7 +171,7 @@ class Plain:
             )
             yield
             return
-        profile = self._profile(before)
+        profile = self.profile(before)
         with _passing_by(recorder, self._scopes, profile, before):
             sys.setprofile(profile)
             try:
@@ -163,7 +179,7 @@ class Plain:
             finally:
                 sys.setprofile(before)
 
-    def _profile(self, before: Any) -> Callable[[FrameType, str, Any], None]:
+    def profile(self, before: Any) -> Callable[[FrameType, str, Any], None]:
         """The function that Python tells of calls."""
         plans: Any = self._plans
         plans.update((id(code), _ASIDE) for code in _ASIDE)
@@ -290,13 +306,17 @@ def _user_behind(frame: FrameType | None) -> FrameType | None:
 
 @contextmanager
 def _passing_by(recorder: Recorder, scopes: Scopes, profile: Any, before: Any) -> Generator[None]:
-    """Let nobody watch while functions of ours run that user code calls all the time."""
+    """Let nobody watch while functions of ours run that user code calls all the time.
+
+    Unless they are given what has methods of the user's, such as an index.
+    """
     asleep = False
+    may_call = Callbacks(lambda _: None).may_call
 
     def unwatched(owner: Any, function: Callable[..., Any]) -> MethodType:
         def run(_owner: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal asleep
-            if asleep:
+            if asleep or (function.__name__ in _GIVEN_INDICES and may_call(args[1:])):
                 return function(*args, **kwargs)
             sys.setprofile(before)
             asleep = True

@@ -21,6 +21,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
+from monograph.capture.callbacks import Callbacks
 from monograph.capture.effects import Effects, Within
 from monograph.capture.for_loops import repeat
 from monograph.capture.forking import can_fork, fork, inverted, truth_value
@@ -28,8 +29,10 @@ from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
+from monograph.capture.plain import Plain
 from monograph.capture.replacements import REPLACEMENTS, product
 from monograph.capture.sequences import made, source_of
+from monograph.capture.situation import SHARED_GENERATORS
 from monograph.capture.subgraphs import WritesOutside
 from monograph.capture.territory import TORCH, is_entered, is_library
 from monograph.diagnostics import MonographError, problem
@@ -94,13 +97,16 @@ class Strict(Watcher):
         self.observed = observed
         self._recorder = recorder
         self._forks = forks
+        self.natively = Callbacks(self._watch_plainly).around
         self._interpreter = Interpreter(self)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
         self._state = state
         self._arguments = arguments
-        self._effects = Effects(state.looked_after())
+        self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
         self._parts: list[Within] = []
+        self._plain: Plain | None = None
+        """What watches user code that C calls, once it may."""
         self._harmless: dict[int, Any] = {}
         """C functions that read nothing from outside whatever they are given, by identity."""
         self._outside: dict[int, Any] = {}
@@ -124,7 +130,7 @@ class Strict(Watcher):
 
     def __exit__(self, *_: object) -> None:
         """Put back what was written to, and let the report have what was read."""
-        self._effects.__exit__()
+        (self._effects if self._plain is None else self._plain).__exit__()
         self.observed.assumptions.extend(self._assumed.values())
 
     def _call_module(
@@ -136,6 +142,13 @@ class Strict(Watcher):
                 return module.forward(*args, **kwargs)
             return self._interpreter.call(module.forward, *args, **kwargs)
         return self._interpreter.call(original, module, *args, **kwargs)
+
+    def _watch_plainly(self, before: Any) -> Any:
+        """A profiler that watches what C calls."""
+        plain = Plain(self.scopes, self._state, self._arguments, self.observed, self._effects)
+        plain.refuse = self.refuse
+        self._plain = plain
+        return plain.profile(before)
 
     # --- calls -------------------------------------------------------------------------------
 
@@ -428,6 +441,8 @@ class Strict(Watcher):
     def lasting(self, seen: object = None) -> list[Effect]:
         """The writes that outlive the call, without caches that every first call fills alike."""
         del seen
+        if self._plain is not None:
+            return self._plain.lasting({})
         return [
             Effect(place, name_of(place, self._state, self._arguments), lines(place, self.scopes))
             for place in self._effects.lasting()

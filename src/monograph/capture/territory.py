@@ -19,8 +19,8 @@ def _folder(package: Any) -> str:
 TORCH: Final = _folder(torch)
 _STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
 PACKAGES: Final = tuple(sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib"))
-_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
-_NATIVE: Final = (_OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
+OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
 _CALLS_USER_CODE: Final = (
     "nn/modules/",
     "nn/utils/parametrize.py",

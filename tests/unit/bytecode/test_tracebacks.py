@@ -1,5 +1,6 @@
 """Exceptions carry the user's lines and CPython's contexts, and keep nothing alive longer."""
 
+import contextlib
 import gc
 import sys
 import traceback
@@ -116,3 +117,27 @@ def test_dropped_generators_end_quietly():
 
     assert interpret(program) is LookupError
     assert ended == ["finally"]
+
+
+def test_profilers_and_debuggers_are_not_told_of_frames_that_only_tracebacks_show():
+    """CPython crashes if they look at the variables of a generator that never starts."""
+    told = []
+
+    def tell(frame, event, argument):
+        del argument
+        if frame.f_code.co_filename == __file__ and event == "call":
+            told.append(frame.f_code.co_name)
+
+    def fails():
+        raise LookupError
+
+    profile, trace = sys.getprofile(), sys.gettrace()
+    sys.setprofile(tell)
+    sys.settrace(tell)
+    try:
+        with contextlib.suppress(LookupError):
+            interpret(fails)
+    finally:
+        sys.settrace(trace)
+        sys.setprofile(profile)
+    assert "fails" not in told

@@ -11,7 +11,7 @@ from monograph.bytecode.iteration import (
     get_iterator,
     lend_iterable,
 )
-from monograph.bytecode.lookups import MISSING, SIMPLE, lookup
+from monograph.bytecode.lookups import ATOMIC, MISSING, SIMPLE, lookup
 from monograph.bytecode.mappings import lend_mapping
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.operators import tell_contents
@@ -35,10 +35,9 @@ def BUILD_LIST(frame: Frame, n: int) -> None:
 @opcode
 def BUILD_SET(frame: Frame, n: int) -> None:
     """Replace n values by a set."""
-    values = _pop(frame, n)
     made: set[Any] = set()
-    for value in values:
-        made.add(value)
+    for value in _pop(frame, n):
+        _add(frame, made, value)
     frame.stack.append(made)
 
 
@@ -46,7 +45,10 @@ def BUILD_SET(frame: Frame, n: int) -> None:
 def BUILD_MAP(frame: Frame, n: int) -> None:
     """Replace n pairs by a dict."""
     values = _pop(frame, 2 * n)
-    frame.stack.append(dict(zip(values[::2], values[1::2], strict=True)))
+    made: dict[Any, Any] = {}
+    for key, value in zip(values[::2], values[1::2], strict=True):
+        _put(frame, made, key, value)
+    frame.stack.append(made)
 
 
 @opcode
@@ -75,7 +77,7 @@ def SET_ADD(frame: Frame, n: int) -> None:
     """Add to a set that is being built."""
     value = frame.stack.pop()
     _tell_copies(frame, frame.stack[-n])
-    frame.stack[-n].add(value)
+    _add(frame, frame.stack[-n], value)
 
 
 @opcode
@@ -83,7 +85,23 @@ def MAP_ADD(frame: Frame, n: int) -> None:
     """Put a pair into a dict that is being built."""
     value, key = frame.stack.pop(), frame.stack.pop()
     _tell_copies(frame, frame.stack[-n])
-    frame.stack[-n][key] = value
+    _put(frame, frame.stack[-n], key, value)
+
+
+def _add(frame: Frame, made: set[Any], value: Any) -> None:
+    """Add to a set, for which C calls the value's `__hash__` and `__eq__`."""
+    if type(value) in ATOMIC:
+        made.add(value)
+    else:
+        call_native(frame.interpreter, made.add, [value], {})
+
+
+def _put(frame: Frame, made: dict[Any, Any], key: Any, value: Any) -> None:
+    """Put a pair into a dict, for which C calls the key's `__hash__` and `__eq__`."""
+    if type(key) in ATOMIC:
+        made[key] = value
+    else:
+        call_native(frame.interpreter, made.__setitem__, [key, value], {})
 
 
 def _tell_copies(frame: Frame, owner: Any) -> None:

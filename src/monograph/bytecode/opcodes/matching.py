@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.attributes import get_attribute
+from monograph.bytecode.calling import call_native
 from monograph.bytecode.frame import MISSING
+from monograph.bytecode.membership import contains
 from monograph.bytecode.opcodes.registry import opcode
 
 if TYPE_CHECKING:
@@ -45,9 +47,9 @@ def MATCH_KEYS(frame: Frame, _: None) -> None:
     values: list[Any] = []
     get = None
     for key in keys:
-        if key in seen:
+        if contains(frame.interpreter, seen, key):
             raise ValueError(f"mapping pattern checks duplicate key ({key!r})")
-        seen.add(key)
+        call_native(frame.interpreter, seen.add, [key], {})
         if get is None:
             get = get_attribute(frame.interpreter, subject, "get")
         value = frame.interpreter.call(get, key, MISSING)

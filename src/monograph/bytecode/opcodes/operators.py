@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.bytecode.lookups import MUTABLE, SIMPLE
+from monograph.bytecode.lookups import ATOMIC
 from monograph.bytecode.membership import contains
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.operators import (
@@ -13,7 +13,6 @@ from monograph.bytecode.operators import (
     binary,
     compare,
     opposite,
-    tell_contents,
     truth,
     unary,
 )
@@ -29,9 +28,7 @@ def BINARY_OP(frame: Frame, symbol: str) -> None:
     right = stack.pop()
     left = stack[-1]
     row = BINARY[symbol]
-    if type(left) in SIMPLE and type(right) in SIMPLE and not frame.interpreter.strange:
-        if row.in_place is not None and type(left) in MUTABLE:
-            tell_contents(frame.interpreter, left)
+    if type(left) in ATOMIC and type(right) in ATOMIC:
         stack[-1] = row.function(left, right)
     else:
         stack[-1] = binary(frame.interpreter, row, left, right)
@@ -43,7 +40,7 @@ def COMPARE_OP(frame: Frame, symbol: str) -> None:
     stack = frame.stack
     right = stack.pop()
     left = stack[-1]
-    if type(left) in SIMPLE and type(right) in SIMPLE and not frame.interpreter.strange:
+    if type(left) in ATOMIC and type(right) in ATOMIC:
         stack[-1] = COMPARISONS[symbol][0](left, right)
     else:
         stack[-1] = compare(frame.interpreter, symbol, left, right)

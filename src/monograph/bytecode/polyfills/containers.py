@@ -83,7 +83,11 @@ def _defaulting(method: Any) -> None:
     @polyfill(method)
     def told(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Set an item that is missing."""
-        if interpreter.written is not None and len(args) > 1 and args[1] not in args[0]:
+        if (
+            interpreter.written is not None
+            and len(args) > 1
+            and not call_native(interpreter, dict.__contains__, args[:2], {})
+        ):
             tell_item(interpreter, args[0], args[1])
         return call_native(interpreter, method, args, kwargs)
 
