@@ -100,6 +100,18 @@ class Callbacks:
         sys.setprofile(self._before)
         self._is_watching = False
 
+    def call(self, interpret: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Run interpreted code, which is watched in its own way."""
+        if not self._is_watching:
+            return interpret(*args, **kwargs)
+        profile, self._is_watching = sys.getprofile(), False
+        sys.setprofile(self._before)
+        try:
+            return interpret(*args, **kwargs)
+        finally:
+            sys.setprofile(profile)
+            self._is_watching = True
+
     def may_call(self, *values: Any) -> bool:
         """Whether one of some values leads to Python of the user's."""
         return self._any(values, len(values), _DEEPEST)

@@ -282,10 +282,11 @@ class Plain:
 
 
 def _is_generated(frame: FrameType) -> bool:
-    """Whether this is what `dataclass` wrote for a class of ours or of PyTorch's: of no file."""
-    if frame.f_code.co_filename != "<string>":
+    """Whether this is what `namedtuple` wrote, or `dataclass` for a class of ours: of no file."""
+    if not frame.f_code.co_filename.startswith("<string>"):
         return False
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in {"monograph", "torch"}
+    name = str(frame.f_globals.get("__name__"))
+    return name.startswith("namedtuple_") or name.partition(".")[0] in {"monograph", "torch"}
 
 
 def _raised(error: MonographError) -> None:

@@ -97,8 +97,10 @@ class Strict(Watcher):
         self.observed = observed
         self._recorder = recorder
         self._forks = forks
-        self.natively = Callbacks(self._watch_plainly).around
+        callbacks = Callbacks(self._watch_plainly)
+        self.natively = callbacks.around
         self._interpreter = Interpreter(self)
+        self._interpret = partial(callbacks.call, self._interpreter.call)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
         self._state = state
@@ -121,7 +123,7 @@ class Strict(Watcher):
         """From now on modules are interpreted."""
         self._effects.__enter__()
         self.scopes.call = self._call_module
-        self.scopes.run = self._interpreter.call
+        self.scopes.run = self._interpret
         self.scopes.side_effects = self._side_effects
         self.scopes.tell = self._tell
         if self._forks:
@@ -140,8 +142,8 @@ class Strict(Watcher):
         if only_calls_forward(module):
             if self._layers_are_native and is_plain_layer(module):
                 return module.forward(*args, **kwargs)
-            return self._interpreter.call(module.forward, *args, **kwargs)
-        return self._interpreter.call(original, module, *args, **kwargs)
+            return self._interpret(module.forward, *args, **kwargs)
+        return self._interpret(original, module, *args, **kwargs)
 
     def _watch_plainly(self, before: Any) -> Any:
         """A profiler that watches what C calls."""
