@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from types import GeneratorType
+from types import GeneratorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -99,22 +99,41 @@ def _stay(_owner: Any, _content: Any) -> None:
 _MISSING: Final = object()
 
 
-def _names_of_slots(kind: type) -> tuple[str, ...]:
-    found: list[str] = []
+def _slots(kind: type) -> dict[str, MemberDescriptorType]:
+    """The slots of a class by name; what a subclass put in the place of one is not asked."""
+    found: dict[str, MemberDescriptorType] = {}
     for cls in kind.__mro__:
-        names: Any = cls.__dict__.get("__slots__", ())
-        found += [names] if isinstance(names, str) else names
-    return tuple(name for name in found if name not in {"__dict__", "__weakref__"})
+        if "__slots__" in cls.__dict__:
+            for name, place in cls.__dict__.items():
+                if type(place) is MemberDescriptorType:
+                    found.setdefault(name, place)
+    return found
+
+
+def _held(owner: Any, place: MemberDescriptorType) -> Any:
+    try:
+        return place.__get__(owner)
+    except AttributeError:
+        return _MISSING
 
 
 def _read_slots(owner: Any) -> dict[str, Any]:
-    held: dict[str, Any] = {n: getattr(owner, n, _MISSING) for n in _names_of_slots(type(owner))}
+    held = {name: _held(owner, place) for name, place in _slots(type(owner)).items()}
     return {**held, **getattr(owner, "__dict__", {})}
 
 
 def _write_slots(owner: Any, content: dict[str, Any]) -> None:
+    slots = _slots(type(owner))
+    for name, place in slots.items():
+        value, now = content.get(name, _MISSING), _held(owner, place)
+        if value is now:
+            continue
+        if value is _MISSING:
+            place.__delete__(owner)
+        else:
+            place.__set__(owner, value)
     for name, value in content.items():
-        if value is not _MISSING and getattr(owner, name, _MISSING) is not value:
+        if name not in slots and getattr(owner, name, _MISSING) is not value:
             object.__setattr__(owner, name, value)
     for name in _read_slots(owner).keys() - content.keys():
         object.__delattr__(owner, name)
@@ -210,7 +229,7 @@ def _reading_of_kind(kind: type) -> Reading | None:
     for kinds, reading in _READINGS:
         if issubclass(kind, kinds):
             return reading
-    has_slots = kind.__module__ != "builtins" and bool(_names_of_slots(kind))
+    has_slots = kind.__module__ != "builtins" and bool(_slots(kind))
     return _SLOTS if has_slots else None
 
 
