@@ -38,9 +38,8 @@ from monograph.capture.outside import (
     refusal,
 )
 from monograph.capture.reach import Plan, Reach, plan_of
-from monograph.capture.scopes import MODULE_CALL
 from monograph.capture.situation import SHARED_GENERATORS
-from monograph.capture.territory import is_entered, is_users
+from monograph.capture.territory import OURS, is_entered, is_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -242,7 +241,7 @@ class Plain:
     def _calls(self, frame: FrameType, function: Any) -> None:
         """A C function is called that may read from outside, or reach more than code names."""
         owner = function.__self__
-        if frame.f_code is MODULE_CALL:
+        if frame.f_code.co_filename.startswith(OURS):
             return
         if function is builtins.globals:
             if is_users(frame.f_code.co_filename):
