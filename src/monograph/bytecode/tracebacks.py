@@ -147,7 +147,8 @@ def _frame_of(function: FunctionType) -> FrameType:
     trace: Any = sys.gettrace()
     if callable(profile):
         sys.setprofile(None)
-    if callable(trace):
+    has_trace = trace is not None
+    if has_trace:
         sys.settrace(None)
     try:
         generator: Any = function()
@@ -155,7 +156,7 @@ def _frame_of(function: FunctionType) -> FrameType:
         del generator
         return frame
     finally:
-        if callable(trace):
+        if has_trace:
             sys.settrace(trace)
         if callable(profile):
             sys.setprofile(profile)
