@@ -6,19 +6,17 @@ Processor seconds, medians; both exporters capture the same module with the same
 so that a busy moment of the machine meets both. Nodes include placeholders.
 """
 
-import argparse
 import gc
-import re
 import statistics
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 import monograph
-from bench.models import CASES, Case
+from bench.models import Case
+from bench.per_model import measure_models
 from bench.results import Results, milliseconds
 
 COLUMNS = (
@@ -98,28 +96,13 @@ def measure(case: Case, *, dynamic: bool, rounds: int) -> Measured:
     return Measured(**taken, n_nodes=len(program.graph.nodes))
 
 
-def main() -> None:
-    """Measure every case, at fixed and at varying sizes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="a part of the model's name")
-    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-
-    results = Results("Capture beside torch.export(strict=False)", COLUMNS)
-    for name, make in CASES.items():
-        if not re.search(options.only, name, re.IGNORECASE):
-            continue
-        case = make()
-        for dynamic in (False, True):
-            measured = measure(case, dynamic=dynamic, rounds=options.rounds)
-            results.rows.append(measured.row(name, "dynamic" if dynamic else "static"))
-    results.show()
-    if options.append:
-        results.append()
+def rows(name: str, case: Case, rounds: int) -> list[tuple[str, ...]]:
+    """Measure one model, at fixed and at varying sizes."""
+    return [
+        measure(case, dynamic=dynamic, rounds=rounds).row(name, "dynamic" if dynamic else "static")
+        for dynamic in (False, True)
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    measure_models(__doc__, Results("Capture beside torch.export(strict=False)", COLUMNS), rows)

@@ -7,17 +7,15 @@ meets all. "Named" gives every axis a `Dim` of its own from 0 on: declared and c
 and 1 tried, everything solved. Torch's are named too where it exports them so, else `Dim.AUTO`.
 """
 
-import argparse
-import re
 import statistics
-import warnings
 from collections.abc import Callable
 
 import torch
 
 import monograph
 from bench.capture import seconds
-from bench.models import CASES, Case
+from bench.models import Case
+from bench.per_model import measure_models
 from bench.results import Results, milliseconds
 
 COLUMNS = (
@@ -87,26 +85,12 @@ def measure(name: str, case: Case, *, strict: bool, rounds: int) -> tuple[str, .
     )
 
 
-def main() -> None:
-    """Measure every case, as plain Python and interpreted."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="GPT|Llama", help="a part of the model's name")
-    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    results = Results("Varying sizes beside fixed ones", COLUMNS)
-    for name, make in CASES.items():
-        if re.search(options.only, name, re.IGNORECASE):
-            case = make()
-            for strict in (False, True):
-                row = measure(name, case, strict=strict, rounds=options.rounds)
-                results.rows.append(row)
-    results.show()
-    if options.append:
-        results.append()
+def rows(name: str, case: Case, rounds: int) -> list[tuple[str, ...]]:
+    """Measure one model, as plain Python and interpreted."""
+    return [measure(name, case, strict=strict, rounds=rounds) for strict in (False, True)]
 
 
 if __name__ == "__main__":
-    main()
+    measure_models(
+        __doc__, Results("Varying sizes beside fixed ones", COLUMNS), rows, only="GPT|Llama"
+    )

@@ -6,16 +6,14 @@ Processor seconds, medians, everything in one process. "more" is what interpreti
 capture; "first" is the first interpreted capture, which decodes the bytecode.
 """
 
-import argparse
-import re
 import statistics
-import warnings
 
 import torch
 
 import monograph
 from bench.capture import seconds
-from bench.models import CASES, Case
+from bench.models import Case
+from bench.per_model import measure_models
 from bench.results import Results, milliseconds
 
 COLUMNS = ("model", "plain ms", "strict ms", "more ms", "first ms", "torch strict ms", "ratio")
@@ -53,24 +51,12 @@ def measure(name: str, case: Case, rounds: int) -> tuple[str, ...]:
     )
 
 
-def main() -> None:
-    """Measure every case at fixed sizes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="a part of the model's name")
-    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-
-    results = Results("Interpreted capture beside torch.export(strict=True)", COLUMNS)
-    for name, make in CASES.items():
-        if re.search(options.only, name, re.IGNORECASE):
-            results.rows.append(measure(name, make(), options.rounds))
-    results.show()
-    if options.append:
-        results.append()
+def rows(name: str, case: Case, rounds: int) -> list[tuple[str, ...]]:
+    """Measure one model at fixed sizes."""
+    return [measure(name, case, rounds)]
 
 
 if __name__ == "__main__":
-    main()
+    measure_models(
+        __doc__, Results("Interpreted capture beside torch.export(strict=True)", COLUMNS), rows
+    )
