@@ -147,6 +147,17 @@ def item_compared(x):
     return x * 3
 
 
+@branching(UP, DOWN, torch.tensor([1.0, -1.0, 2.0]))
+def written_by_several(x):
+    """One branch after the other writes to one tensor, as experts do."""
+    out = torch.zeros_like(x)
+    for i in range(3):
+        if x[i] < 0:
+            continue
+        out.index_add_(0, torch.tensor([i, 0]), x[:2] * i)
+    return out
+
+
 @branching(UP, DOWN)
 def nested(x):
     """An `if` in an `if`."""

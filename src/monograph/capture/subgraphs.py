@@ -35,6 +35,7 @@ from monograph.capture.departed import Departed
 from monograph.capture.lifting import Subgraph, end, lift, read
 from monograph.capture.operators import OPERATORS
 from monograph.capture.scopes import Region
+from monograph.capture.storages import is_inplace
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node
 from monograph.host.operator_types import OpOverload
@@ -216,6 +217,9 @@ class Body:
             assert node is not None, "only tensors that are in the graph have views"
             source = node.args[0]
             assert isinstance(source, Node), "a view is of its first argument"
+            if _writes(node):
+                copies[node] = self._viewed(source, copies)
+                return copies[node]
             if node.target is _DETACH and source in copies and not _needs_gradient(source):
                 copies[node] = copies[source]  # a tensor as `zeros_like` makes it
                 return copies[node]
@@ -260,6 +264,12 @@ class Body:
                         raise WritesOutside(self, value)
                     raise refused_write(self, value.storage_root, "a view of it is used besides")
 
+    def lacks(self, tensor: AbstractTensor) -> bool:
+        """Whether a copy stands for the owner of a tensor in here, and nothing for the tensor."""
+        node, root = tensor.node, tensor.storage_root
+        is_inside = node is None or node.graph is self.graph
+        return not is_inside and self._stands(root) and not self._stands(tensor)
+
     def _stands(self, tensor: AbstractTensor) -> bool:
         return any(each is tensor for each, _ in self._stand_ins)
 
@@ -283,6 +293,11 @@ def _needs_gradient(node: Node) -> bool:
     return isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
 
 
+def _writes(node: Node) -> bool:
+    """Whether a node is its first argument, written to."""
+    return isinstance(node.target, OpOverload) and is_inplace(OPERATORS.of(node.target))
+
+
 def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
     """What a view is a view of, where that is a tensor without gradients taken out of autograd."""
     while node is not None and node is not root.node:
@@ -302,9 +317,9 @@ def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
         if node is None:
             return False
         target = node.target
-        if not isinstance(target, OpOverload) or OPERATORS.of(target).shared is None:
+        if not isinstance(target, OpOverload):
             return False
-        if node.kwargs:
+        if not _writes(node) and (OPERATORS.of(target).shared is None or node.kwargs):
             return False
         source = node.args[0] if node.args else None
         if not isinstance(source, Node):
@@ -316,10 +331,14 @@ def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
 def copied_as(found: WritesOutside, copies: Copied) -> None:
     """Note what is to be copied, and what else holds it, before a body begins anew.
 
-    Raises: branch-writes (a view of which nobody can say how it was taken).
+    Raises: branch-writes (a view of which nobody can say how it was taken), WritesOutside (a view
+    that stands for itself in the body around, where a copy of its owner stands for that).
     """
     tensor, node = found.tensor, found.tensor.node
     root = tensor.storage_root
+    around = found.body.recorder.body
+    if around is not None and around.lacks(tensor):
+        raise WritesOutside(around, tensor)
     is_known = id(root) in copies
     same = copies.setdefault(id(root), [root])
     is_new = all(each is not tensor for each in same)
