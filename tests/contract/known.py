@@ -20,21 +20,7 @@ REFUSED_IN: dict[str, dict[str, str]] = {
 }
 """Programs that one form alone refuses by name, for good: files have no room for such an int."""
 
-COPIES = (
-    "what a branch on data returns is a copy, also of an input that eager code returns as it is"
-)
-
 OF_FORMS: dict[str, dict[tuple[str, str], str]] = {
-    "strict": {
-        **dict.fromkeys(
-            [
-                (name, call)
-                for name in ("branch_on_all", "loop_on_data")
-                for call in ("negative", "zero", "nan")
-            ],
-            COPIES,
-        ),
-    },
     "decomposed": {
         ("one_tensor_written", "example"): SHARED,
         ("metadata_of_an_input_changed", "export"): RESHAPED,

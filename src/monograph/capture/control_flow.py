@@ -24,6 +24,7 @@ from monograph.capture.looping import Loop, check_step, pointwise, stacked, step
 from monograph.capture.merging import merge, merge_types
 from monograph.capture.subgraphs import Body, Copied, call, close, label_of, record, record_with
 from monograph.diagnostics import problem
+from monograph.host.fx_nodes import mark_superfluous
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
     COND,
@@ -127,10 +128,14 @@ def record_both(
 class Branches:
     """Two recorded branches on the way to one call of `cond`."""
 
-    def __init__(self, recorder: Recorder, bodies: Sequence[Body], operands: Any) -> None:
+    def __init__(
+        self, recorder: Recorder, bodies: Sequence[Body], operands: Any, *, stays: bool = False
+    ) -> None:
+        """`stays`: what a branch returns of its inputs is these themselves, as in eager code."""
         self.recorder = recorder
         self.bodies = bodies
         self.first = _nodes(operands)
+        self.stays = stays
 
     def close(self, condition: Any) -> Any:
         """Write the call; returns the result of either as user code sees it.
@@ -143,7 +148,8 @@ class Branches:
         returned = [leaf.values for leaf in leaves if leaf.values]
         writes = [self._last_values(tensor) for tensor in changed.values()]
         outputs = [
-            _owned(body, [v[i] for v in (*returned, *writes)]) for i, body in enumerate(bodies)
+            _owned(body, [v[i] for v in (*returned, *writes)], len(returned) * self.stays)
+            for i, body in enumerate(bodies)
         ]
         types = self._types([leaf.type for leaf in leaves if leaf.values], outputs)
         lifted = close(bodies, outputs, self.first)
@@ -179,15 +185,15 @@ class Branches:
         return types
 
 
-def _owned(body: Body, values: Sequence[Any]) -> list[Any]:
-    """A body's results, each with storage of its own."""
+def _owned(body: Body, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
+    """A body's results, each with storage of its own in the graph; the first may stay the same."""
     taken: list[Any] = []
     tensors: list[AbstractTensor] = []
     with body:
-        for value in values:
+        for i, value in enumerate(values):
             if isinstance(value, torch.Tensor):
                 tensor = body.recorder.abstract(value)
-                tensors.append(body.own(tensor, tensors))
+                tensors.append(body.own(tensor, tensors, stays=i < n_staying))
                 taken.append(tensors[-1])
             else:
                 taken.append(value)
@@ -292,11 +298,13 @@ def while_loop(
     carried: Any,
     additional: Any = (),
     name: str = "while_loop",
+    *,
+    stays: bool = False,
     **_options: Any,
 ) -> Any:
     """A function of what it returned last, as long as another says so.
 
-    `name` is how messages call it.
+    `name` is how messages call it. `stays`: as for `Branches`.
 
     Raises: operator-arguments, loop-carry-changes, branch-writes.
     """
@@ -307,7 +315,7 @@ def while_loop(
             recorder, name, body_fn, lambda body: [*loop.stand_ins(body), *additional]
         )
         returned, spec = pytree.tree_flatten(step.result)
-        outputs = _owned(step, returned)
+        outputs = _owned(step, returned, len(returned) * stays)
         if check_step(loop, step, outputs):
             break
         step.depart()
@@ -321,6 +329,8 @@ def while_loop(
         {"while_loop_cond_graph": asked, "while_loop_body_graph": step},
         lambda attributes: (*attributes, tuple(loop.initial()), tuple(lifted)),
     )
+    if stays:
+        mark_superfluous(node)
     types = [
         each if isinstance(each, TensorType) else fresh(label_of(recorder), None, None)
         for each in loop.types

@@ -36,6 +36,7 @@ from monograph.capture.data import known_value
 from monograph.capture.doubts import differences, shared
 from monograph.capture.joining import Join, Made, carried
 from monograph.capture.loops import as_truth, loop
+from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Relation
 
@@ -224,7 +225,8 @@ def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any) -> list[
     pairs = list(zip(*(body.result for body in bodies), strict=True))
     written = [tensor for body in bodies for tensor, _ in body.written]
     before = [tensor.tensor_type.requires_grad for tensor in written]
-    results = Branches(recorder, bodies, ()).close(_as_condition(condition))
+    branches = Branches(recorder, bodies, (), stays=gives_itself(recorder))
+    results = branches.close(_as_condition(condition))
     for pair, roots, result in zip(pairs, map(add, lefts, rights), results, strict=True):
         if isinstance(result, AbstractTensor):
             if roots:

@@ -17,6 +17,7 @@ from monograph.bytecode.forking import move, run_round
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import while_loop
 from monograph.capture.joining import carried
+from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
@@ -55,7 +56,14 @@ def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
     while True:
         begun = [first if test.stays_if else first.logical_not(), *carrying.begin()]
         try:
-            ended = while_loop(recorder, lambda going, *_: going.clone(), step, begun, name=NAME)
+            ended = while_loop(
+                recorder,
+                lambda going, *_: going.clone(),
+                step,
+                begun,
+                name=NAME,
+                stays=gives_itself(recorder),
+            )
         except More:
             continue
         break

@@ -37,7 +37,7 @@ from monograph.capture.operators import OPERATORS
 from monograph.capture.scopes import Region
 from monograph.capture.storages import is_inplace
 from monograph.diagnostics import problem, snippet
-from monograph.host.fx_nodes import append_node
+from monograph.host.fx_nodes import append_node, mark_superfluous
 from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import fresh, use
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 _CLONE = torch.ops.aten.clone.default
 _DETACH = torch.ops.aten.detach.default
+_PYTHON = ("if", "while")
 
 
 Copied = dict[int, "list[AbstractTensor]"]
@@ -160,16 +161,28 @@ class Body:
         unique = self.recorder.writer.new_name(name)
         return append_node(self.graph, unique, "placeholder", unique, (), {})
 
-    def own(self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = ()) -> AbstractTensor:
+    def own(
+        self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = (), *, stays: bool = False
+    ) -> AbstractTensor:
         """The tensor, or a copy where it shares storage with an input or another result.
 
-        The body is entered. Results of operators that call functions are always new tensors.
+        The body is entered. Results of operators that call functions are always new tensors in the
+        graph. Where eager code gives the tensor itself (`stays`), the copy is marked, and left out
+        when the program runs: nobody writes to it or to what it is a copy of (`doubts.entangle`).
         """
         root = tensor.storage_root
         shared = any(other.storage_root is root for other in taken)
         if shared or self.is_outside(root) or any(root is each for each, _ in self.written):
-            return self.recorder.call(_CLONE, (tensor,), {})
+            copy = self.recorder.call(_CLONE, (tensor,), {})
+            if stays and copy.tensor_type.strides == tensor.tensor_type.strides:
+                mark_superfluous(copy.node)
+            return copy
         return tensor
+
+    @property
+    def outer(self) -> Body | None:
+        """The body around this one, which is entered."""
+        return self._outer[3]
 
     def is_outside(self, tensor: AbstractTensor) -> bool:
         """Whether a tensor was not made in this body: it is an input of it, or will be one."""
@@ -281,6 +294,14 @@ class Body:
                 made = value.node if isinstance(value, AbstractTensor) else None
                 if made is not None and made.graph is self.graph:
                     value.recorder = departed
+
+
+def gives_itself(recorder: Recorder) -> bool:
+    """Whether all bodies around are Python's own `if` and `while`, whose results are no copies."""
+    body = recorder.body
+    while body is not None and body.operator in _PYTHON:
+        body = body.outer
+    return body is None
 
 
 def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:

@@ -41,6 +41,24 @@ def detached_node(
     return Node(graph, name, op, target, args, kwargs)
 
 
+_SUPERFLUOUS = "superfluous_copy"
+
+
+def mark_superfluous(node: Node | None) -> None:
+    """Let a copy be left out where the program itself runs; other tools see the copy.
+
+    The mark is an annotation as users of PyTorch make them, so it goes into files too.
+    """
+    if node is not None:
+        node.meta["custom"] = {**node.meta.get("custom", {}), _SUPERFLUOUS: True}
+
+
+def is_superfluous(node: Node) -> bool:
+    """Whether `mark_superfluous` marked it."""
+    notes = node.meta.get("custom")
+    return isinstance(notes, dict) and notes.get(_SUPERFLUOUS) is True
+
+
 def put_before(place: Node, node: Node) -> None:
     """Insert `node` before `place` (`Node._prepend`)."""
     place._prepend(node)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.host.flags import region_operators
-from monograph.host.fx_nodes import append_node, close_graph
+from monograph.host.fx_nodes import append_node, close_graph, is_superfluous
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
     COND,
@@ -62,9 +62,12 @@ def run_with_autocast(
 
 
 def run_cond(pred: Any, on_true: Body, on_false: Body, operands: Sequence[Any], /) -> Any:
-    """Run one of two bodies; what it returns of its inputs is copied."""
+    """Run one of two bodies; what it returns of its inputs is copied, but in Python's own `if`."""
+    taken = on_true if pred else on_false
+    results = taken(*operands)
+    if getattr(taken, _KEEPS, False):
+        return tuple(results)
     given = {id(operand) for operand in operands}
-    results = (on_true if pred else on_false)(*operands)
     return tuple(
         [
             each.clone() if id(each) in given and isinstance(each, torch.Tensor) else each
@@ -85,10 +88,14 @@ def run_while_loop(
     """Run a body on what it returned last, as long as `goes_on` says so."""
     if not goes_on(*carried, *arguments):
         return tuple([x.clone() if isinstance(x, torch.Tensor) else x for x in carried])
-    carried = body(*carried, *arguments)
+    return run_loop(goes_on, body, body(*carried, *arguments), arguments)
+
+
+def run_loop(goes_on: Body, body: Body, carried: Sequence[Any], arguments: Sequence[Any], /) -> Any:
+    """The same for Python's own loop: without a round, it gives what it began with."""
     while goes_on(*carried, *arguments):
         carried = body(*carried, *arguments)
-    return carried
+    return tuple(carried)
 
 
 def run_scan(
@@ -163,6 +170,8 @@ def runnable_target(node: Node) -> Any:
         return assert_holds
     if is_promise(node):
         return assert_promised
+    if node.target is WHILE_LOOP and is_superfluous(node):
+        return run_loop
     return RUNS.get(node.target, node.target) if node.op == "call_function" else node.target
 
 
@@ -173,20 +182,39 @@ def runnable_args(node: Node) -> tuple[Any, ...]:
     return promised(node) if is_promise(node) else node.args
 
 
+def _is_left_out(node: Node) -> bool:
+    return node.target is torch.ops.aten.clone.default and is_superfluous(node)
+
+
+_KEEPS: Final = "keeps_inputs"
+"""Says of a body that it returns inputs as they are: copies that eager code makes are in it."""
+
+
 def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
-    """A region's subgraph with the regions inside it made runnable too."""
+    """A region's subgraph with the regions inside it made runnable too.
+
+    Copies that eager code does not make are left out: Python's `if` gives a tensor itself.
+    """
     if not isinstance(child, torch.fx.GraphModule):
         return child
     special = {*RUNS, ASSERT_METADATA, ASSERT_SCALAR}
-    if not any(node.target in special for node in child.graph.nodes if node.op == "call_function"):
+    calls = [node for node in child.graph.nodes if node.op == "call_function"]
+    keeps = any(map(_is_left_out, calls))
+    if not keeps and not any(node.target in special for node in calls):
         return child
     graph = torch.fx.Graph()
     copies: dict[Node, Node] = {}
     for node in child.graph.nodes:
+        if _is_left_out(node):
+            copies[node] = copies[node.args[0]]
+            continue
         args = torch.fx.map_arg(runnable_args(node), copies.__getitem__)
         kwargs = torch.fx.map_arg(node.kwargs, copies.__getitem__)
         copies[node] = append_node(graph, node.name, node.op, runnable_target(node), args, kwargs)
         copies[node].meta = dict(node.meta)
     close_graph(graph, [node.name for node in graph.nodes])
     children = {name: runnable_child(inner) for name, inner in child.named_children()}
-    return GraphModule(children, graph)
+    runnable = GraphModule(children, graph)
+    if keeps or any(getattr(inner, _KEEPS, False) for inner in children.values()):
+        setattr(runnable, _KEEPS, True)
+    return runnable

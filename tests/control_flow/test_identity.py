@@ -1,0 +1,140 @@
+"""What a branch or a loop gives back of its inputs is these tensors themselves, as in eager."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import monograph
+
+ONES = torch.ones(2, 3)
+
+
+class Cleans(nn.Module):
+    """The input itself, where nothing is to be replaced."""
+
+    def forward(self, x, y):
+        if x.isnan().any():
+            x = x.nan_to_num()
+        return x, y
+
+
+class Chooses(nn.Module):
+    """One of two inputs, or a buffer, by nested branches."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(2, 3))
+
+    def forward(self, x, y):
+        if y.sum() > 0:
+            chosen = self.kept
+        elif x.sum() > 0:
+            chosen = x
+        else:
+            chosen = y
+        return (chosen,)
+
+
+class Views(nn.Module):
+    """A part of an input."""
+
+    def forward(self, x, y):
+        part = x[:1] if y.sum() > 0 else x[1:]
+        return part, y[0]
+
+
+class Swaps(nn.Module):
+    """No round, one or two."""
+
+    def forward(self, x, y):
+        left, right, n = x, y, y.new_zeros(())
+        while left.sum() < n:
+            left, right, n = right, left, n - 100
+        return left, right
+
+
+class Returns(nn.Module):
+    """Early, with one tensor twice."""
+
+    def forward(self, x, y):
+        if x.sum() > 0:
+            return x, x
+        return x + y, y
+
+
+def as_captured(program, _):
+    """Nothing more."""
+    return program
+
+
+def lowered(program, _):
+    """Core ATen."""
+    return program.run_decompositions()
+
+
+def loaded(program, tmp_path):
+    """From a file."""
+    monograph.save(program, tmp_path / "program.pt2")
+    return monograph.load(tmp_path / "program.pt2")
+
+
+def described(results, held):
+    """Which held tensor each result is, whose memory it lies in, and from where on."""
+    return [
+        (
+            [result is each for each in held],
+            [
+                result.untyped_storage().data_ptr() == each.untyped_storage().data_ptr()
+                for each in held
+            ],
+            [result is each for each in results],
+            result.stride(),
+            result.storage_offset(),
+        )
+        for result in results
+    ]
+
+
+@pytest.mark.parametrize("form", [as_captured, lowered, loaded])
+@pytest.mark.parametrize("kind", [Cleans, Chooses, Views, Swaps, Returns])
+def test_results_are_the_tensors_that_eager_code_gives(kind, form, tmp_path):
+    """Identity, memory and layout agree, whichever way a call takes."""
+    module = kind()
+    run = form(monograph.export(module, (ONES.clone(), ONES.clone())), tmp_path).module()
+    for x in (ONES, -ONES, torch.full((2, 3), torch.nan)):
+        for y in (ONES, -ONES):
+            mine, theirs = (x.clone(), y.clone()), (x.clone(), y.clone())
+            got, expected = run(*mine), module(*theirs)
+            torch.testing.assert_close(got, expected, equal_nan=True)
+            assert described(got, [*mine, *run.buffers()]) == described(
+                expected, [*theirs, *module.buffers()]
+            )
+
+
+def test_what_operators_are_given_by_the_user_return_copies():
+    """`torch.cond` and `while_loop` have no results that are their inputs."""
+
+    class Conditional(nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: x.clone(), lambda x: x + 1, (x,))
+
+    x = ONES.clone()
+    run = monograph.export(Conditional(), (x,)).module()
+    assert run(x).data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("mark", ["5", '{"superfluous_copy": 1}', '{"superfluous_copy": true}'])
+def test_only_copies_are_left_out(mark):
+    """Whatever a file says of another operator."""
+
+    class Adds(nn.Module):
+        def forward(self, x):
+            return x + 1 if x.sum() > 0 else x - 1
+
+    program = monograph.export(Adds(), (ONES,))
+    for module in program.graph_module.children():
+        for node in module.graph.nodes:
+            node.meta["custom"] = json.loads(mark)
+    torch.testing.assert_close(program.module()(ONES), ONES + 1)
