@@ -44,6 +44,3 @@ BEYOND_PLAIN = frozenset(
 
 CALLED_BY_C = frozenset({"mapped"})
 """What asks for the number is not in the source, so the message does not say that strict helps."""
-
-WITHOUT_TEXT = frozenset({"cond_on_a_sum", "cond_or_unchanged", "map_over_rows"})
-"""Control-flow operators have no text form yet."""

@@ -13,7 +13,7 @@ from tests.data import (  # noqa: F401  importing registers the programs
 )
 from tests.data.forms import FORMS
 from tests.data.harness import differences, export
-from tests.data.known import BEYOND_PLAIN, CALLED_BY_C, WITHOUT_TEXT
+from tests.data.known import BEYOND_PLAIN, CALLED_BY_C
 from tests.data.registry import PROGRAMS
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,7 +28,7 @@ def test_there_are_enough():
     """Some three hundred programs, of which few are refused."""
     assert len(PROGRAMS) >= 300
     assert len(CAPTURED) >= 0.9 * len(PROGRAMS)
-    assert CAPTURED.keys() >= BEYOND_PLAIN | WITHOUT_TEXT
+    assert CAPTURED.keys() >= BEYOND_PLAIN
 
 
 @pytest.mark.parametrize("place", documents.PLACES, ids=" | ".join)
@@ -61,8 +61,6 @@ def test_agrees_with_eager(program, strict):
 @pytest.mark.parametrize("program", CAPTURED.values(), ids=CAPTURED)
 def test_other_forms_agree(program, form):
     """Loaded, decomposed, unflattened and written as text, it does the same."""
-    if form is FORMS["text"] and program.name in WITHOUT_TEXT:
-        pytest.skip("control-flow operators have no text form yet")
     made = export(program, strict=True)
     wrong, calls_refused = differences(program, lambda: form(made), range(8))
     assert wrong == []

@@ -86,7 +86,12 @@ class _Writer:
         self.kept: list[Any] = []
 
     def put(self, value: Any) -> None:
-        """Write the instructions that build a value."""
+        """Write the instructions that build a value.
+
+        Raises: Refused (a number or text of a class of its own, such as a flag, among others).
+        """
+        if isinstance(value, int | float | complex | str | bytes) and type(value) not in PLAIN:
+            raise Refused(f"an example input is a {type(value).__name__}")
         write = next((write for kind, write in PUTS if isinstance(value, kind)), None)
         if write is not None:
             write(self, value)
@@ -226,6 +231,8 @@ def _put_device(writer: _Writer, value: torch.device) -> None:
 def _put_constant(writer: _Writer, value: Any) -> None:
     writer.name(str(value).removeprefix("torch."), "torch")
 
+
+PLAIN: Final = frozenset({bool, int, float, complex, str, bytes})
 
 PUTS: Final[tuple[tuple[Any, Callable[[_Writer, Any], None]], ...]] = (
     (type(None), lambda writer, _: writer.code.append(b"N")),

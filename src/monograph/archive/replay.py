@@ -85,11 +85,11 @@ def _difference(expected: Any, actual: Any) -> tuple[str, str] | None:
     if len(expected) != len(actual):
         return "the result", f"{len(expected)} values became {len(actual)}"
     for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        if not isinstance(left, torch.Tensor) and type(left) is type(right) and left == right:
+            continue
         try:
             torch.testing.assert_close(right, left, equal_nan=True)
         except (AssertionError, TypeError) as error:
-            if not isinstance(left, torch.Tensor) and left == right:
-                continue
             return f"value {index}", str(error).splitlines()[0]
     return None
 

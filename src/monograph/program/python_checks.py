@@ -167,6 +167,13 @@ def _value_lines(leaf: str, value: Any, class_name: Callable[[type], str]) -> It
         yield f"assert math.isnan({leaf})"
         return
     yield f"assert {leaf} == {one_line(constant(value)[0])}"
+    yield from _sign_of_zero(leaf, value)
+    if isinstance(value, complex):
+        yield from _sign_of_zero(f"{leaf}.real", value.real)
+        yield from _sign_of_zero(f"{leaf}.imag", value.imag)
+
+
+def _sign_of_zero(leaf: str, value: Any) -> Iterator[str]:
     if isinstance(value, float) and not value:
         yield f"assert math.copysign(1, {leaf}) == {math.copysign(1, value):.0f}"
 

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import keyword
 import operator
 import os
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
-from monograph.capture.graph_writer import identifier
 from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
-from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, is_symbol
 from monograph.program.assertions import ASSERT_METADATA, assert_holds, assert_promised
 from monograph.program.calling import STATE, stateful_graph
@@ -40,6 +37,8 @@ from monograph.program.python_layout import (
     one_line,
     statement,
 )
+from monograph.program.python_loops import loop_lines
+from monograph.program.python_names import Names
 from monograph.program.python_structures import (
     built,
     importable,
@@ -55,7 +54,7 @@ from monograph.program.python_values import (
     named,
     sequence,
 )
-from monograph.program.region_calls import REGIONS, runnable_child
+from monograph.program.region_calls import LOOPS, REGIONS, run_cond, runnable_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,6 +74,8 @@ USED = (
     "float",
     "int",
     "sum",
+    "map",
+    "zip",
 )
 """What the text means something by, so that nothing else may be called so."""
 
@@ -92,25 +93,6 @@ def to_python_text(program: ExportedProgram) -> str:
     return _Text(program).whole()
 
 
-@dataclass(slots=True)
-class _Names:
-    """Names for variables, each given once."""
-
-    taken: set[str] = field(default_factory=set[str])
-
-    def fresh(self, wanted: str) -> str:
-        """This name, or one like it."""
-        name = identifier(wanted)
-        name = f"{name}_" if keyword.iskeyword(name) else name
-        free = name
-        for number in itertools.count(1):
-            if free not in self.taken:
-                break
-            free = f"{name}_{number}"
-        self.taken.add(free)
-        return free
-
-
 class _Text:
     """Writes one program."""
 
@@ -120,7 +102,7 @@ class _Text:
             name: runnable_child(child) for name, child in program.graph_module.named_children()
         }
         self.module = GraphModule(children, stateful_graph(program, check=False))
-        self.names = _Names({*USED, *program.call_names.positional, *program.call_names.keywords})
+        self.names = Names({*USED, *program.call_names.positional, *program.call_names.keywords})
         self.classes: dict[type, str] = {}
         self.functions: list[str] = []
         self.functions_of: dict[Node, str] = {}
@@ -273,7 +255,7 @@ class _Text:
         contract = self.program.contract
         if not leaves:
             return []
-        names = _Names({*USED, *leaves})
+        names = Names({*USED, *leaves})
         for symbol, shown in contract.names.items():
             self.symbols[symbol] = names.fresh(shown if shown.isidentifier() else _size_name(shown))
         for index, clause in enumerate(contract.clauses):
@@ -300,7 +282,7 @@ class _Body:
 
     def write(self, module: torch.fx.GraphModule) -> None:
         """Write the graph of the program, up to and including its return."""
-        self._read_state(module.graph)
+        self._read_state(module)
         results = self.write_nodes(module, module.graph.nodes)
         kept = [self.spelt(value)[0] for value in results]
         result = built(self.text.program.out_spec, iter(kept), self.text.class_name)
@@ -311,10 +293,15 @@ class _Body:
         self.lines += [] if self._is_fresh() else [""]
         self.lines += statement("return ", result, self.indent)
 
-    def _read_state(self, graph: torch.fx.Graph) -> None:
+    def _read_state(self, module: torch.fx.GraphModule) -> None:
+        bodies = {name for name, _ in module.named_children()}
         specs = self.text.program.graph_signature.input_specs
         targets = [spec.target for spec in specs if spec.kind in STATE]
-        attributes = (node for node in graph.nodes if node.op == "get_attr")
+        attributes = [
+            node
+            for node in module.graph.nodes
+            if node.op == "get_attr" and node.target not in bodies
+        ]
         for target, node in zip(targets, attributes, strict=False):
             self.text.values[node] = f'{self.text.state}["{target}"]', ATOM
 
@@ -331,8 +318,10 @@ class _Body:
         target: Any = node.target
         if target in REGIONS:
             self._write_region(module, node)
-        elif isinstance(target, HigherOrderOperator):
-            self._write_subgraph_call(module, node)
+        elif target is run_cond:
+            self._write_branches(module, node)
+        elif target in LOOPS:
+            self._write_loop(module, node)
         elif target is assert_holds:
             self._write_assertion(node)
         elif target is assert_promised:
@@ -434,17 +423,31 @@ class _Body:
                 raise problem("program-not-spelt", what="the results of a region as one value")
             self.text.values[user] = self.spelt(results[index])
 
-    def _write_subgraph_call(self, module: torch.fx.GraphModule, node: Node) -> None:
+    def _write_branches(self, module: torch.fx.GraphModule, node: Node) -> None:
+        """A conditional expression: either body is a function."""
         self._begin(node)
-        arguments = [self._argument(module, arg) for arg in node.args]
-        arguments += [f"{k}={one_line(self.spelt(arg)[0])}" for k, arg in node.kwargs.items()]
-        target: Any = node.target
-        name = f"torch.ops.higher_order.{target.name()}"
-        self._assign(node, Bracketed(name, tuple(arguments)), node.name)
+        condition, *bodies, operands = cast("tuple[Any, ...]", node.args)
+        on_true, on_false = (self._function(module, each) for each in bodies)
+        given = self._listed(operands)
+        shown = one_line(self.spelt(condition)[0])
+        text = f"{on_true}({given}) if {shown} else {on_false}({given})"
+        self._assign(node, text, node.name)
 
-    def _argument(self, module: torch.fx.GraphModule, arg: Any) -> Text:
-        if not self._is_subgraph(arg):
-            return self.spelt(arg)[0]
+    def _write_loop(self, module: torch.fx.GraphModule, node: Node) -> None:
+        self._begin(node)
+        args = [self._function(module, a) if self._is_subgraph(a) else a for a in node.args]
+        lines, results = loop_lines(node.target, args, self._listed, self.text.names.fresh)
+        self.lines += [f"{self.indent}{line}" for line in lines]
+        self._assign(node, results, node.name)
+
+    def _listed(self, values: Any, suffix: str = "") -> str:
+        """Values one after the other; what is done to each tensor of them."""
+        return ", ".join(
+            [one_line(self.spelt(each)[0]) + suffix * _is_tensor(each) for each in values]
+        )
+
+    def _function(self, module: torch.fx.GraphModule, arg: Any) -> str:
+        """The name of the function that a body is."""
         if arg not in self.text.functions_of:
             body: Any = module.get_submodule(str(arg.target))
             name = self.text.names.fresh(str(arg.target))
@@ -549,6 +552,10 @@ def _mode(settings: Any) -> str:
         return f"torch.set_grad_enabled({settings[0]})"
     device, dtype, enabled, cache = settings
     return f'torch.autocast("{device}", {dtype}, {enabled}, {cache})'
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Node) and isinstance(value.meta.get("val"), torch.Tensor)
 
 
 def _parts(node: Node) -> list[list[Node]] | None:

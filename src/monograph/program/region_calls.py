@@ -164,6 +164,10 @@ REGIONS: Final = frozenset({run_with_grad_mode, run_with_autocast})
 """The functions that run one body, once."""
 
 
+LOOPS: Final = frozenset({*RUNS.values(), run_loop} - REGIONS - {run_cond})
+"""The functions that run a body for each step."""
+
+
 def runnable_target(node: Node) -> Any:
     """What to call for a node of a program's graph."""
     if node.target is ASSERT_SCALAR:

@@ -363,9 +363,9 @@ def _residuals(x: TensorType, batch: tuple[Int, ...], n_sides: Int, driver: str)
     """
     rows, columns = x.shape[-2:]
     if driver == "gelsy" or not at_least(rows, columns + 1):
-        return _nothing(x)
+        return TensorType((0,), x.dtype.to_real(), x.device)
     if driver == "gels":
-        return TensorType((*batch, n_sides), x.dtype, x.device)
+        return TensorType((*batch, n_sides), x.dtype.to_real(), x.device)
     reason = f"with driver={driver!r}, whether there are residuals depends on the matrices' rank"
     raise problem("unsupported-operator", op="aten::linalg_lstsq", reason=reason)
 
