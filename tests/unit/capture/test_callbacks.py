@@ -46,7 +46,7 @@ CLOSED = [
     (operator.getitem, [1, 2], slice(1, None)),
     (isinstance, 1, int),
     (torch.nn.functional.relu, torch.ones(2)),
-    (len, torch.nn.Sequential(torch.nn.ReLU())),
+    (len, torch.Size([2, 3])),  # no module: installed packages put functions on their class
     (np.add, np.ones(2), 1),
     (super, Key, Key()),
 ]
