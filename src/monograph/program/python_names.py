@@ -1,4 +1,4 @@
-"""Names for the variables of a program written as Python."""
+"""Names for what is written anew: variables of Python text, nodes of graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monograph.capture.graph_writer import identifier
 
 @dataclass(slots=True)
 class Names:
-    """Names for variables, each given once."""
+    """Names that are Python's, each given once."""
 
     taken: set[str] = field(default_factory=set[str])
 

@@ -6,7 +6,6 @@ A module called several times has one graph per way it was called: calls that do
 from __future__ import annotations
 
 import itertools
-import keyword
 import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,11 @@ import torch
 from torch.fx.node import Node, map_aggregate, map_arg
 
 from monograph.abstract.symbols import to_python
-from monograph.capture.graph_writer import identifier
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.trees import pytree
 from monograph.program.graph_module import GraphModule
+from monograph.program.python_names import Names
 from monograph.program.structure import CallNames
 from monograph.program.unflatten_calls import (
     ModuleCallCode,
@@ -135,20 +134,13 @@ class _Writer:
         self.holder = holder
         self.graph = torch.fx.Graph()
         self.made: dict[Any, Node] = {}
-        self.names: set[str] = set()
+        self.names = Names()
 
     # --- nodes -------------------------------------------------------------------------------
 
     def node(self, op: str, name: str, target: Any, args: Any = (), kwargs: Any = None) -> Node:
         """A node under a name like this one."""
-        name = identifier(name)
-        name = f"{name}_" if keyword.iskeyword(name) else name
-        free = name
-        for number in itertools.count(1):
-            if free not in self.names:
-                break
-            free = f"{name}_{number}"
-        self.names.add(free)
+        free = self.names.fresh(name)
         target = free if op == "placeholder" else target
         return append_node(self.graph, free, op, target, args, kwargs or {})
 
