@@ -30,6 +30,31 @@ class Bad1Fixed(nn.Module):
         return torch.cond(x.sum() > 0, true_fn, false_fn, [x])
 
 
+@program(lambda n: (torch.rand(2, 3, n * 3),), dynamic=None)
+class CondPredicate(nn.Module):
+    """The documents' condition on a rank and a size."""
+
+    def forward(self, x):
+        pred = x.dim() > 2 and x.shape[2] > 10
+        return torch.cond(pred, lambda x: x.cos(), lambda y: y.sin(), [x])
+
+
+@program(lambda n: (torch.rand(n, 3, 4),), sizes=(5, 1, 2, 9))
+class CondPredicateOnSizes(nn.Module):
+    """The same where the size varies: both branches are in the program."""
+
+    def forward(self, x):
+        return torch.cond(x.shape[0] > 3, lambda x: x.cos().sum(2), lambda y: y.sin().sum(2), [x])
+
+
+@program(rows)
+class OptionOne(nn.Module):
+    """The guide's repaired branch: one side returns its input."""
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x, (x,))
+
+
 class CondBranchModule(nn.Module):
     """The documents' branch that is a method of another module."""
 

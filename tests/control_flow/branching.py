@@ -57,6 +57,24 @@ YES = torch.tensor(True)
 NO = torch.tensor(False)
 
 
+@branching(torch.ones(3, 3), -torch.ones(3, 3))
+class Bad1(nn.Module):
+    """The tutorial's branch on data, for which it says to use `torch.cond`."""
+
+    def forward(self, x):
+        if x.sum() > 0:
+            return torch.sin(x)
+        return torch.cos(x)
+
+
+@branching(UP, DOWN)
+def bad_data_dependent_if(x):
+    """The guide's: one side returns its input."""
+    if x.sum() > 0:
+        return x * 2
+    return x
+
+
 @branching(UP, DOWN)
 def if_else(x):
     """Both sides compute."""

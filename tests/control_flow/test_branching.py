@@ -8,6 +8,7 @@ import torch
 import monograph
 from tests.control_flow import aliases  # noqa: F401 - enters its programs
 from tests.control_flow.branching import PROGRAMS, Branching
+from tests.control_flow.forms import made_forms, naming
 
 
 def clones(inputs):
@@ -41,6 +42,24 @@ def test_captured_or_refused_by_name(program: Branching):
         torch.testing.assert_close(mine, given, rtol=0, atol=0, equal_nan=True)
     for name, buffer in eager.named_buffers():
         torch.testing.assert_close(exported.get_buffer(name), buffer)
+
+
+@pytest.mark.parametrize(
+    "program", [each for each in PROGRAMS.values() if not each.refused], ids=lambda each: each.name
+)
+def test_agrees_in_every_form(program: Branching):
+    """On every way: lowered, saved and loaded, as code, and in torch.export."""
+    exported = monograph.export(program.make(), clones(program.calls[0]))
+    for form, made in made_forms(exported):
+        mine, eager = made(), program.make()
+        for inputs in program.calls:
+            given, taken = clones(inputs), clones(inputs)
+            expected, found = outcome(eager, given), outcome(mine, taken)
+            with naming(form):
+                if isinstance(found, Exception) and not isinstance(expected, Exception):
+                    raise found
+                torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6, equal_nan=True)
+                torch.testing.assert_close(taken, given, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
 def test_what_a_way_raises_is_raised_by_the_program():

@@ -1,13 +1,14 @@
 """A `for` over a symbolic number of values is one loop, and agrees for every number of rounds."""
 
+import contextlib
 import copy
-import io
 
 import pytest
 import torch
 
 import monograph
 from monograph import Dim
+from tests.control_flow.forms import made_forms, naming
 from tests.control_flow.looped import PROGRAMS, Looped, example
 
 SIZES = (5, 0, 1, 2, 9)
@@ -71,15 +72,15 @@ def test_gradients(program: Looped):
 
 
 @pytest.mark.parametrize("program", CAPTURED, ids=lambda each: each.name)
-def test_saved_and_lowered(program: Looped):
-    """Also after saving and loading, and after decompositions."""
-    exported = captured(program, Dim.AUTO)
-    file = io.BytesIO()
-    monograph.save(exported, file)
-    file.seek(0)
-    agree(monograph.load(file).module(), program.make(), (5, 2))
-    lowered = exported.run_decompositions().module()
-    agree(lowered, program.make(), (5, 2), rtol=1e-5, atol=1e-6)
+def test_agrees_in_every_form(program: Looped):
+    """Lowered, saved and loaded, as code, and in torch.export, which needs a round to run."""
+    for form, made in made_forms(captured(program, Dim.AUTO)):
+        is_stock = form == "in_stock"
+        if is_stock and not program.stock:
+            continue
+        with naming(form), torch.no_grad() if is_stock else contextlib.nullcontext():
+            sizes = (5, 3, 9) if is_stock else (5, 2, 1)
+            agree(made(), program.make(), sizes, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Each program of the corpus in every form, beside plain Python on inputs that take every way."""
 
 import copy
-import io
-import warnings
 from typing import Any
 
 import pytest
@@ -10,70 +8,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 import monograph
-from monograph.diagnostics import UnsupportedError
 from tests.control_flow import branches, loops  # noqa: F401 - they enter the programs
+from tests.control_flow.forms import made_forms, naming
 from tests.control_flow.registry import PROGRAMS, Program, in_plain_python
-
-
-def as_module(program: Any) -> Any:
-    """As it is."""
-    return program.module()
-
-
-def decomposed(program: Any) -> Any:
-    """In core ATen, without writes."""
-    return program.run_decompositions().module()
-
-
-def unflattened(program: Any) -> Any:
-    """With the module hierarchy of the original."""
-    return monograph.unflatten(program)
-
-
-def file_of(program: Any) -> io.BytesIO:
-    """Saved."""
-    file = io.BytesIO()
-    monograph.save(program, file)
-    file.seek(0)
-    return file
-
-
-def loaded(program: Any) -> Any:
-    """Saved and loaded."""
-    return monograph.load(file_of(program)).module()
-
-
-def loaded_decomposed(program: Any) -> Any:
-    """Lowered, saved and loaded."""
-    return monograph.load(file_of(program.run_decompositions())).module()
-
-
-def in_stock(program: Any) -> Any:
-    """Saved, and loaded by torch.export."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = torch.export.load(file_of(program)).module()
-
-    def run(*args: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return module(*args)
-
-    return run
-
-
-def spelt(program: Any) -> Any:
-    """As Python code."""
-    namespace: dict[str, Any] = {}
-    exec(program.to_python(), namespace)
-    state = {**program.state_dict, **program.constants}
-    return lambda *args: namespace["forward"](state, *args)
-
-
-FORMS = {
-    form.__name__: form
-    for form in (as_module, decomposed, unflattened, loaded, loaded_decomposed, in_stock, spelt)
-}
 
 
 def export(each: Program, *, strict: bool, static: bool) -> tuple[torch.nn.Module, Any]:
@@ -107,19 +44,16 @@ def check(each: Program, module: torch.nn.Module, made: Any, *, static: bool) ->
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("form", FORMS)
-def test_agrees(name: str, form: str) -> None:
-    """Dynamic and static, in plain and strict mode in turn."""
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
+def test_agrees_in_every_form(name: str, static: bool) -> None:
+    """The example's sizes in strict mode, others in plain mode; one export for all forms."""
     each = PROGRAMS[name]
-    if form == "in_stock" and not each.stock:
-        pytest.skip("torch's operators refuse it")
-    for static in (False, True):
-        module, program = export(each, strict=static, static=static)
-        if form == "spelt" and "associative_scan" in str(program.graph):
-            with pytest.raises(UnsupportedError, match="associative scan"):
-                program.to_python()
+    module, program = export(each, strict=static, static=static)
+    for form, made in made_forms(program):
+        if form == "in_stock" and not each.stock:
             continue
-        check(each, module, FORMS[form](program), static=static)
+        with naming(form):
+            check(each, module, made(), static=static)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

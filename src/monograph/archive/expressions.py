@@ -154,7 +154,18 @@ class Writer:
         if value.kind == "opaque":
             shown = self._call(COMPARISON_HEADS[value.name], *value.sides)
             return shown if value.expected else f"Not({shown})"
+        if value.kind == "eq" and (sides := _symbol_and_number(value.expr)) is not None:
+            return self._call("Equality", *sides)
         return self._call(COMPARISON_HEADS[value.kind], value.expr, 0)
+
+
+def _symbol_and_number(difference: Expr) -> tuple[Expr, int] | None:
+    """The sides of an equation in which one symbol equals a number, as loaders know truths."""
+    symbols = [atoms[0] for _, atoms in terms(difference) if len(atoms) == 1]
+    if len(symbols) != 1 or symbols[0].kind != "symbol":
+        return None
+    number = symbols[0] - difference
+    return (symbols[0], number) if isinstance(number, int) else None
 
 
 # ---------------------------------------------------------------------------------------- reading

@@ -4,8 +4,8 @@ A round is run by a copy of the frame. What differs after it from what it began 
 round is recorded again with unknown values there, until nothing else differs.
 
 Law: what is not carried is the same object in every round, so the recorded round is every round.
-Numbers are carried as operators take them. What cannot be carried (an object made in every round)
-is refused with the variable's name.
+Numbers are carried as tensors of one element, beside which torch's operators differentiate. What
+cannot be carried (an object made in every round) is refused with the variable's name.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import torch
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
 from monograph.capture.doubts import differences, shared
-from monograph.capture.joining import described, is_same, kind_of_number
+from monograph.capture.joining import carried, described, is_same, kind_of_number
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from monograph.bytecode import Frame
     from monograph.bytecode.forking import LoopTest
@@ -55,19 +55,17 @@ class Carrying:
         frame: Frame,
         test: LoopTest,
         name: str,
-        to_operator: Callable[[Any], Any],
         *,
         makes_last: bool,
     ) -> None:
         """The loop stands at its test, whose value is on top of the stack.
 
-        `name` is how messages call the loop; `to_operator` makes of a value what its operator
-        carries. With `makes_last`, variables that only rounds assign may be read after the loop.
+        `name` is how messages call the loop. With `makes_last`, variables that only rounds assign
+        may be read after the loop.
         """
         self.recorder = recorder
         self.test = test
         self.name = name
-        self.to_operator = to_operator
         self.makes_last = makes_last
         self.n_stack = len(frame.stack) - 1
         self.values = [*frame.stack[:-1], *self._live(frame)]
@@ -87,7 +85,7 @@ class Carrying:
 
     def begin(self) -> list[Any]:
         """The values that the loop begins with."""
-        return [self.to_operator(self.leaves[path].value) for path in self.carried]
+        return [_as_tensor(self.leaves[path].value) for path in self.carried]
 
     def state(self, news: Sequence[Any], born: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
         """Stack and slots of the frame with these values carried, and these born."""
@@ -111,8 +109,8 @@ class Carrying:
         values = [*frame.stack, *self._live(frame)]
         ended = {leaf.path: leaf for leaf in _leaves(values, self.names)}
         self._find_more(ended)
-        self.made = [self.to_operator(ended[path].value) for path in self.carried]
-        return self.made, [self.to_operator(ended[path].value) for path in self.born]
+        self.made = [_as_tensor(ended[path].value) for path in self.carried]
+        return self.made, [_as_tensor(ended[path].value) for path in self.born]
 
     def note_shared(self, others: Sequence[Any] = ()) -> list[list[Any]]:
         """Note what may be one with what is carried; returns the same of other results."""
@@ -232,6 +230,13 @@ def _is(one: Any, other: Any) -> bool:
 
 def _stays(before: Any, after: Any) -> bool:
     return stand_alike(before, after) or is_same(before, after)
+
+
+def _as_tensor(value: Any) -> Any:
+    """A value as loops carry it."""
+    if kind_of_number(value) is int:
+        return torch.scalar_tensor(value, dtype=torch.int64)
+    return carried(value)
 
 
 def _as_it_was(before: Any, now: Any) -> Any:

@@ -21,7 +21,7 @@ from monograph.bytecode.forking import for_test, move, run_iteration
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import scan
 from monograph.capture.grown_lists import require_a_round
-from monograph.capture.joining import carried, described, kind_of_number
+from monograph.capture.joining import described
 from monograph.capture.subgraphs import WritesOutside, copied_as, refused_write
 from monograph.diagnostics import MonographError, problem
 
@@ -93,7 +93,7 @@ class _ForLoop:
         self.frame = frame
         self.source = source
         self.test = test
-        self.carrying = Carrying(recorder, frame, test, NAME, _as_tensor, makes_last=True)
+        self.carrying = Carrying(recorder, frame, test, NAME, makes_last=True)
         self.written: Copied = {}
         """Tensors from outside that rounds write to: all that hold them, the owner first."""
         self.body: Body
@@ -291,13 +291,6 @@ def _refill(built: Any, was: Any) -> None:
     if len(built) != len(was):
         built.clear()
         (built.extend if type(built) is list else built.update)(was)
-
-
-def _as_tensor(value: Any) -> Any:
-    """A value as scans carry it: numbers as tensors of one element."""
-    if kind_of_number(value) is int:
-        return torch.scalar_tensor(value, dtype=torch.int64)
-    return carried(value)
 
 
 __all__ = ["NAME", "repeat"]

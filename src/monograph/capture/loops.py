@@ -16,7 +16,6 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.forking import move, run_round
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import while_loop
-from monograph.capture.joining import carried
 from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 
@@ -36,7 +35,7 @@ def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
 
     Raises: loop-carry-changes, branch-writes, branch-side-effect, and what a round refuses.
     """
-    carrying = Carrying(recorder, frame, test, NAME, carried, makes_last=False)
+    carrying = Carrying(recorder, frame, test, NAME, makes_last=False)
     first = as_truth(value)
 
     def step(_going: Any, *given: Any) -> list[Any]:

@@ -224,9 +224,8 @@ def fresh(label: str, lower: int | None = 0, upper: int | None = None) -> Expr:
     (u0, 'mask.sum().item()')
     """
     here = active()
-    taken = {symbol.name for symbol in here.symbols}
     number = sum(here.is_unbacked(symbol) for symbol in here.symbols)
-    while f"u{number}" in taken:
+    while here.pool.has_symbol(f"u{number}"):  # also one that another copy of the facts made
         number += 1
     return here.symbol(f"u{number}", hint=None, lower=lower, upper=upper, source=label)
 

@@ -316,9 +316,13 @@ class Ring(ABC):
             found = self.atoms[whole] = Expr(self, kind, name, args, None)
         return found
 
+    def has_symbol(self, name: str) -> bool:
+        """Whether a symbol was made under that name, whoever knows it."""
+        return ("symbol", name, ()) in self.atoms
+
     def symbol(self, name: str, declared: Interval) -> Expr:
         """Make a new symbol that is in `declared` for ever."""
-        if ("symbol", name, ()) in self.atoms:
+        if self.has_symbol(name):
             raise ValueError(f"there is a symbol {name!r} already")
         made = self.atom("symbol", (), name)
         self.declared[made] = declared

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.diagnostics import problem
-from monograph.program.region_calls import run_loop, run_map, run_scan, run_while_loop
+from monograph.program.region_calls import run_associative_scan, run_loop, run_map, run_while_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
 def loop_lines(
-    target: Any, args: Sequence[Any], listed: Callable[[Any, str], str], fresh: Callable[[str], str]
+    target: Any,
+    args: Sequence[Any],
+    n_results: int,
+    listed: Callable[[Any, str], str],
+    fresh: Callable[[str], str],
 ) -> tuple[list[str], str]:
     """The statements of a loop, and the expression that then has its results.
 
-    `args` are the run function's, with names for its bodies. `listed` spells values one after the
-    other, each tensor followed by a suffix; `fresh` gives a variable its name.
-
-    Raises: program-not-spelt (an associative scan).
+    `args` are the run function's, with names for its bodies; the last body returns `n_results`.
+    `listed` spells values one after the other, each tensor followed by a suffix; `fresh` gives a
+    variable its name.
     """
     carried, made, step = fresh("carried"), fresh("made"), fresh("step")
     rest = listed(args[-1], "")
@@ -32,12 +34,16 @@ def loop_lines(
             f"    {carried} = {body}(*{carried}, {rest})",
         ]
         return lines, carried
-    if target is run_map:
-        body, begun, xs, _ = args[0], (), *args[1:]
-    elif target is run_scan:
-        body, begun, xs, _ = args
-    else:
-        raise problem("program-not-spelt", what="an associative scan")
+    if target is run_associative_scan:
+        body, xs, _ = args
+        lines = [
+            f"{made} = []",
+            f"for {step} in zip({listed(xs, '.unbind(0)')}):",
+            f"    {made}.append({body}(*{made}[-1], *{step}, {rest}) if {made} else {step})",
+        ]
+        stacked = f"map(torch.stack, zip(*{made}))"
+        return lines, f"(*({stacked} if {made} else {_tuple(listed(xs, '.clone()'))}),)"
+    body, begun, xs, _ = (args[0], (), *args[1:]) if target is run_map else args
     lines = [
         f"{carried}, {made} = {_tuple(listed(begun, ''))}, []",
         f"for {step} in zip({listed(xs, '.unbind(0)')}):",
@@ -45,7 +51,18 @@ def loop_lines(
         f"    {made}.append({carried}[{len(begun)}:])",
         f"    {carried} = {carried}[:{len(begun)}]",
     ]
-    return lines, f"(*{carried}, *map(torch.stack, zip(*{made})))"
+    if n_results == len(begun):
+        return lines, carried
+    lines += [
+        f"if {made}:",
+        f"    {made} = map(torch.stack, zip(*{made}))",
+        "else:  # a step on zeros tells what there is none of",
+        f"    {step} = [x.new_zeros(x.shape[1:]) for x in {_tuple(listed(xs, ''))}]",
+        "    with torch.no_grad(), torch.random.fork_rng([]):",
+        f"        {made} = {body}(*{carried}, *{step}, {rest})[{len(begun)}:]",
+        f"    {made} = [x.new_empty((0, *x.shape)) for x in {made}]",
+    ]
+    return lines, f"(*{carried}, *{made})"
 
 
 def _tuple(listed: str) -> str:

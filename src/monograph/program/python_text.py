@@ -436,7 +436,12 @@ class _Body:
     def _write_loop(self, module: torch.fx.GraphModule, node: Node) -> None:
         self._begin(node)
         args = [self._function(module, a) if self._is_subgraph(a) else a for a in node.args]
-        lines, results = loop_lines(node.target, args, self._listed, self.text.names.fresh)
+        *_, last = [a for a in node.args if self._is_subgraph(a)]
+        returned: Any = module.get_submodule(str(last.target)).graph.output_node().args[0]
+        n_results = len(returned) if isinstance(returned, list | tuple) else 1
+        lines, results = loop_lines(
+            node.target, args, n_results, self._listed, self.text.names.fresh
+        )
         self.lines += [f"{self.indent}{line}" for line in lines]
         self._assign(node, results, node.name)
 

@@ -76,6 +76,17 @@ def test_what_is_written_is_read():
         assert reading.value(text) is value, text
 
 
+def test_truths_are_written_as_loaders_know_them():
+    """A truth from data is a number of 0 and 1 that equals 1, not a difference that is 0."""
+    facts = Facts()
+    u = facts.symbol("u0", hint=None, upper=1)
+    n = facts.symbol("n", hint=5)
+    writer = Writer(lambda symbol, _: symbol.name)
+    assert writer.write(eq(u, 1)) == "Equality(u0, Integer(1))"
+    assert writer.write(eq(7, u)) == "Equality(u0, Integer(7))"
+    assert writer.write(eq(2 * u, 7 * n)).endswith(", Integer(0))")
+
+
 @pytest.mark.parametrize(
     "source",
     [

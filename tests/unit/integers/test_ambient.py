@@ -111,6 +111,16 @@ def test_fresh_symbols_are_numbered(facts):
     assert facts.interval(made[2]) == (-float("inf"), 9)
 
 
+def test_copies_of_facts_make_symbols_of_their_own(facts):
+    """One after the other, over the same symbols."""
+    n = facts.symbol("n", hint=3)
+    made = []
+    for copied in (facts.copy(), facts.copy()):
+        with use(copied):
+            made.append(fresh("a") + n)
+    assert str(made) == "[n + u0, n + u1]"
+
+
 def test_prove_tries_harder_and_records_nothing(facts):
     """As `require` and `decide` do before they refuse or record."""
     u = fresh("mask.sum().item()")
