@@ -436,9 +436,10 @@ class _Body:
     def _write_loop(self, module: torch.fx.GraphModule, node: Node) -> None:
         self._begin(node)
         args = [self._function(module, a) if self._is_subgraph(a) else a for a in node.args]
-        *_, last = [a for a in node.args if self._is_subgraph(a)]
-        returned: Any = module.get_submodule(str(last.target)).graph.output_node().args[0]
-        n_results = len(returned) if isinstance(returned, list | tuple) else 1
+        *_, last = cast("list[Node]", [a for a in node.args if self._is_subgraph(a)])
+        body = cast("torch.fx.GraphModule", module.get_submodule(str(last.target)))
+        returned: Any = body.graph.output_node().args[0]
+        n_results = len(returned) if isinstance(returned, list | tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
         lines, results = loop_lines(
             node.target, args, n_results, self._listed, self.text.names.fresh
         )
