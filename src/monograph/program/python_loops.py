@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from torch.fx.node import Node
 
 from monograph.program.region_calls import run_associative_scan, run_loop, run_map, run_while_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import torch
 
 
 def loop_lines(
@@ -65,8 +69,15 @@ def loop_lines(
     return lines, f"(*{carried}, *{made})"
 
 
+def n_returned(module: torch.fx.GraphModule, node: Node) -> int:
+    """How many results the last body of a loop has."""
+    *_, last = [each for each in node.args if isinstance(each, Node)]
+    body = cast("torch.fx.GraphModule", module.get_submodule(str(last.target)))
+    return len(cast("tuple[Any, ...]", body.graph.output_node().args[0]))
+
+
 def _tuple(listed: str) -> str:
     return f"({listed},)" if listed else "()"
 
 
-__all__ = ["loop_lines"]
+__all__ = ["loop_lines", "n_returned"]

@@ -37,7 +37,7 @@ from monograph.program.python_layout import (
     one_line,
     statement,
 )
-from monograph.program.python_loops import loop_lines
+from monograph.program.python_loops import loop_lines, n_returned
 from monograph.program.python_names import Names
 from monograph.program.python_structures import (
     built,
@@ -436,13 +436,8 @@ class _Body:
     def _write_loop(self, module: torch.fx.GraphModule, node: Node) -> None:
         self._begin(node)
         args = [self._function(module, a) if self._is_subgraph(a) else a for a in node.args]
-        *_, last = cast("list[Node]", [a for a in node.args if self._is_subgraph(a)])
-        body = cast("torch.fx.GraphModule", module.get_submodule(str(last.target)))
-        returned: Any = body.graph.output_node().args[0]
-        n_results = len(returned) if isinstance(returned, list | tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
-        lines, results = loop_lines(
-            node.target, args, n_results, self._listed, self.text.names.fresh
-        )
+        n = n_returned(module, node)
+        lines, results = loop_lines(node.target, args, n, self._listed, self.text.names.fresh)
         self.lines += [f"{self.indent}{line}" for line in lines]
         self._assign(node, results, node.name)
 
