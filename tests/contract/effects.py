@@ -580,3 +580,52 @@ class DataWritten(Replaced):
         y = self.w * x
         x.data.add_(1)
         return y
+
+
+class Weighted(nn.Module):
+    """A parameter of four numbers, and what autograd keeps of a product with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.full((4,), 2.0))
+
+
+@probe("write", lambda: (v(4),), agrees={"again": Call(lambda: (v(4),), times=2)})
+class DataOfAResultWritten(Weighted):
+    """As above, with memory that the caller sees afterwards."""
+
+    def forward(self, x):
+        t = x * 2
+        y = self.w * t
+        t.data.add_(1)
+        return y, t
+
+
+@probe("write", lambda: (v(4),), agrees={"again": Call(lambda: (v(4),), times=2)})
+class WrittenBesideData(Weighted):
+    """What `.data` gave is kept, and the tensor itself written to."""
+
+    def forward(self, x):
+        t = x * 2
+        y = self.w * t.data
+        t.add_(1)
+        return y
+
+
+@probe("write", lambda: (v(4),), agrees={"again": Call(lambda: (v(4),), times=2)})
+class DataWrittenBefore(Weighted):
+    """A weight is clamped behind autograd's back, and then used."""
+
+    def forward(self, x):
+        self.w.data.clamp_(-1.0, 1.0)
+        return self.w * x
+
+
+@probe("write", lambda: (v(4),), refused=("value-read",))
+class DataCountsItself(Weighted):
+    """A branch on how often memory was written to, which `.data` counts on its own."""
+
+    def forward(self, x):
+        t = x * 2
+        t.data.add_(1)
+        return t * 3 if t._version else t

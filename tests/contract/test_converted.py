@@ -16,7 +16,6 @@ from tests.contract.judging import (
     inputs_of,
     judged,
 )
-from tests.contract.known import KNOWN
 from tests.contract.registry import PROBES, Call, Probe
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -70,9 +69,6 @@ FORM = Form("converted", plain, FORMS["plain"].Dim, converted, (MonographError, 
 @pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 def test_the_program_in_doubles_is_that_of_the_module_in_doubles(probe):
     """Every probe that can be converted agrees with eager's module of doubles."""
-    known = {name for name, _ in KNOWN}
-    if probe.name in known:
-        pytest.skip("wrong in plain form already")
     program, verdict = exported(probe, FORM)
     assert verdict.kind not in (WRONG, FAILS), str(verdict)
     if program is None:

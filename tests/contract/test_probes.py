@@ -20,7 +20,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
 )
 from tests.contract.forms import FORMS, MISSING, WANTED, unchecked
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
-from tests.contract.known import KNOWN, OF_FORMS, REFUSED_IN
+from tests.contract.known import CALLS_REFUSED, EXPORTS_REFUSED
 from tests.contract.registry import PROBES, ROWS
 
 STRICT = ("write-outlives-call", "outside-read")
@@ -53,11 +53,11 @@ def test_every_row_is_probed():
     assert len(probed) >= 120
 
 
-def test_what_is_known_exists():
+def test_what_is_listed_exists():
     """The lists name probes and calls that are there."""
-    calls = {(n, call) for n, probe in PROBES.items() for call in [*probe.calls, "export"]}
-    assert KNOWN.keys() - calls == set()
-    assert {each for listed in OF_FORMS.values() for each in listed} - calls == set()
+    calls = {(n, call) for n, probe in PROBES.items() for call in probe.calls}
+    assert {each for listed in CALLS_REFUSED.values() for each in listed} - calls == set()
+    assert {each for listed in EXPORTS_REFUSED.values() for each in listed} - PROBES.keys() == set()
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -65,20 +65,19 @@ def test_what_is_known_exists():
 def test_probe(probe, form):
     """Its export is as expected; each call agrees, or is refused where it may be."""
     program, export = exported(probe, form)
-    known = known_of(form)
-    if (probe.name, "export") in known:
-        expected = program is None or bool(probe.refused)
-        assert expected, f"{known[probe.name, 'export']}: take it off the list"
-        return
-    if probe.name in REFUSED_IN.get(form.name, {}):
-        assert (export.kind, export.why) == (REFUSED, REFUSED_IN[form.name][probe.name])
+    if probe.name in EXPORTS_REFUSED.get(form.name, {}):
+        assert (export.kind, export.why) == (REFUSED, EXPORTS_REFUSED[form.name][probe.name])
         return
     if program is None or (probe.refused and not form.is_strict):
         assert export.kind == REFUSED, str(export)
         assert export.why in probe.refused + STRICT * form.is_strict, str(export)
         return
     verdicts = {name: judged(probe, program, form, call) for name, call in probe.calls.items()}
-    wrong = [problem(probe, name, verdict, known) for name, verdict in verdicts.items()]
+    refused = CALLS_REFUSED.get(form.name, {})
+    wrong = [
+        problem(probe, name, verdict, refused.get((probe.name, name)))
+        for name, verdict in verdicts.items()
+    ]
     assert [text for text in wrong if text] == []
 
 
@@ -89,22 +88,16 @@ def test_without_checks_what_must_agree_agrees(probe):
     program, _ = exported(probe, form)
     if program is None or probe.refused:
         return
-    for name in probe.must - {call for known, call in KNOWN if known == probe.name}:
+    for name in probe.must:
         verdict = judged(probe, program, form, probe.calls[name])
         assert verdict.kind == AGREES, f"`{name}` {verdict}"
 
 
-def known_of(form):
-    """What is known to go wrong in a form."""
-    return {**KNOWN, **OF_FORMS.get(form.name, {})}
-
-
-def problem(probe, name, verdict, known) -> str:
-    """What is not as it must be with one call, "" if nothing."""
-    missing = known.get((probe.name, name))
-    if missing is not None:
-        listed = verdict.kind in (WRONG, FAILS) or (name in probe.must and verdict.kind != AGREES)
-        return "" if listed else f"`{name}` {verdict}: take it off the list ({missing})"
+def problem(probe, name, verdict, refused) -> str:
+    """What is not as it must be with one call, "" if nothing; `refused` names its refusal."""
+    if refused is not None:
+        expected = (verdict.kind, verdict.why) == (REFUSED, refused)
+        return "" if expected else f"`{name}` {verdict}, and not refused as {refused}"
     if verdict.kind in (WRONG, FAILS):
         return f"`{name}` {verdict}"
     if name in probe.must and verdict.kind != AGREES:

@@ -7,7 +7,6 @@ from monograph.diagnostics import MonographError
 from tests.contract import test_probes  # noqa: F401  importing registers the probes
 from tests.contract.forms import Form, plain
 from tests.contract.judging import FAILS, WRONG, exported, judged
-from tests.contract.known import KNOWN
 from tests.contract.registry import PROBES
 from tests.programs.texts import Texted
 
@@ -28,14 +27,12 @@ KNOWN_OF_TEXTS = {("BufferWithGradient", "thrice")}
 def test_text_is_the_program(probe):
     """Each call of a probe agrees with eager, or is refused."""
     program, verdict = exported(probe, FORM)
-    if (probe.name, "export") in KNOWN:
-        return
     assert verdict.kind not in {WRONG, FAILS}, str(verdict)
     if program is None:
         return
     found = {
         name: judged(probe, program, FORM, call)
         for name, call in probe.calls.items()
-        if (probe.name, name) not in KNOWN.keys() | KNOWN_OF_TEXTS
+        if (probe.name, name) not in KNOWN_OF_TEXTS
     }
     assert {n: str(v) for n, v in found.items() if v.kind in {WRONG, FAILS}} == {}

@@ -43,10 +43,27 @@ class Doubting(Protocol):
         ...
 
 
+class Counting(Protocol):
+    """What knows which tensors count the writes to their memory on their own."""
+
+    def counts_apart(self, data: AbstractTensor) -> None:
+        """A tensor is what `.data` gave."""
+        ...
+
+    def is_counted_apart(self, tensor: AbstractTensor) -> bool:
+        """Whether writes to a memory may count for one of its tensors and not for another."""
+        ...
+
+
 class Recording(Protocol):
     """What an abstract tensor asks of the recorder that made it."""
 
     facts: Facts
+
+    @property
+    def lineage(self) -> Counting:
+        """Who wrote to what."""
+        ...
 
     @property
     def doubts(self) -> Doubting:
@@ -311,8 +328,10 @@ class AbstractTensor(Flags):
 
     @property
     def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The same values outside of autograd."""
-        return self.recorder.detached(self)
+        """The same values outside of autograd, and whoever writes to them is not counted."""
+        found = self.recorder.detached(self)
+        self.recorder.lineage.counts_apart(found)
+        return found
 
     def detach(self) -> Any:
         """The same values outside of autograd."""
@@ -334,8 +353,11 @@ class AbstractTensor(Flags):
 
     @property
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        self.recorder.doubts.check_answer("version", self.storage_root)
-        return self.storage_root.version
+        root = self.storage_root
+        self.recorder.doubts.check_answer("version", root)
+        if root.version and self.recorder.lineage.is_counted_apart(root):
+            return self.recorder.read_data(self, "_version")
+        return root.version
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         self.recorder.text_asked(self)

@@ -107,7 +107,7 @@ def _ends(node: Node) -> bool:
     made = node.meta.get("val")
     if isinstance(made, AbstractTensor) and not is_differentiable(made.tensor_type.dtype):
         return True
-    return node.target in {_aten.detach.default, _aten.detach_.default}
+    return node.target in {_aten.detach.default, _aten.detach_.default, _aten.data.default}
 
 
 # --- functions with a backward of their own ---------------------------------------------------

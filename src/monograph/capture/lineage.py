@@ -2,12 +2,15 @@
 
 Law: an in-place write that autograd follows makes the base require gradients and, through it, all
 of its views, whichever of them was written to; a view requires them in any mode where its base
-does. `detach` begins a family of its own over the same memory.
+does. `detach` begins a family of its own over the same memory. So does `.data`, and autograd does
+not count what is written to it: it never refuses a gradient because of that.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+
+import torch
 
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
@@ -32,9 +35,10 @@ _MAY_COPY: Final = frozenset(
 class Lineage:
     """The families of one capture."""
 
-    __slots__ = ("_bases", "_beside", "_views", "_writes", "n_writes")
+    __slots__ = ("_apart", "_bases", "_beside", "_views", "_writes", "n_writes")
 
     def __init__(self) -> None:
+        self._apart: dict[int, tuple[AbstractTensor, list[Node]]] = {}
         self._bases: dict[int, AbstractTensor] = {}
         self._beside: dict[Node, list[AbstractTensor]] = {}
         self._views: dict[int, list[AbstractTensor]] = {}
@@ -60,6 +64,9 @@ class Lineage:
 
     def written(self, tensor: AbstractTensor, node: Node, *, followed: bool) -> None:
         """A node writes to a tensor; `followed` tells whether autograd follows what is written."""
+        root = tensor.storage_root
+        for each in self._apart.get(id(root), (root, ()))[1]:
+            each.target = torch.ops.aten.data.default
         base = self._bases.get(id(tensor), tensor)
         # The list keeps the base alive, so that its identity stays its own.
         family = self._views.setdefault(id(base), [base])
@@ -69,6 +76,16 @@ class Lineage:
             for each in (tensor, *family):
                 if is_differentiable(each.tensor_type.dtype):
                     each.tensor_type = with_requires_grad(each.tensor_type, True)
+
+    def counts_apart(self, data: AbstractTensor) -> None:
+        """What `.data` gave: like `detach`, unless something writes to the memory."""
+        if data.node is not None:
+            root = data.storage_root
+            self._apart.setdefault(id(root), (root, []))[1].append(data.node)
+
+    def is_counted_apart(self, tensor: AbstractTensor) -> bool:
+        """Whether writes to a memory may count for one of its tensors and not for another."""
+        return id(tensor.storage_root) in self._apart
 
     def shares_node(self, tensor: AbstractTensor) -> None:
         """Another tensor will stand for the node that this one stands for."""

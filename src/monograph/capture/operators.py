@@ -139,6 +139,8 @@ def _returned_arguments(schema: Any) -> tuple[str | None, ...]:
 
 def _shared_arguments(schema: Any) -> str | None:
     """The argument whose storage results view, if any."""
+    if schema.name == "aten::data":  # its schema leaves it out
+        return "self"
     sources: dict[str, str] = {
         name: argument.name
         for argument in schema.arguments

@@ -198,6 +198,7 @@ def _empty_like(
 FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.native_batch_norm.default: _native_batch_norm,
     aten.empty_like.default: _empty_like,
+    aten.data.default: aten.detach.default,
 }
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
 

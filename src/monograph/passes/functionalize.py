@@ -46,6 +46,8 @@ class Storage:
     generation: int = 0
     is_packed: bool = False
     """Whether newer values lack the gaps between elements that the first one has in memory."""
+    is_counted_apart: bool = False
+    """Whether autograd overlooks writes: what it kept of this memory is lost without a word."""
 
 
 @dataclass(slots=True, eq=False)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 
-_HIDING: Final = frozenset({id(aten.detach.default), id(aten.view.dtype)})
+_HIDING: Final = frozenset(map(id, (aten.detach.default, aten.data.default, aten.view.dtype)))
 
 
 class History:

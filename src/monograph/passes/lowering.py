@@ -440,6 +440,9 @@ class Lowering:
     def _view(self, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
         """A view of an alias is an alias; a composite operator is what it is made of."""
         overload = op.overload
+        if overload is aten.data.default:
+            args[0].storage.is_counted_apart = True
+            overload = aten.detach.default
         if not can_be_written_through(overload) and is_composite(overload):
             # Whether it is a view depends on the layout; what it shows is written to.
             owners = [each.storage.input for each in args if each.__class__ is Alias]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.fx.node import Node
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
+from monograph.host.operator_types import OpOverload
 from monograph.integers import ge, known
 from monograph.passes.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
@@ -21,7 +23,6 @@ from monograph.passes.views import NoInverseError
 
 if TYPE_CHECKING:
     from monograph.diagnostics import MonographError
-    from monograph.host.operator_types import OpOverload
     from monograph.passes.lowering import Lowering
 
 aten = torch.ops.aten
@@ -65,6 +66,8 @@ def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> Non
 
 def _write(lowering: Lowering, target: Alias, value: Node) -> None:
     before = target.storage.value
+    if target.storage.is_counted_apart and _may_be_kept(lowering, before):
+        raise problem("not-functional", at=lowering.draft.lines(), op=".data", reason=_OVERLOOKED)
     try:
         write(target, value, lowering.compute)
     except NoInverseError as error:
@@ -74,6 +77,27 @@ def _write(lowering: Lowering, target: Alias, value: Node) -> None:
     hides = hides_writes(lowering.draft.state)
     if hides or is_hidden(target.views):
         _hide(lowering, target.storage, before)
+
+
+_OVERLOOKED = "autograd keeps what was there, and gradients would differ where it is overwritten"
+
+
+def _may_be_kept(lowering: Lowering, value: Node) -> bool:
+    """Whether autograd may have kept a value, or a view of it, for a gradient."""
+    rest = [value]
+    for each in rest:
+        for user in each.users:
+            if _is_view(user.target):
+                rest.append(user)
+            elif user.op == "call_function" and lowering.history.may_have(user):
+                return True
+    return False
+
+
+def _is_view(target: Any) -> bool:
+    return target is getitem or (
+        isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
+    )
 
 
 def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:

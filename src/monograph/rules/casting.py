@@ -192,7 +192,7 @@ def lift_fresh_copy(x: TensorType) -> TensorType:
     return TensorType(x.shape, x.dtype, x.device)
 
 
-@rule(aten.alias.default, aten.detach.default)
+@rule(aten.alias.default, aten.detach.default, aten.data.default)
 def alias(x: TensorType) -> TensorType:
     """alias([*a]) -> [*a], a view of all of it."""
     return view_of(x, x.shape, x.strides)
