@@ -23,6 +23,7 @@ from monograph.integers import (
     ceil,
     declared_interval,
     eq,
+    evaluate,
     floor,
     ge,
     gt,
@@ -169,6 +170,31 @@ def _symbol_and_number(difference: Expr) -> tuple[Expr, int] | None:
 
 
 # ---------------------------------------------------------------------------------------- reading
+def chosen(condition: Any, one: Any, other: Any) -> Any:
+    """`one` where the condition holds, else `other`: a sum, where it asks for a bit.
+
+    Raises: Refused.
+    """
+    if isinstance(condition, bool):
+        return one if condition else other
+    is_equality = isinstance(condition, Relation) and condition.kind in {"eq", "ne"}
+    symbols = tuple(condition.symbols) if is_equality else ()
+    values = isinstance(one, int | Expr) and isinstance(other, int | Expr)
+    if not values or len(symbols) != 1 or not _is_bit(symbols[0]):
+        raise Refused("it has an expression that chooses by more than a bit")
+    (bit,) = symbols
+    at_zero, at_one = [
+        one if (evaluate(condition.expr, {bit: value}) == 0) == (condition.kind == "eq") else other
+        for value in (0, 1)
+    ]
+    return _added(at_zero, _multiplied(_added(at_one, -at_zero), bit))
+
+
+def _is_bit(symbol: Expr) -> bool:
+    within = declared_interval(symbol)
+    return within.lower >= 0 and within.upper <= 1
+
+
 def _cannot(text: object) -> Refused:
     shown = str(text)
     return Refused(f"{shown if len(shown) <= 80 else shown[:77] + '...'!r} is no expression")
@@ -479,6 +505,8 @@ class Reading:
             return self._atom(head, node)
         if node.keywords:
             raise _cannot(ast.unparse(node))
+        if head == "Piecewise":
+            return self._chosen(node)
         args = [self._read(arg) for arg in node.args]
         function = NUMBER_HEADS.get(head) or TRUTH_HEADS.get(head)
         if function is not None:
@@ -492,6 +520,19 @@ class Reading:
         if head.startswith(OPAQUE_PREFIX):
             return call(head.removeprefix(OPAQUE_PREFIX), *args)
         raise _cannot(ast.unparse(node))
+
+    def _chosen(self, node: ast.Call) -> Any:
+        """One of two numbers by a bool of the data, which stands as a symbol that is 0 or 1."""
+        match node.args:
+            case [
+                ast.Call(func=ast.Name(id="ExprCondPair"), args=[one, condition]),
+                ast.Call(func=ast.Name(id="ExprCondPair"), args=[other, ast.Name(id="true")]),
+            ]:
+                return chosen(
+                    self._read(condition), *_numbers([self._read(one), self._read(other)])
+                )
+            case _:
+                raise _cannot(ast.unparse(node))
 
     def _signed(self, head: str, node: ast.Call, args: list[Any]) -> Any:
         """A difference or a negation of floats, which are written as sums and products."""

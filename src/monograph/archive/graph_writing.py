@@ -10,6 +10,7 @@ import json
 import operator
 from dataclasses import dataclass, field
 from functools import cache
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -212,13 +213,16 @@ class GraphWriter:
     def _schema_inputs(self, node: Node, target: OpOverload) -> list[Json]:
         args, kwargs = node.args, node.kwargs
         written: list[Json] = []
-        for index, (name, is_keyword, element) in enumerate(_parameters(target)):
+        for index, (name, is_keyword, element, default) in enumerate(_parameters(target)):
             if name in kwargs:
                 argument = self.arguments.write(kwargs[name], element)
                 written.append(_named(name, argument, KEYWORD))
             elif not is_keyword and index < len(args):
                 argument = self.arguments.write(args[index], element)
                 written.append(_named(name, argument, POSITIONAL))
+            elif iskeyword(name) and index == len(written):
+                # Stock looks for `from` also where it was left out, and reads it by position alone.
+                written.append(_named(name, self.arguments.write(default), POSITIONAL))
         return written
 
     def _outputs(self, node: Node) -> list[Json]:
@@ -307,10 +311,10 @@ def _items(node: Node) -> dict[int, list[Node]]:
 
 
 @cache
-def _parameters(target: OpOverload) -> tuple[tuple[str, bool, str], ...]:
-    """Name, whether it is keyword-only, and what a list of it holds, of each parameter."""
+def _parameters(target: OpOverload) -> tuple[tuple[str, bool, str, Any], ...]:
+    """Name, whether it is keyword-only, what a list of it holds, and default, of each parameter."""
     return tuple(
-        (each.name, each.kwarg_only, _element(str(each.type)))
+        (each.name, each.kwarg_only, _element(str(each.type)), each.default_value)
         for each in schema_of(target).arguments
     )
 

@@ -121,3 +121,50 @@ def test_old_forms_are_read():
     assert reading.number("2*a + b//3 - 1") is 2 * a + b // 3 - 1
     assert reading.truth("a % 2 == 0 and not b > 4") is all_of(eq(a % 2, 0), ge(4, b))
     assert reading.number("Max(2, Mod(a, 4))") is maximum(a % 4, 2)
+
+
+def test_a_bool_of_the_data_is_written_as_torch_finds_it():
+    """Torch looks for a symbol that equals one; the same relation comes back."""
+    facts = Facts()
+    u = facts.symbol("u", hint=1, lower=0, upper=1)
+    writer = Writer(lambda symbol, is_float: f"Symbol({symbol.name!r}, integer=True)")
+    text = writer.write(eq(u, 1))
+    assert text == f"Equality(Symbol({u.name!r}, integer=True), Integer(1))"
+    assert Reading(lambda name: u).truth(text) is eq(u, 1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("Equality(Symbol('u0'), Integer(1))", "7 - 5 * (1 - u)"),
+        ("Equality(Symbol('u0'), Integer(0))", "7 - 5 * u"),
+        ("Unequality(Symbol('u0'), Integer(1))", "7 - 5 * u"),
+        ("Unequality(Symbol('u0'), Integer(0))", "2 + 5 * u"),
+        ("true", "7 + 0 * u"),
+    ],
+)
+def test_one_of_two_numbers_by_a_bit_is_a_sum(condition, expected):
+    """What torch writes of `int(flag)` is read where the bit can only be 0 or 1."""
+    facts = Facts()
+    u = facts.symbol("u", hint=1, lower=0, upper=1)
+    wide = facts.symbol("wide", hint=1, lower=0, upper=2)
+    text = f"Piecewise(ExprCondPair(Integer(7), {condition}), ExprCondPair(Integer(2), true))"
+    assert Reading(lambda name: u).integer(text) == eval(expected, {"u": u})
+    if condition != "true":
+        with pytest.raises(Refused, match="more than a bit"):
+            Reading(lambda name: wide).integer(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Piecewise(Integer(1), Integer(2))",
+        "Piecewise(ExprCondPair(Integer(1), true))",
+        "Piecewise(ExprCondPair(Integer(1), Integer(1)), ExprCondPair(Integer(2), true))",
+        "ExprCondPair(Integer(1), true)",
+    ],
+)
+def test_other_choices_are_refused(text):
+    """They are no expressions, or ask for more than a bit."""
+    with pytest.raises(Refused):
+        Reading(lambda name: Facts().symbol("a", hint=2)).integer(text)

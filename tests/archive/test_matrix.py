@@ -1,0 +1,198 @@
+"""Programs of every corpus, written by either side and read by either side: equal results.
+
+Some of each corpus here, all of them in the slow tests. `test_stock.py` walks `tests/programs`.
+"""
+
+import warnings
+
+import pytest
+import torch
+
+import monograph
+from tests.archive.corpora import Case, cases, made
+from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
+from tests.contract.judging import kept
+from tests.programs.harness import same
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CASES = cases()
+EVERY = 10
+
+NO_FORM = {
+    "a_complex_number": "a complex number among the inputs",
+    "a_device": "a device among the inputs",
+    "a_dtype": "a dtype among the inputs",
+    "a_slice": "a slice among the inputs",
+    "a_store_returned": "a class without keys",
+    "a_store_that_counts": "a class without keys",
+    "additional_inputs": "a class without a name",
+    "an_enum": "an enum among the inputs",
+    "an_int_without_end": "an int beyond 64 bits, which no file holds",
+    "bool_item_returned": "a bool of the data among the results",
+    "complex_asked": "a complex number among the inputs",
+    "enum_asked": "an enum among the inputs",
+    "flag_asked": "a flag among the inputs",
+    "float_checked": "a condition on a float of the data",
+    "masked_sorted": "a result of a class without a name",
+    "named_tuple": "a class without a name",
+    "namedtuple_asked": "a class without a name",
+    "one_or_true": "a string among the results",
+    "PlainAttributes": "a result that is not a number, and is compared with itself",
+    "sort": "a result of a class without a name",
+    "topk": "a result of a class without a name",
+}
+"""What stock files have no form for; ours hold it where only we look."""
+
+BY_POSITION_ALONE = {"a_default_argument"}
+"""Stock calls an argument as the example did."""
+
+WITH_LOOPS = {"operators", "branching", "looped"}
+"""Torch's own operators trace their bodies again where a gradient may be asked for."""
+
+NO_ROUND = "index 0 out of range"
+"""What torch's own `scan` says to a call without a round."""
+
+
+def outcome(module, inputs):
+    """(the result, the inputs afterwards), or what was raised."""
+    torch.manual_seed(7)
+    args, kwargs = inputs()
+    torch.manual_seed(7)
+    try:
+        with quietly():
+            result = module(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001  whatever is raised is compared
+        return error
+    return kept(result), (args, kwargs)
+
+
+def outcomes(case: Case, module) -> list:
+    """What the calls do, one after the other."""
+    return [outcome(module, call) for call in case.calls]
+
+
+def answers_here(case: Case, expected: list, reader) -> None:
+    """What is read here answers alike, and refuses the same calls."""
+    for at, (left, right) in enumerate(zip(expected, outcomes(case, reader), strict=True)):
+        if isinstance(left, Exception):
+            assert type(left) is type(right), f"call {at}: {left!r} became {right!r}"
+            continue
+        alike(left, right, f"call {at}")
+
+
+def answers_there(case: Case, expected: list, reader, *, objects: bool) -> None:
+    """What is read there answers alike wherever our program answers.
+
+    `objects` is whether it changes the objects that callers pass.
+    """
+    for at, (call, left) in enumerate(zip(case.calls, expected, strict=True)):
+        if isinstance(left, Exception):
+            continue
+        with torch.set_grad_enabled(case.corpus not in WITH_LOOPS):
+            right = outcome(reader, call)
+        if case.corpus in WITH_LOOPS and isinstance(right, IndexError) and NO_ROUND in str(right):
+            continue
+        alike(left, right, f"call {at}", objects=objects)
+
+
+def alike(left, right, what: str, *, objects: bool = True) -> None:
+    """The same result and the same effects."""
+    assert not isinstance(right, Exception), f"{what}: it raises {right!r}"
+    same(left[0], right[0], f"the result of {what}")
+    if objects:
+        same(left[1], right[1], f"the inputs of {what}")
+
+
+def written_here(case: Case) -> None:
+    """Save here; read here, read there, save there, and read that here."""
+    if case.name == "an_int_without_end":
+        pytest.skip(NO_FORM[case.name])
+    program = case.exported()
+    content = saved(program)
+    expected = outcomes(case, program.module())
+    answers_here(case, expected, loaded(content).module())
+    if case.name in NO_FORM or case.name in BY_POSITION_ALONE:
+        return
+    if program.contract.changes is not None:
+        pytest.skip("it changes objects of its caller, which stock leaves as they are")
+    theirs = loaded_there(content)
+    again = saved_there(theirs)
+    with quietly():
+        answers_there(case, expected, theirs.module(), objects=True)
+    answers_there(case, expected, loaded(again).module(), objects=True)
+
+
+def written_there(case: Case) -> None:
+    """Save there, read here, save here, read there. Here, more calls are refused."""
+    if case.name.startswith("Associative"):
+        pytest.skip("read after it was lowered: test_control_flow.py")
+    if case.name == "an_int_without_end":
+        pytest.skip(NO_FORM[case.name])
+    args, kwargs = case.example()
+    try:
+        with quietly(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = torch.export.export(made(case), args, kwargs)
+            content = saved_there(theirs)
+            loaded_there(content)
+            expected = outcomes(case, theirs.module())
+    except Exception:  # noqa: BLE001  whatever keeps the peer from exporting
+        pytest.skip("torch.export does not export it, or cannot save or load it")
+    ours = loaded(content)
+    again = saved(ours)
+    for at, (left, right) in enumerate(zip(expected, outcomes(case, ours.module()), strict=True)):
+        if isinstance(left, Exception):
+            assert isinstance(right, Exception) or case.name in BY_POSITION_ALONE
+        elif not at or not isinstance(right, monograph.ContractError):
+            alike(left, right, f"call {at}")
+    with quietly():
+        answers_there(case, expected, loaded_there(again).module(), objects=True)
+
+
+some = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=f"{case.corpus}-{case.name}",
+            marks=[pytest.mark.slow] if index % EVERY else [],
+        )
+        for index, case in enumerate(CASES)
+    ],
+)
+
+
+@some
+def test_what_is_written_here_is_read_by_both(case):
+    """Results, effects, and here the same refusals."""
+    written_here(case)
+
+
+@some
+def test_what_is_written_there_is_read_by_both(case):
+    """Results and effects, with the sizes of the example."""
+    written_there(case)
+
+
+def test_there_are_many():
+    """All corpora are found, and nobody is listed who is not there."""
+    names = {case.name for case in CASES}
+    corpora = {case.corpus for case in CASES}
+    assert len(CASES) >= 900
+    assert len(corpora) == 9
+    assert names >= NO_FORM.keys() | BY_POSITION_ALONE
+
+
+@pytest.mark.parametrize("name", sorted(NO_FORM.keys() - {"an_int_without_end"}))
+def test_what_stock_has_no_form_for_is_still_so(name):
+    """Each of the exceptions fails there or in what is made of it there."""
+    case = next(case for case in CASES if case.name == name)
+    program = case.exported()
+    content = saved(program)
+    expected = outcomes(case, program.module())
+    with pytest.raises(Exception):  # noqa: B017, PT012  of many kinds
+        theirs = loaded_there(content)
+        with quietly():
+            answers_there(case, expected, theirs.module(), objects=True)
+        answers_there(case, expected, loaded(saved_there(theirs)).module(), objects=True)
