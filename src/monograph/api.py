@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from monograph.archive import load, save
 from monograph.capture import (
+    ControlFlow,
     Request,
     all_problems,
     capture,
@@ -37,7 +38,7 @@ def export(
     dynamic_shapes: Any = None,
     strict: bool = True,
     side_effects: Literal["refuse", "ignore"] = "refuse",
-    control_flow: Literal["capture", "refuse"] = "capture",
+    control_flow: ControlFlow = "capture",
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
@@ -55,7 +56,9 @@ def export(
     it as plain Python, watched by a profiler, which sees calls and compares what they can write to.
     `side_effects="ignore"` reports such writes (`program.report.side_effects`)
     instead of refusing them. Where interpreted code branches on data, both ways are recorded, as
-    `cond` and `while_loop`; `control_flow="refuse"` refuses such code with its line.
+    `cond` and `while_loop`; `control_flow="refuse"` refuses such code with its line. A branch on
+    sizes is taken as the example takes it, with a guard; `control_flow="capture_sizes"` records
+    both ways of these too, wherever both can be recorded.
 
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
@@ -71,7 +74,7 @@ def export(
         kept_calls=tuple(preserve_module_call_signature),
         strict=strict,
         ignores_side_effects=side_effects == "ignore",
-        forks=control_flow == "capture",
+        control_flow=control_flow,
     )
     try:
         captured = capture(request)
@@ -94,7 +97,7 @@ def draft_export(
     *,
     dynamic_shapes: Any = None,
     strict: bool = True,
-    control_flow: Literal["capture", "refuse"] = "capture",
+    control_flow: ControlFlow = "capture",
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module although `export` would refuse it: a program, and its problems.
@@ -117,7 +120,7 @@ def draft_export(
         dynamic_shapes,
         kept_calls=kept,
         strict=strict,
-        forks=control_flow == "capture",
+        control_flow=control_flow,
     )
     found = draft(request)
     if found.captured is None:

@@ -4,10 +4,11 @@ from monograph.capture.all_problems import Draft, all_problems, draft
 from monograph.capture.continuing import Problem
 from monograph.capture.custom_operators import check_custom_op
 from monograph.capture.declarations import check_declarations
-from monograph.capture.running import Capture, Request, capture
+from monograph.capture.running import Capture, ControlFlow, Request, capture
 
 __all__ = [
     "Capture",
+    "ControlFlow",
     "Draft",
     "Problem",
     "Request",

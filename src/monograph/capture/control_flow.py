@@ -116,11 +116,11 @@ def record_both(
         bodies += [recorded(1)]
     except BaseException:
         for body in bodies:
-            body.depart()
+            body.give_up()
         raise
     if len(bodies[0].written) < len(copies):
         # Both begin with a copy, so that neither keeps for gradients what is written to afterwards.
-        bodies[0].depart()
+        bodies[0].give_up()
         bodies[0] = recorded(0)
     return bodies
 
@@ -392,7 +392,7 @@ def scan(
         outputs = _owned(body, [*leaves[:n_carried], *made])
         if check_step(loop, body, outputs[:n_carried]):
             break
-        body.depart()
+        body.give_up()
     types = [*loop.types, *[stacked(body, value, count) for value in outputs[n_carried:]]]
     lifted = close([body], [outputs])
     node = call(
@@ -458,7 +458,7 @@ def _associative(recorder: Recorder, combine: Any, xs: Any, additional: Any) -> 
     loop = Loop(recorder, name, tensors)
     loop.types = [step_type(tensor.tensor_type) for tensor in tensors]
     if not pointwise(body) or not check_step(loop, body, outputs, is_strict=False):
-        body.depart()
+        body.give_up()
         return NotImplemented
     lifted = close([body], [outputs])
     node = call(

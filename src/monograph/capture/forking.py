@@ -68,29 +68,35 @@ class _Raised(Exception):  # noqa: N818 - it says that something else was raised
         self.error = error
 
 
-def fork(recorder: Recorder, frame: Frame, value: Any) -> Any:
+def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False) -> Any:
     """Go both ways at a conditional jump on a value that is only known at run time.
 
     True or False where it is known now, or where the other way raises; NotImplemented where the
-    question is none of ours.
+    question is none of ours. `on_sizes` asks for both ways by sizes, too, wherever both can be
+    recorded; the way of the example, with a guard, is right everywhere else.
 
     Raises: branches-disagree, branch-side-effect, branch-writes, and what either way refuses.
     """
-    condition = _condition(recorder, value)
+    condition = _condition(recorder, value, on_sizes=on_sizes)
     if condition is None:
         return NotImplemented
     if frame.names is not None or _is_handling(frame):
         return NotImplemented
+    has_example = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
     test = loop_test(frame)
     if test is not None:
-        return loop(recorder, frame, value, test)
+        return NotImplemented if has_example else loop(recorder, frame, value, test)
     found = ways(frame)
     if found.join is None:
         return NotImplemented
     try:
         return _both(recorder, frame, condition, found)
     except _Raised as raised:
-        return _only_way(recorder, frame, value, raised)
+        return NotImplemented if has_example else _only_way(recorder, frame, value, raised)
+    except MonographError:
+        if has_example:
+            return NotImplemented
+        raise
 
 
 def _is_handling(frame: Frame) -> bool:
@@ -99,16 +105,16 @@ def _is_handling(frame: Frame) -> bool:
     return handling.error is not None or handling.previous is not None
 
 
-def inverted(recorder: Recorder, value: Any) -> Any:
+def inverted(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> Any:
     """`not` of a value that is only known at run time, NotImplemented of any other."""
-    if not can_fork(recorder, value):
+    if not can_fork(recorder, value, on_sizes=on_sizes):
         return NotImplemented
     return torch.sym_not(truth_value(value))
 
 
-def can_fork(recorder: Recorder, value: Any) -> bool:
+def can_fork(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> bool:
     """Whether a condition on this value is only known at run time."""
-    return _condition(recorder, value) is not None
+    return _condition(recorder, value, on_sizes=on_sizes) is not None
 
 
 def truth_value(value: Any) -> Any:
@@ -117,7 +123,7 @@ def truth_value(value: Any) -> Any:
     return number if isinstance(number, torch.SymBool) else number != 0
 
 
-def _condition(recorder: Recorder, value: Any) -> Any:
+def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
     """What decides at run time: a tensor of one element, a relation; None where that is known."""
     if isinstance(value, AbstractTensor):
         if value.recorder is not recorder or known_value(recorder, value) is not None:
@@ -126,9 +132,11 @@ def _condition(recorder: Recorder, value: Any) -> Any:
             return None
         return value
     condition = to_python(value)
-    if isinstance(condition, Relation) and not recorder.facts.is_backed(condition):
-        return condition if recorder.facts.prove(condition) is None else None
-    return None
+    if not isinstance(condition, Relation):
+        return None
+    if recorder.facts.is_backed(condition) and not on_sizes:
+        return None
+    return condition if recorder.facts.prove(condition) is None else None
 
 
 # --- both ways ---------------------------------------------------------------------------------
@@ -146,6 +154,22 @@ def _both(recorder: Recorder, frame: Frame, condition: Any, found: Ways) -> Any:
     if kinds not in ({"joined"}, {"returned"}):
         _give_up(bodies)
         return NotImplemented
+    try:
+        return _joined(recorder, frame, condition, found, bodies, ends)
+    except MonographError:
+        _give_up(bodies)
+        raise
+
+
+def _joined(
+    recorder: Recorder,
+    frame: Frame,
+    condition: Any,
+    found: Ways,
+    bodies: Sequence[Body],
+    ends: Sequence[End],
+) -> Any:
+    """Write the call, and put the frame where both ways meet."""
     if found.within is not None:
         for body, end in zip(bodies, ends, strict=True):
             with body:  # the answers at the loop's test, where both ways arrive
@@ -197,7 +221,7 @@ def _go(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # 
 
 def _give_up(bodies: Sequence[Body]) -> None:
     for body in bodies:
-        body.depart()
+        body.give_up()
 
 
 def _states(

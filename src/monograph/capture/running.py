@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -87,12 +87,16 @@ class Capture:
     """What a capture that goes on after refusals went past."""
 
 
+ControlFlow = Literal["capture", "capture_sizes", "refuse"]
+"""Both ways of branches on data, on sizes too, or neither."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to be captured, and how.
 
     `kept_calls` names modules whose calls are recorded. `strict` interprets user code, otherwise it
-    runs as plain Python. `forks` records both ways where interpreted code branches on data.
+    runs as plain Python. `control_flow` says where interpreted code goes both ways of a branch.
     `ignores_side_effects` reports writes that outlive the call, instead of
     refusing them. `problems` collects what the capture would be refused for, where it is to go on.
     """
@@ -104,7 +108,7 @@ class Request:
     kept_calls: tuple[str, ...] = ()
     strict: bool = True
     ignores_side_effects: bool = False
-    forks: bool = False
+    control_flow: ControlFlow = "refuse"
     problems: Problems | None = None
 
 
@@ -352,7 +356,7 @@ def _seer(
     """Who sees what user code does."""
     scopes = recorder.scopes
     if request.strict:
-        seer = Strict(recorder, state, arguments, observed, forks=request.forks)
+        seer = Strict(recorder, state, arguments, observed, control_flow=request.control_flow)
     else:
         seer = Plain(scopes, state, arguments, observed)
     if isinstance(recorder, Continuing):

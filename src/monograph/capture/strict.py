@@ -87,16 +87,17 @@ class Strict(Watcher):
         arguments: Any,
         observed: Observed,
         *,
-        forks: bool = False,
+        control_flow: str = "refuse",
     ) -> None:
         """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
 
-        With `forks`, both ways are recorded where code branches on data.
+        `control_flow` says where both ways of a branch are recorded: see `Request`.
         """
         self.scopes = recorder.scopes
         self.observed = observed
         self._recorder = recorder
-        self._forks = forks
+        self._forks = control_flow != "refuse"
+        self._on_sizes = control_flow == "capture_sizes"
         callbacks = Callbacks(self._watch_plainly)
         self.natively = callbacks.around
         self._interpreter = Interpreter(self)
@@ -197,7 +198,7 @@ class Strict(Watcher):
         self, callee: Any, args: list[Any], kwargs: dict[str, Any]
     ) -> Callable[..., Any] | None:
         """What answers for a function whose result is only known at run time."""
-        if callee is bool and len(args) == 1 and can_fork(self._recorder, *args):
+        if callee is bool and len(args) == 1 and self._can_fork(*args):
             return truth_value
         grown = self._recorder.grown
         if grown and (answer := grown.made(callee, args, kwargs)) is not None:
@@ -205,6 +206,9 @@ class Strict(Watcher):
             kwargs.clear()
             return answer
         return made(callee, args, kwargs)
+
+    def _can_fork(self, value: Any) -> bool:
+        return can_fork(self._recorder, value, on_sizes=self._on_sizes)
 
     def _look_outside(
         self, callee: Any, args: list[Any], frame: InterpretedFrame | None
@@ -333,7 +337,7 @@ class Strict(Watcher):
         if not self._forks:
             return NotImplemented
         try:
-            return fork(self._recorder, frame, value)
+            return fork(self._recorder, frame, value, on_sizes=self._on_sizes)
         except MonographError as refusal:
             return self.go_past(refusal, value)
 
@@ -341,7 +345,7 @@ class Strict(Watcher):
         """`not` of a condition on data, as a condition on data."""
         if not self._forks:
             return NotImplemented
-        return inverted(self._recorder, value)
+        return inverted(self._recorder, value, on_sizes=self._on_sizes)
 
     def iterated(self, value: Any) -> Any:
         """The rounds of a `for` over a symbolic number of values."""

@@ -295,6 +295,14 @@ class Body:
                 if made is not None and made.graph is self.graph:
                     value.recorder = departed
 
+    def give_up(self) -> None:
+        """Depart, and use nothing from outside."""
+        self.depart()
+        for node in self.graph.nodes:
+            for used in node.all_input_nodes:
+                if used.graph is not self.graph:
+                    used.users.pop(node, None)
+
 
 def gives_itself(recorder: Recorder) -> bool:
     """Whether all bodies around are Python's own `if` and `while`, whose results are no copies."""
@@ -428,7 +436,7 @@ def record_with(
                 recorder.write_assertions()
             body.check_views()
         except WritesOutside as found:
-            body.depart()
+            body.give_up()
             if found.body is not body or may_write:
                 raise
             if copies is None:
@@ -436,7 +444,7 @@ def record_with(
             copied_as(found, copies)
             continue
         except BaseException:
-            body.depart()
+            body.give_up()
             raise
         return body
 

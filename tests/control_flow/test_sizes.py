@@ -1,0 +1,145 @@
+"""Branches on sizes: a guard by default, both ways with `control_flow="capture_sizes"`."""
+
+import pytest
+import torch
+from torch import nn
+
+import monograph
+from monograph import Dim
+from tests.control_flow.forms import made_forms, naming
+from tests.control_flow.looped import Function
+
+SIZES = (5, 1, 2, 3, 4, 8, 9, 20)
+
+
+def long_or_short(x):
+    """Two ways."""
+    if x.shape[0] > 8:
+        return x.sin()
+    return x.cos()
+
+
+def both_at_once(x):
+    """`and`, and a number that differs by way."""
+    n = x.shape[0]
+    scale = 2.0 if n > 2 and n % 2 == 0 else 3.0
+    return x * scale + n
+
+
+def sizes_differ(x):
+    """A way may use what its condition says, and return another size."""
+    y = x[3:] * 2 if x.shape[0] > 3 else x + 1
+    return y.sum(0), y.relu()
+
+
+def steps(x):
+    """Three ways, in a function that is called, one of them by data."""
+
+    def pick(t):
+        if len(t) < 3:
+            return t + 1
+        if t.sum() > 0:
+            return t - 1
+        return t * 2 if not bool(t.shape[0] == 4) else t * 3
+
+    return pick(x) - pick(-x)
+
+
+class Chunked(nn.Module):
+    """Long inputs go another way through the same layer."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if x.size(0) >= 8:
+            return torch.cat([self.layer(x[:4]), self.layer(x[4:])])
+        return self.layer(x)
+
+
+CASES = [long_or_short, both_at_once, sizes_differ, steps, Chunked]
+
+
+def made(case):
+    """A module."""
+    return case() if isinstance(case, type) else Function(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("dim", [Dim("n", min=1), Dim.AUTO], ids=["named", "auto"])
+def test_both_ways_are_captured(case, dim):
+    """At every size, with no guard."""
+    module = made(case)
+    program = monograph.export(
+        module, (torch.randn(5, 4),), dynamic_shapes=({0: dim},), control_flow="capture_sizes"
+    )
+    assert "higher_order.cond" in str(program.graph)
+    for form, make in made_forms(program):
+        function = make()
+        for n in SIZES if form == "as_module" else SIZES[::3]:
+            with naming(form):
+                for x in (torch.rand(n, 4), -torch.rand(n, 4)):
+                    torch.testing.assert_close(function(x), module(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_guard_by_default():
+    """The example's way alone; other sizes are refused, never wrong."""
+    module, x = Function(long_or_short), torch.randn(5, 4)
+    program = monograph.export(module, (x,), dynamic_shapes=({0: Dim.AUTO},))
+    assert "cond" not in str(program.graph)
+    torch.testing.assert_close(program.module()(torch.ones(8, 4)), torch.ones(8, 4).cos())
+    with pytest.raises(monograph.ContractError):
+        program.module()(torch.ones(9, 4))
+
+
+@pytest.mark.parametrize("case", CASES[:3], ids=lambda each: each.__name__)
+def test_fixed_sizes_do_not_fork(case):
+    """They are known."""
+    program = monograph.export(made(case), (torch.randn(5, 4),), control_flow="capture_sizes")
+    assert "cond" not in str(program.graph)
+
+
+def raises_when_short(x):
+    """One way raises."""
+    if x.shape[0] < 3:
+        raise ValueError("too short")
+    return x.sum(0)
+
+
+def another_dtype(x):
+    """The ways cannot be one."""
+    if x.shape[0] < 3:
+        return x.long()
+    return x
+
+
+def halves(x):
+    """A loop on a size."""
+    n = x.shape[0]
+    while n > 2:
+        n = n // 2
+    return x * n
+
+
+@pytest.mark.parametrize("case", [raises_when_short, another_dtype, halves])
+def test_where_both_ways_cannot_be_recorded_the_guard_stays(case):
+    """As without asking for sizes."""
+    module = Function(case)
+    asked, plain = (
+        monograph.export(
+            module, (torch.randn(5, 4),), dynamic_shapes=({0: Dim.AUTO},), control_flow=each
+        )
+        for each in ("capture_sizes", "capture")
+    )
+    assert str(asked.graph) == str(plain.graph)
+    for n in (1, 2, 3, 5, 8):
+        x = torch.ones(n, 4)
+        try:
+            expected = plain.module()(x)
+        except monograph.ContractError:
+            with pytest.raises(monograph.ContractError):
+                asked.module()(x)
+            continue
+        torch.testing.assert_close(asked.module()(x), expected)
