@@ -10,6 +10,7 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.rules.casting import fresh_strides
 from monograph.rules.linear import need_same_dtype
 from monograph.rules.registry import rule
 from monograph.rules.sides import equal, need_equal, need_positive, surely_equal
@@ -204,3 +205,23 @@ def transformer_encoder_layer(
 ) -> TensorType:
     """encoder_layer([B, T, D]) -> [B, T, D], contiguous."""
     return TensorType(src.shape, src.dtype, src.device)
+
+
+@rule(aten._masked_softmax.default)
+def masked_softmax(
+    x: TensorType, mask: TensorType, dim: int | None = None, mask_type: int | None = None
+) -> TensorType:
+    """_masked_softmax([*a], b8[*a]) -> [*a]; masks [L, L] (type 0) and [B, L] (1) are of scores.
+
+    Raises: operator-refused-types, sizes-disagree.
+    """
+    if mask.dtype is not torch.bool:
+        reason = "its mask must be of bools"
+        raise problem("operator-refused-types", op="_masked_softmax", reason=reason)
+    if mask_type not in (0, 1) and len(mask.shape) != len(x.shape):
+        raise problem("rank-disagrees", what="_masked_softmax", expected=x.rank, got=mask.rank)
+    rank = len(mask.shape)
+    sizes = (x.shape[0], x.shape[-1]) if mask_type == 1 else x.shape[len(x.shape) - rank :]
+    for at, (size, other) in enumerate(zip(sizes, mask.shape, strict=True)):
+        need_equal(size, other, "_masked_softmax", at)
+    return TensorType(x.shape, x.dtype, x.device, fresh_strides(x, None))

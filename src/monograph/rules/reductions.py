@@ -165,6 +165,18 @@ def aminmax(
     return one, TensorType(one.shape, x.dtype, x.device)
 
 
+@rule(aten._aminmax.default)
+def aminmax_of_all(x: TensorType) -> tuple[TensorType, TensorType]:
+    """_aminmax([*]) -> two of []."""
+    return aminmax(x)
+
+
+@rule(aten._aminmax.dim)
+def aminmax_dim(x: TensorType, dim: int, keepdim: bool = False) -> tuple[TensorType, TensorType]:
+    """_aminmax([*a, n, *b], n's dim) -> two of [*a, *b]."""
+    return aminmax(x, dim=dim, keepdim=keepdim)
+
+
 @rule(aten.max.default, aten.min.default, aten.median.default, aten.nanmedian.default)
 def max_of_all(x: TensorType) -> TensorType:
     """max([*]) -> []."""
@@ -357,7 +369,7 @@ def cumsum(x: TensorType, dim: int, *, dtype: torch.dtype | None = None) -> Tens
     return _same_shape(x, dim, _summed(x.dtype, dtype))
 
 
-@rule(aten.logcumsumexp.default)
+@rule(aten.logcumsumexp.default, aten._logcumsumexp.default)
 def logcumsumexp(x: TensorType, dim: int) -> TensorType:
     """logcumsumexp([*]) -> [*]."""
     return _same_shape(x, dim, x.dtype)

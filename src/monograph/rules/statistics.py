@@ -24,15 +24,19 @@ aten = torch.ops.aten
 # ------------------------------------------------------------------------------ covariance
 
 
-def _covariance(x: TensorType, op: str) -> TensorType:
-    """One number for each pair of rows; one row, or a vector, gives a number alone."""
+def _covariance(x: TensorType, op: str, weights: TensorType | None = None) -> TensorType:
+    """One number for each pair of rows; one row, or a vector, gives a number alone.
+
+    Weights that are floats are multiplied with the numbers, and so widen them.
+    """
     if len(x.shape) > 2:
         raise problem("rank-disagrees", what=op, expected="at most 2 dimensions", got=x.rank)
     if x.dtype is torch.bool:
         raise problem("dtype-disagrees", what=op, expected="numbers", got=x.dtype)
     rows = x.shape[0] if len(x.shape) == 2 else 1
     shape = () if equal(rows, 1) else (rows, rows)
-    return TensorType(shape, float_dtype(x.dtype), x.device)
+    dtype = x.dtype if weights is None else torch.promote_types(x.dtype, weights.dtype)
+    return TensorType(shape, float_dtype(dtype), x.device)
 
 
 @rule(aten.cov.default)
@@ -50,7 +54,7 @@ def cov(
             if len(weights.shape) > 1:
                 raise problem("rank-disagrees", what="cov", expected=1, got=weights.rank)
             need_equal(weights.shape[0] if weights.shape else 1, count, "cov")
-    return _covariance(x, "cov")
+    return _covariance(x, "cov", aweights)
 
 
 @rule(aten.corrcoef.default)

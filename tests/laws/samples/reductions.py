@@ -40,5 +40,8 @@ SAMPLES = [
     *[case("any.dims", X, []), case("all.dims", X, [0, 2], True), case("any.dims", X)],
     *[case("count_nonzero.dim_IntList", x, [0, 1]) for x in LAYOUTS],
     *[case("any", integers(2).to(torch.uint8)), case("sum", floats(2) > 0)],
+    *[case("_aminmax", x) for x in (X, X.mT)],
+    *[case("_aminmax.dim", x, 1, keep) for x in (X, X.mT) for keep in (False, True)],
+    *[case("_logcumsumexp", x, 1) for x in (X, X.mT)],
     *[case("aminmax", X, keepdim=True), case("argmin", X, None, True)],
 ]

@@ -15,6 +15,12 @@ SAMPLES = [
         for x in (X, turned(X), X[:1], X[0], X[0, 0], X.long(), X.half(), X.to(torch.complex64))
     ],
     *[case("cov", X, fweights=integers(6)), case("cov", X, correction=0, aweights=floats(6))],
+    *[
+        case("cov", X.to(dtype), aweights=floats(6).to(weight), **fweights)
+        for dtype in (torch.bfloat16, torch.float32, torch.int64)
+        for weight in (torch.half, torch.bfloat16, torch.double)
+        for fweights in ({}, {"fweights": integers(6)})
+    ],
     *[case("histogram.bin_ct", x, 3) for x in LAYOUTS],
     *[case("histogram.bin_ct", X, 3, range=[0.0, 1.0], weight=X, density=True)],
     *[case("histogram.bins_tensor", x, EDGES) for x in LAYOUTS],
