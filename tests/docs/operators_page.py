@@ -15,6 +15,7 @@ from torch._decomp import global_decomposition_table
 from monograph import DecompositionTable, default_decompositions
 from monograph.capture.operators import OPERATORS
 from monograph.rules import RULES
+from monograph.rules.fallback import other_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,20 +30,66 @@ BEGINNING = """\
 What a capture knows of each operator of `torch.ops.aten`: {count} of them, without `out=` variants.
 
 - **result**: what tells the shape, dtype and strides of the result.
-  *rule*: a rule of ours, in `src/monograph/rules/`, by the name of its file ({rules}).
-  *variant*: the rule of the variant that writes nothing ({variants}).
-  *composite*: what the operator is made of, run on data-free tensors ({composites}).
-  *meta*: PyTorch's own meta kernel, or its formula ({metas}).
-  *none*: refused by name, `unsupported-operator` ({nones}).
+  *rule*: a rule of ours, in `src/monograph/rules/`, by the name of its file ({rule}).
+  *variant*: the rule of the variant that writes nothing ({variant}).
+  The others have no rule, and fall back on what PyTorch has:
+  *composite*: what the operator is made of, run on data-free tensors ({composite}).
+  *meta*: PyTorch's own meta kernel ({meta}).
+  *formula*: PyTorch's decomposition, or its reference in Python ({formula}).
+  *refused*: nothing tells the result, so it is refused by name ({refused}), because
+  *sparse*, *nested*, *quantised*, *packed*: it is of tensors that are laid out so;
+  *device*: it is of another device than the one this page was made on;
+  *inner*: it is a kernel of which public functions are made, and they are captured as themselves;
+  *plain*: it makes no tensor.
 - **lowered**: *core* stays in core ATen; *formula* becomes other operators; *kept* stays as it is.
 - **data**: whether its result's size or value, as Python sees it, depends on data.
 
 An operator of yours has a rule from `monograph.rules.rule`, or a fake kernel from
 `torch.library.register_fake`; and a formula, if it should be lowered, from `monograph.decompose`.
 
+## By family
+
+| family | captured | refused by name |
+|---|---:|---|
+{families}
+
+Complex numbers, numbers of 8 bits (`float8_*`) and unsigned ones are dtypes like any other.
+Tensors that are sparse, nested, quantised or packed are refused as inputs, as state, and where an
+operator makes them: `unsupported-layout`. Operators that draw random numbers are recorded, and give
+what eager code gives under the same seed; but not with a `torch.Generator` of their own.
+
+## One by one
+
 | operator | result | lowered | data |
 |---|---|---|---|
 """
+
+FAMILIES = {
+    "Fourier transforms": lambda o, n: "fft" in n or n in {"stft", "istft"},
+    "linear algebra": lambda o, n: "linalg" in n,
+    "complex numbers": lambda o, n: (
+        any(word in n for word in ("complex", "_conj", "conj_", "view_as_real", "polar", "angle"))
+        or n in {"conj", "real", "imag", "sgn"}
+    ),
+    "random numbers": lambda o, n: torch.Tag.nondeterministic_seeded in o.tags,
+    "quantised": lambda o, n: kind_of_tensors(o) == "quantised",
+    "nested": lambda o, n: kind_of_tensors(o) == "nested",
+    "sparse": lambda o, n: kind_of_tensors(o) == "sparse",
+    "packed": lambda o, n: kind_of_tensors(o) == "packed",
+    "recurrent": lambda o, n: any(word in n for word in ("lstm", "gru", "rnn")),
+    "convolution": lambda o, n: "conv" in n,
+    "attention": lambda o, n: "attention" in n,
+    "resizing": lambda o, n: "upsample" in n or "grid_sampl" in n,
+}
+"""By the overload and its name, overlapping."""
+
+LAYOUTS = {
+    "sparse": (("SparseCPU", "SparseCsrCPU"), ("sparse", "cslt", "spdiags", "spsolve", "hspmm")),
+    "nested": (("NestedTensorCPU",), ("nested", "jagged")),
+    "quantised": (("QuantizedCPU",), ("quantize", "qscheme", "int_repr")),
+    "packed": (("MkldnnCPU",), ("mkldnn",)),
+}
+"""The keys of PyTorch's dispatcher for tensors that are laid out so, and words of names."""
 
 META_KEYS = ("Meta", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 DATA = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
@@ -75,38 +122,88 @@ def every_overload() -> list[torch._ops.OpOverload]:
     return list(overloads())
 
 
+def kind_of_tensors(overload: torch._ops.OpOverload) -> str | None:
+    """The one layout that an operator is about, if it has no kernel for dense tensors."""
+    has, name = torch._C._dispatch_has_kernel_for_dispatch_key, overload._schema.name
+    if "fake_quantize" in name:
+        return None
+    for kind, (keys, words) in LAYOUTS.items():
+        if any(word in name for word in words):
+            return kind
+        if any(has(overload.name(), key) for key in keys) and not has(overload.name(), "CPU"):
+            composite = ("CompositeImplicitAutograd", *META_KEYS)
+            if not any(has(overload.name(), key) for key in composite):
+                return kind
+    return None
+
+
+def why_refused(overload: torch._ops.OpOverload) -> str:
+    """Why nothing tells the result of an operator."""
+    kind = kind_of_tensors(overload)
+    if kind is not None:
+        return kind
+    if not any("Tensor" in str(each.type) for each in overload._schema.returns):
+        return "plain"
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    on_cpu = ("CPU", "BackendSelect", "QuantizedCPU")
+    return "inner" if any(has(overload.name(), key) for key in on_cpu) else "device"
+
+
 def source_of_result(overload: torch._ops.OpOverload, files: dict[str, str]) -> tuple[str, str]:
     """What tells the result, and how the page says so."""
     if str(overload) in files:
         return "rule", files[str(overload)]
     if OPERATORS.of(overload).rule is not None:
         return "variant", "*variant*"
+    if other_layout(overload) is not None:
+        return "refused", f"*refused: {why_refused(overload)}*"
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     if has(overload.name(), "CompositeImplicitAutograd"):
         return "composite", "*composite*"
-    with_meta = any(has(overload.name(), key) for key in META_KEYS)
-    if with_meta or overload in global_decomposition_table["meta"] or overload in formulas():
+    if overload in global_decomposition_table["meta"] or overload in formulas():
+        return "formula", "*formula*"
+    if any(has(overload.name(), key) for key in META_KEYS):
         return "meta", "*meta*"
-    return "none", "*none*"
+    return "refused", f"*refused: {why_refused(overload)}*"
+
+
+KINDS = ("rule", "variant", "composite", "meta", "formula", "refused")
 
 
 def page() -> str:
     """The whole page."""
     files = {str(rule.overload): Path(rule.file).stem for rule in RULES.rules()}
-    counts = dict.fromkeys(("rule", "variant", "composite", "meta", "none"), 0)
-    lines = []
+    counts, lines = dict.fromkeys(KINDS, 0), []
+    families: dict[str, tuple[list[str], list[str]]] = {name: ([], []) for name in FAMILIES}
     for overload in every_overload():
         kind, words = source_of_result(overload, files)
         counts[kind] += 1
-        if torch.Tag.core in overload.tags:
-            lowered = "core"
-        else:
-            lowered = "formula" if overload in formulas() else "kept"
-        data = "yes" if DATA & set(overload.tags) else ""
         name = str(overload).removeprefix("aten.").removesuffix(".default")
-        lines.append(f"| `{name}` | {words} | {lowered} | {data} |")
-    numbers = {f"{kind}s": count for kind, count in counts.items()}
-    return BEGINNING.format(count=len(lines), **numbers) + "\n".join(lines) + "\n"
+        lines.append(f"| `{name}` | {words} | {lowered(overload)} | {data(overload)} |")
+        for family, belongs in FAMILIES.items():
+            if belongs(overload, name.partition(".")[0]):
+                families[family][kind == "refused"].append(f"`{name}`")
+    table = (
+        f"| {family} | {len(captured)} | {', '.join(refused)} |"
+        for family, (captured, refused) in families.items()
+    )
+    return (
+        BEGINNING.format(count=len(lines), families="\n".join(table), **counts)
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def lowered(overload: torch._ops.OpOverload) -> str:
+    """What `run_decompositions` makes of it."""
+    if torch.Tag.core in overload.tags:
+        return "core"
+    return "formula" if overload in formulas() else "kept"
+
+
+def data(overload: torch._ops.OpOverload) -> str:
+    """Whether the result's size or value depends on data."""
+    return "yes" if DATA & set(overload.tags) else ""
 
 
 if __name__ == "__main__":

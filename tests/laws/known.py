@@ -21,7 +21,7 @@ REFUSED_BY = {
     # Layouts other than strided.
     "sparse.mm[reduce]": "unsupported-layout",
     "sparse.sampled_addmm": "unsupported-layout",
-    "to_sparse": "unsupported-operator",
+    "to_sparse": "unsupported-layout",
     # The fast path for padded sequences makes nested tensors.
     "nn.Transformer": "data-dependent-branch",
     "nn.TransformerEncoder[eval]": "data-dependent-branch",
@@ -34,11 +34,18 @@ _BY_CODE = "Python inside PyTorch asks about the sizes"
 _BY_SCHEMA = "the operator takes plain numbers, and Python gives it the sizes"
 _BY_FORMULA = "the formula that PyTorch has for the operator asks about the sizes"
 
+_BY_SHAPE = "with more rows than columns there are residuals, and else none"
+_BY_LAYOUT = "what lies apart in memory is copied at every length but the one where it lies in step"
+_BY_NOTHING = "eager does not look at matrices of which there are none"
+
 NARROWER = {
     "_batch_norm_with_update": _BY_LENIENCE,
     "_native_batch_norm_legit": _BY_LENIENCE,
+    "cholesky": _BY_NOTHING,
     "chunk": _BY_COUNT,
     "gradient": "sizes of 3 for each of which it is given coordinates",
+    "linalg.lstsq": _BY_SHAPE,
+    "linalg.lstsq[grad_oriented]": _BY_SHAPE,
     "masked.amax": _BY_CODE,
     "masked.amin": _BY_CODE,
     "masked.argmax": _BY_CODE,
@@ -46,9 +53,14 @@ NARROWER = {
     "masked.cumprod": _BY_CODE,
     "masked.cumsum": _BY_CODE,
     "masked.logaddexp": _BY_CODE,
+    "masked.log_softmax": _BY_CODE,
     "masked.logsumexp": _BY_CODE,
     "masked.mean": _BY_CODE,
+    "masked.median": _BY_CODE,
+    "masked.norm": _BY_CODE,
     "masked.prod": _BY_CODE,
+    "masked.softmax": _BY_CODE,
+    "masked.softmin": _BY_CODE,
     "masked.std": _BY_CODE,
     "masked.sum": _BY_CODE,
     "masked.var": _BY_CODE,
@@ -59,6 +71,7 @@ NARROWER = {
     "nn.FractionalMaxPool3d": _BY_CODE,
     "nn.functional.adaptive_max_pool2d": _BY_SCHEMA,
     "nn.functional.adaptive_max_pool3d": _BY_SCHEMA,
+    "nn.functional.embedding_bag": _BY_LAYOUT,
     "nn.functional.fractional_max_pool2d": _BY_CODE,
     "nn.functional.fractional_max_pool3d": _BY_CODE,
     "nn.functional.interpolate[area]": _BY_CODE,

@@ -8,8 +8,9 @@ custom operators are meta kernels too. Slower than a rule by 18 to 40 times, hen
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 _META = torch.device("meta")
 _SYMBOLIC = (Expr, Real, Relation)
 _OF_TORCH = frozenset({"aten", "prims"})
-_QUANTISES = "aten::quantize_per_"
-"""Their meta kernels say that the result is as the argument."""
+_MADE: Final = (
+    (re.compile("aten::(quantize|_make)_per_"), "quantised"),
+    (re.compile("aten::_?to_sparse"), "sparse"),
+    (re.compile("aten::_nested_"), "nested"),
+    (re.compile("aten::to_mkldnn$"), "packed (_mkldnn)"),
+)
+"""What operators of these names make. Their meta kernels say something else, or there are none."""
 _NO_FAKE_KERNEL = "There was no fake impl registered"
 """What the meta kernel of `torch.library.custom_op` raises until somebody registers one."""
 
@@ -162,10 +168,17 @@ def infer(
     return _each(lambda value: _from_meta(value, device, overload), result)
 
 
+def other_layout(overload: OpOverload) -> str | None:
+    """What kind of tensor the operator makes, if none that a type describes."""
+    name = overload.name()
+    return next((layout for names, layout in _MADE if names.match(name)), None)
+
+
 def _need_plain_numbers(overload: OpOverload) -> None:
-    if overload.name().startswith(_QUANTISES):
+    layout = other_layout(overload)
+    if layout is not None:
         what = f"the result of `{overload.name()}`"
-        raise problem("unsupported-layout", what=what, layout="quantised")
+        raise problem("unsupported-layout", what=what, layout=layout)
 
 
 def _unknown(overload: OpOverload, reason: str, *, custom: bool) -> MonographError:
@@ -222,4 +235,4 @@ def _tensors(value: Any) -> list[TensorType]:
     return []
 
 
-__all__ = ["Memo", "infer"]
+__all__ = ["Memo", "infer", "other_layout"]
