@@ -69,6 +69,7 @@ NARROWER = {
     "nn.AdaptiveMaxPool3d": _BY_SCHEMA,
     "nn.FractionalMaxPool2d": _BY_CODE,
     "nn.FractionalMaxPool3d": _BY_CODE,
+    "nn.LinearCrossEntropyLoss": _BY_CODE,
     "nn.functional.adaptive_max_pool2d": _BY_SCHEMA,
     "nn.functional.adaptive_max_pool3d": _BY_SCHEMA,
     "nn.functional.embedding_bag": _BY_LAYOUT,
