@@ -51,10 +51,10 @@ def multi_margin_loss_backward(
 ) -> TensorType:
     """multi_margin_loss_backward([N] or [], [N, C]) -> [N, C]."""
     _need_rows("multi_margin_loss_backward", x, grad_output, reduction)
-    rows, classes = (x.shape[0] if len(x.shape) > 1 else 1), x.shape[-1]
+    rows = x.shape[0] if x.rank > 1 else 1
     need_equal(target.shape[0] if target.shape else 1, rows, "multi_margin_loss_backward", 0)
     if weight is not None:
-        need_equal(weight.shape[0], classes, "multi_margin_loss_backward", 0)
+        need_equal(weight.shape[0], x.shape[-1], "multi_margin_loss_backward", 0)
     return like(x)
 
 
