@@ -62,6 +62,19 @@ def test_agrees_in_every_form(program: Branching):
                 torch.testing.assert_close(taken, given, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["if_else", "elif_chain", "modes_inside", "left_early"])
+def test_programs_run_without_gradients_too(name):
+    """Capturing a branch is no question about the call's modes."""
+    program = PROGRAMS[name]
+    exported, eager = monograph.export(program.make(), program.calls[0]).module(), program.make()
+    for inputs in program.calls:
+        with torch.no_grad():
+            expected = eager(*clones(inputs))
+            torch.testing.assert_close(exported(*clones(inputs)), expected, rtol=0, atol=0)
+        with torch.inference_mode():
+            torch.testing.assert_close(exported(*clones(inputs)), expected, rtol=0, atol=0)
+
+
 def test_what_a_way_raises_is_raised_by_the_program():
     """With the words of the program's own exception."""
     module = PROGRAMS["raise_if_bad"].make()

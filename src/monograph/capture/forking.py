@@ -25,6 +25,7 @@ from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
@@ -204,7 +205,7 @@ def _run(
 
 
 def _go(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
-    modes = (torch.is_grad_enabled(), recorder.scopes.autocast)
+    modes = (is_grad_enabled(), recorder.scopes.autocast)
     try:
         end = run_to(frame, found, answer)
     except TypeError as error:
@@ -213,7 +214,7 @@ def _go(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # 
         if isinstance(end.value, _OURS):
             raise end.value
         raise _Raised(answer, end.value)
-    if modes != (torch.is_grad_enabled(), recorder.scopes.autocast):
+    if modes != (is_grad_enabled(), recorder.scopes.autocast):
         torch.set_grad_enabled(modes[0])
         raise problem("branch-side-effect", operator=_NAME, kind="switch", name="")
     return end
