@@ -273,9 +273,9 @@ def names_in_a_branch(x):
     return x * getattr(y, "tag", 2)
 
 
-@branching(UP, DOWN, refused="branches-disagree")
+@branching(UP, DOWN)
 def named_on_one_side(x):
-    """A tensor has an attribute of the program's own, and the other has none."""
+    """A tensor has an attribute of the program's own, and the other has none: until it is read."""
     y = x.clone()
     y.tag = 3
     if x.sum() > 0:

@@ -329,9 +329,9 @@ def dead_differences(x):
     return y
 
 
-@branching(UP, DOWN, refused="branches-disagree")
+@branching(UP, DOWN)
 def text_by_branch(x):
-    """A text cannot depend on data."""
+    """A text cannot depend on data: the ways are apart until it is read."""
     if x.sum() > 0:
         name = "sin"
     else:
@@ -339,9 +339,9 @@ def text_by_branch(x):
     return getattr(x, name)()
 
 
-@branching(UP, DOWN, refused="branches-disagree")
+@branching(UP, DOWN)
 def set_on_one_side(x):
-    """A variable that exists on one side only."""
+    """A variable that exists on one side only: who reads it on the other would raise."""
     if x.sum() > 0:
         y = x + 1
     if x.sum() > 0:

@@ -15,6 +15,7 @@ from monograph.bytecode.flow import EXIT, flow_of
 from monograph.bytecode.frame import RETURN, YIELD, Mark
 from monograph.bytecode.instructions import JUMPS
 from monograph.bytecode.loop import run
+from monograph.bytecode.meetings import later_joins, meeting, nearer
 from monograph.bytecode.operators import truth
 from monograph.bytecode.snapshots import snapshot
 
@@ -27,14 +28,23 @@ if TYPE_CHECKING:
 __all__ = [
     "MOVED",
     "End",
+    "Leaving",
     "LoopTest",
     "Ways",
+    "answered",
     "decide",
+    "early",
     "finish",
     "for_test",
+    "later",
+    "live_at",
     "loop_test",
     "move",
+    "near",
+    "onwards",
+    "place_of",
     "run_iteration",
+    "run_on",
     "run_round",
     "run_to",
     "signal_of",
@@ -74,7 +84,8 @@ class Ways:
     None. `live` has a bit for each slot that is read after the join.
 
     In one round of a loop (`within`), ways that meet only outside of it join at its test, where the
-    answer of the next round stands on the stack.
+    answer of the next round stands on the stack. At `outs` ways stop too that leave a loop before
+    they join.
     """
 
     if_true: int
@@ -83,6 +94,20 @@ class Ways:
     keeps_if: bool | None
     live: int
     within: LoopTest | None = None
+    outs: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A way that leaves for a place behind where a frame stands: taken instead, if `flag` says so.
+
+    `state` is what the frame holds there, its stack first; of a return (EXIT), its value alone.
+    """
+
+    place: int
+    flag: Any
+    state: tuple[Any, ...]
+    n_stack: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +130,9 @@ class LoopTest:
 class End:
     """How a copy of a frame ended: where the ways join, by returning, raising or yielding.
 
-    By returning although the ways join, where an exception of its own led it past the join, or
-    `elsewhere`, in a round of an outer loop. `value` is what it returned or raised; `frame` has the
-    state in which it stood.
+    By returning although the ways join, where it leaves early, or `elsewhere`: at `outs`, or where
+    the run ends that this is a part of. `value` is what it returned or raised; `frame` has the
+    state in which it stood, with what left before in its `leavings`.
     """
 
     kind: Literal["joined", "returned", "raised", "yielded", "elsewhere"]
@@ -132,6 +157,46 @@ def ways(frame: Frame) -> Ways:
     if test is None or (loop is not None and join in loop.body):
         return found
     return replace(found, join=min(test.tests), live=test.live, within=test)
+
+
+def early(frame: Frame, found: Ways) -> Ways:
+    """The same ways, joined where those meet that leave neither the function nor a loop."""
+    flow = flow_of(frame.code)
+    index = flow.same[frame.ip - 1]
+    if found.join is None:
+        return found
+    met = meeting(flow, index)
+    if met.place == EXIT or (found.within is not None and not met.outs):
+        return found
+    outs = frozenset(each for out in met.outs for each in flow.alike(out))
+    return replace(found, join=met.place, live=flow.live[met.place], within=None, outs=outs)
+
+
+def later(frame: Frame, found: Ways) -> list[Ways]:
+    """The same ways, joined later and later."""
+    if found.join in (None, EXIT) or found.within is not None:
+        return []
+    assert found.join is not None, "it was asked above"
+    flow = flow_of(frame.code)
+    return [
+        replace(found, join=join, live=live_at(frame, join), outs=frozenset())
+        for join in later_joins(flow, flow.same[found.join])
+    ]
+
+
+def onwards(frame: Frame, leaving: Leaving) -> Ways:
+    """The ways on from where a frame stands: to leave, if the answer is True, or to go on."""
+    index = flow_of(frame.code).same[frame.ip]
+    test = _round_that_runs(frame, index)
+    if test is not None and leaving.place in test.outs:
+        return Ways(0, 0, min(test.tests), None, test.live, test)
+    return Ways(0, 0, leaving.place, None, live_at(frame, leaving.place))
+
+
+def live_at(frame: Frame, place: int) -> int:
+    """A bit for each slot that is read from there on."""
+    flow = flow_of(frame.code)
+    return 0 if place == EXIT else flow.live[flow.same[place]]
 
 
 def _ways(frame: Frame, index: int, join: int | None, live: int) -> Ways:
@@ -215,11 +280,54 @@ def run_to(frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it
     if found.keeps_if is not answer:
         copied.stack.pop()
     copied.ip = found.if_true if answer else found.if_false
+    return _run(copied, _ends(frame, found))
+
+
+def run_on(copied: Frame, found: Ways, leaving: Leaving | None = None) -> End:
+    """Run a copy of a frame on from where it stands, or from where it leaves for."""
+    if leaving is not None:
+        if leaving.place == EXIT:
+            return End("returned", copied, leaving.state[0])
+        copied.stack[:] = leaving.state[: leaving.n_stack]
+        copied.slots[:] = leaving.state[leaving.n_stack :]
+        copied.ip = leaving.place
+    return _run(copied, _ends(copied, found))
+
+
+def _ends(frame: Frame, found: Ways) -> frozenset[int]:
     if found.within is not None:
-        return _run_round(copied, found.within)
-    return _run(
-        copied, frozenset() if found.join is None else flow_of(frame.code).alike(found.join)
-    )
+        return found.within.tests | found.within.outs
+    joins = frozenset[int]() if found.join is None else flow_of(frame.code).alike(found.join)
+    return joins | found.outs
+
+
+def place_of(end: End) -> int:
+    """Where a way ended: the first of the instructions that count as this one; EXIT: returned."""
+    return EXIT if end.kind == "returned" else flow_of(end.frame.code).same[end.frame.ip]
+
+
+def near(frame: Frame, found: Ways, places: Sequence[int]) -> int:
+    """Of the places where both ways ended, the one that comes first."""
+    place = nearer(flow_of(frame.code), *places)
+    if place is not None:
+        return place
+    return found.join if found.join is not None and found.join in places else min(places)
+
+
+def answered(ends: Sequence[End], found: Ways) -> bool:
+    """Put the answer on the stacks of copies that are at the test of a round, or behind the loop.
+
+    False, and nothing done, if any is elsewhere. One that is behind the loop answers by that.
+    """
+    test = found.within
+    assert test is not None, "it is asked of rounds"
+    if not all(end.kind == "joined" and not end.frame.leavings for end in ends):
+        return False
+    for end in ends:
+        if end.frame.ip in test.outs:
+            end.frame.stack.append(not test.stays_if)
+            end.frame.ip = min(test.tests)
+    return True
 
 
 def run_round(frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any]) -> End:
@@ -247,6 +355,8 @@ def run_iteration(
     copied.slots[:] = slots
     copied.ip = test.start
     end = _run(copied, test.tests)
+    if end.kind == "joined" and copied.leavings:
+        return End("elsewhere", copied)
     if end.kind == "joined":
         copied.stack.pop()
     return end
@@ -255,6 +365,8 @@ def run_iteration(
 def _run_round(copied: Frame, test: LoopTest) -> End:
     """Run to where the loop's next test stands, or out of it, which is an answer too."""
     end = _run(copied, test.tests | test.outs)
+    if copied.leavings and end.kind == "joined":
+        return End("returned", copied)
     if end.kind == "joined" and copied.ip in test.outs:
         copied.stack.append(not test.stays_if)
     return end

@@ -92,6 +92,7 @@ class Frame:
         "globals",
         "interpreter",
         "ip",
+        "leavings",
         "names",
         "outside",
         "slots",
@@ -109,6 +110,7 @@ class Frame:
     globals: dict[str, Any]
     interpreter: Interpreter
     ip: int
+    leavings: tuple[Any, ...]
     names: MutableMapping[str, Any] | None
     outside: Any
     slots: list[Any]
@@ -135,6 +137,7 @@ class Frame:
         self.outside = None
         self.stack = []
         self.ip = 0
+        self.leavings = ()
         self.back = None
         self.value = None
         self.depth = 0

@@ -19,8 +19,8 @@ be written to from then on. So are containers, and who asks which object is whic
 
 from __future__ import annotations
 
-from dataclasses import replace
-from operator import add
+from contextlib import contextmanager
+from functools import partial
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,20 +29,30 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.flow import EXIT
-from monograph.bytecode.forking import End, finish, loop_test, move, run_to, ways
-from monograph.bytecode.frame import MISSING
-from monograph.capture.control_flow import Branches, record_both
+from monograph.bytecode.forking import (
+    MOVED,
+    End,
+    answered,
+    early,
+    finish,
+    later,
+    loop_test,
+    onwards,
+    run_on,
+    run_to,
+    ways,
+)
+from monograph.bytecode.frame import RETURN
+from monograph.bytecode.snapshots import snapshot
+from monograph.capture.arriving import Apart, arrive
+from monograph.capture.control_flow import record_both
 from monograph.capture.data import known_value
-from monograph.capture.doubts import differences, shared
-from monograph.capture.joining import Join, Made, carried
 from monograph.capture.loops import as_truth, loop
-from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from monograph.bytecode import Frame
     from monograph.bytecode.forking import Ways
@@ -57,7 +67,25 @@ _OURS: Final = (MonographError, RecursionError, MemoryError)
 """Exceptions that are not the program's, or say nothing about it."""
 
 
-_MOST_BRANCHES: Final = 2000
+_MOST_BRANCHES: Final = 4000
+_MOST_APART: Final = 4
+"""How many conditions may be kept apart at once: each doubles what is recorded."""
+
+
+_MOST_JOINS: Final = 4
+"""How many of the places are tried where ways can be joined later, besides the last."""
+
+
+class _Stuck(Exception):  # noqa: N818 - it is an answer
+    """The ways end where nothing can be made of them."""
+
+
+class _Settled(Exception):  # noqa: N818 - it says where something was refused
+    """What follows the place where ways have been joined cannot be recorded."""
+
+    def __init__(self, error: MonographError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class _Raised(Exception):  # noqa: N818 - it says that something else was raised
@@ -91,13 +119,18 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
     if found.join is None:
         return NotImplemented
     try:
-        return _both(recorder, frame, condition, found)
+        places = [found] if has_example else _places(frame, found)
+        return _forked(recorder, frame, condition, places)
     except _Raised as raised:
         return NotImplemented if has_example else _only_way(recorder, frame, value, raised)
-    except MonographError:
+    except MonographError as reason:
         if has_example:
             return NotImplemented
-        raise
+        if not isinstance(reason.__cause__, Apart):
+            raise
+        if _may_be_joined_later(recorder, frame):
+            raise Apart(reason) from None
+        raise reason from None
 
 
 def _is_handling(frame: Frame) -> bool:
@@ -143,71 +176,138 @@ def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
 # --- both ways ---------------------------------------------------------------------------------
 
 
-def _both(recorder: Recorder, frame: Frame, condition: Any, found: Ways) -> Any:
-    bodies, ends = _run(recorder, frame, condition, found)
-    if found.within is None and {end.kind for end in ends} == {"joined", "returned"}:
-        _give_up(bodies)
-        found = replace(found, join=EXIT)
-        bodies, ends = _run(recorder, frame, condition, found)
-    kinds = {end.kind for end in ends}
-    if found.within is not None and kinds != {"joined"}:
-        raise problem("loop-leaves", how=min(kinds - {"joined"}))
-    if kinds not in ({"joined"}, {"returned"}):
-        _give_up(bodies)
-        return NotImplemented
+def _places(frame: Frame, found: Ways) -> list[Ways]:
+    """Where the ways can be joined: the nearest first, and a few later ones."""
+    nearest = early(frame, found)
+    others = later(frame, nearest)
+    return [nearest, *others[:-1][:_MOST_JOINS], *others[-1:]]
+
+
+def _forked(recorder: Recorder, frame: Frame, condition: Any, places: Sequence[Ways]) -> Any:
+    """Go both ways, and join them at the first place where they can be one.
+
+    What differs in a way that nothing can stand for may be asked about before it is used (`if y is
+    None`), or forgotten: then the ways are run on apart, to where that is done.
+    """
+    before = (list(frame.stack), list(frame.slots), frame.ip, frame.leavings)
+    reason: Apart | None = None
+    for n, each in enumerate(places):
+        try:
+            with _apart(recorder, n > 0):
+                go = partial(_start, recorder, frame, each)
+                return _both(recorder, frame, condition, each, go)
+        except Apart as apart:
+            _put(frame, *before)
+            reason = reason or apart
+        except _Stuck:
+            _put(frame, *before)
+            return NotImplemented
+        except _Settled as found:  # the way to here is written already
+            _put(frame, *before)
+            raise found.error from found.__cause__
+        except MonographError as error:
+            _put(frame, *before)
+            if reason is None or error.diagnostic.name != reason.error.diagnostic.name:
+                raise
+        except BaseException:
+            _put(frame, *before)
+            raise
+    assert reason is not None, "every other way out returns or raises"
+    raise reason.error from reason
+
+
+@contextmanager
+def _apart(recorder: Recorder, really: bool) -> Generator[None]:  # noqa: FBT001 - it is what it says
+    """Where ways are kept apart, all that follows is recorded for each of them.
+
+    Raises: branches-multiply.
+    """
+    recorder.n_apart += really
     try:
-        return _joined(recorder, frame, condition, found, bodies, ends)
-    except MonographError:
-        _give_up(bodies)
-        raise
+        if recorder.n_apart > _MOST_APART:
+            raise problem("branches-multiply", count=_MOST_APART)
+        yield
+    finally:
+        recorder.n_apart -= really
 
 
-def _joined(
-    recorder: Recorder,
-    frame: Frame,
-    condition: Any,
-    found: Ways,
-    bodies: Sequence[Body],
-    ends: Sequence[End],
+def _may_be_joined_later(recorder: Recorder, frame: Frame) -> bool:
+    """Whether the frame is a copy that another condition of the same code has run to here."""
+    return bool(frame.body.stops) and recorder.body is not None and recorder.body.operator == _NAME
+
+
+def _put(
+    frame: Frame, stack: list[Any], slots: list[Any], ip: int, leavings: tuple[Any, ...]
+) -> None:
+    frame.stack[:], frame.slots[:], frame.ip, frame.leavings = stack, slots, ip, leavings
+
+
+def _both(
+    recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
 ) -> Any:
-    """Write the call, and put the frame where both ways meet."""
-    if found.within is not None:
+    """Record either way as a body, and put the frame where it goes on."""
+    bodies = _run(recorder, condition, go)
+    ends = [body.result for body in bodies]
+    if any(end.kind == "yielded" for end in ends):
+        for body in bodies:
+            body.give_up()
+        raise _Stuck
+    if found.within is not None and answered(ends, found):
         for body, end in zip(bodies, ends, strict=True):
             with body:  # the answers at the loop's test, where both ways arrive
                 end.frame.stack[-1] = as_truth(end.frame.stack[-1])
-    join = Join()
-    names, pairs = _states(frame, found, ends)
-    joined = [join.meet(*pair, name) for name, pair in zip(names, pairs, strict=True)]
-    for body, values in zip(bodies, (join.lefts, join.rights), strict=True):
-        with body:
-            body.result = [carried(value) for value in values]
-    results = _closed(recorder, bodies, condition)
-    made = Made(results)
-    values = [made.value(each) for each in joined]
-    recorder.doubts.entangle(_uncertain(bodies, join, made))
-    if ends[0].kind == "returned":
-        return finish(frame, values[0])
-    n_stack = len(ends[0].frame.stack)
-    assert found.join is not None, "both ways arrived somewhere"
-    return move(frame, found.join, values[:n_stack], values[n_stack:])
+    signal = arrive(recorder, frame, condition, found, bodies, ends)
+    if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
+        return signal
+    try:
+        return _settle(recorder, frame)
+    except Apart as apart:
+        raise _Settled(apart.error) from apart
+    except MonographError as error:
+        raise _Settled(error) from error.__cause__
 
 
-def _run(
-    recorder: Recorder, frame: Frame, condition: Any, found: Ways
-) -> tuple[list[Body], list[End]]:
+def _settle(recorder: Recorder, frame: Frame) -> Any:
+    """Go on from where a frame stands, or from where a way has left for, as its flag says."""
+    head, *rest = frame.leavings
+    frame.leavings = ()
+    found = onwards(frame, head)
+
+    def go(answer: bool) -> End:  # noqa: FBT001 - the flag's answer
+        copied = snapshot(frame)
+        if answer:
+            return run_on(copied, found, head)
+        copied.leavings = tuple(rest)
+        if rest and _settle(recorder, copied) is RETURN:
+            return End("returned", copied, copied.value)
+        return run_on(copied, found)
+
+    try:
+        return _both(recorder, frame, head.flag, found, partial(_go, recorder, go))
+    except _Raised as raised:
+        if raised.answer or _is_caught(frame.back):
+            raise _Stuck from None
+        _assert_not(recorder, truth_value(head.flag.logical_not()), raised)
+        end = run_on(frame, found, head)
+        return finish(frame, end.value) if end.kind == "returned" else MOVED
+
+
+def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[Body]:
     """Record either way as a body."""
     recorder.n_branches += 2
     if recorder.n_branches > _MOST_BRANCHES:
-        raise problem("branches-multiply", count=_MOST_BRANCHES)
-    arguments = [(recorder, frame, found, answer) for answer in (True, False)]
-    bodies = record_both(recorder, _NAME, condition, (_go, _go), arguments)
-    return bodies, [body.result for body in bodies]
+        raise problem("branches-multiply", kind="all", count=_MOST_BRANCHES)
+    return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
 
 
-def _go(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
+def _start(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
+    return _go(recorder, partial(run_to, frame, found), answer)
+
+
+def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  # noqa: FBT001 - the condition's answer
     modes = (is_grad_enabled(), recorder.scopes.autocast)
     try:
-        end = run_to(frame, found, answer)
+        end = run(answer)
     except TypeError as error:
         raise problem("branch-copies", reason=str(error)) from error
     if end.kind == "raised":
@@ -216,75 +316,8 @@ def _go(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # 
         raise _Raised(answer, end.value)
     if modes != (is_grad_enabled(), recorder.scopes.autocast):
         torch.set_grad_enabled(modes[0])
-        raise problem("branch-side-effect", operator=_NAME, kind="switch", name="")
+        raise Apart(problem("branch-side-effect", operator=_NAME, kind="switch", name=""))
     return end
-
-
-def _give_up(bodies: Sequence[Body]) -> None:
-    for body in bodies:
-        body.give_up()
-
-
-def _states(
-    frame: Frame, found: Ways, ends: Sequence[End]
-) -> tuple[list[str], list[tuple[Any, Any]]]:
-    """What the two copies hold, pair by pair, with the names that the code has for it."""
-    left, right = ends
-    if left.kind == "returned":
-        return ["the result"], [(left.value, right.value)]
-    if len(left.frame.stack) != len(right.frame.stack):
-        raise problem("bug", reason="two ways join with stacks of different heights")
-    names = [""] * len(left.frame.stack)
-    pairs = list(zip(left.frame.stack, right.frame.stack, strict=True))
-    slots = zip(frame.body.slots, left.frame.slots, right.frame.slots, strict=True)
-    for n, (name, one, other) in enumerate(slots):
-        names.append(name)
-        pairs.append((one, other) if found.live >> n & 1 else (MISSING, MISSING))
-    return names, pairs
-
-
-def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any) -> list[Any]:
-    """Write the call; its results, with what is in doubt about them noted."""
-    doubts = recorder.doubts
-    lefts, rights = (shared(doubts, body, body.result) for body in bodies)
-    pairs = list(zip(*(body.result for body in bodies), strict=True))
-    written = [tensor for body in bodies for tensor, _ in body.written]
-    before = [tensor.tensor_type.requires_grad for tensor in written]
-    branches = Branches(recorder, bodies, (), stays=gives_itself(recorder))
-    results = branches.close(_as_condition(condition))
-    for pair, roots, result in zip(pairs, map(add, lefts, rights), results, strict=True):
-        if isinstance(result, AbstractTensor):
-            if roots:
-                doubts.entangle([result, *roots])
-            for question in differences(doubts, pair, result.tensor_type):
-                doubts.differ(question, result.node)
-    for tensor, flag in zip(written, before, strict=True):
-        doubts.differ("version", tensor.node)
-        if tensor.tensor_type.requires_grad is not flag:
-            doubts.differ("requires_grad", tensor.node)
-    return results
-
-
-def _uncertain(bodies: Sequence[Body], join: Join, made: Made) -> list[Any]:
-    """Containers that may be one with others, on one side: not made there, or held twice."""
-    found: list[Any] = []
-    sides = [[each[side] for each in join.containers] for side in (0, 1)]
-    for *pair, joined in join.containers:
-        is_certain = all(
-            body.part is not None
-            and body.part.made(one)
-            and sum(one is other for other in side) == 1
-            for body, one, side in zip(bodies, pair, sides, strict=True)
-        )
-        if not is_certain:
-            found += [made.value(joined), *pair]
-    return found
-
-
-def _as_condition(condition: Any) -> Any:
-    if isinstance(condition, AbstractTensor) and condition.tensor_type.dtype != torch.bool:
-        return condition.ne(0)
-    return condition
 
 
 # --- one way raises ------------------------------------------------------------------------------
@@ -298,9 +331,13 @@ def _only_way(recorder: Recorder, frame: Frame, value: Any, raised: _Raised) -> 
     if _is_caught(frame):
         return NotImplemented
     condition = truth_value(value)
-    holds = to_python(torch.sym_not(condition) if raised.answer else condition)
-    recorder.assert_now(holds, "".join(format_exception_only(raised.error)).strip())
+    _assert_not(recorder, condition if raised.answer else torch.sym_not(condition), raised)
     return not raised.answer
+
+
+def _assert_not(recorder: Recorder, condition: Any, raised: _Raised) -> None:
+    holds = to_python(torch.sym_not(condition))
+    recorder.assert_now(holds, "".join(format_exception_only(raised.error)).strip())
 
 
 def _is_caught(frame: Frame | None) -> bool:

@@ -4,6 +4,9 @@ What both have in common stays. What differs becomes a result of the branches: t
 as they are, floats and truths as tensors of one element, whose value is then read off. Containers
 made in both ways are taken item by item. Anything else that differs is refused by the name of the
 variable, unless nobody reads it.
+
+What is there on one side alone, because the other has left for good, is whatever it is there; the
+other returns something of its type, which nobody will read.
 """
 
 from __future__ import annotations
@@ -13,15 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.symbols import to_python
+from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
+from monograph.bytecode.frame import Mark
 from monograph.diagnostics import problem
-from monograph.integers import Expr, Real, Relation
+from monograph.integers import Expr, Real, Relation, symbols
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from monograph.capture.subgraphs import Body
+    from monograph.integers import Int
+
+ABSENT: Final = Mark("absent")
+"""What a state holds that is not there: the way has left for good."""
 
 _ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None), type(...)})
 _CONTAINERS: Final = (list, tuple, dict)
@@ -58,6 +67,7 @@ Joined = Kept | Result | Items
 class Join:
     """What is known so far of two states: how each value is made, and what the branches return."""
 
+    bodies: Sequence[Body]
     lefts: list[Any] = field(default_factory=list[Any])
     rights: list[Any] = field(default_factory=list[Any])
     containers: list[tuple[Any, Any, Items]] = field(default_factory=list[tuple[Any, Any, Items]])
@@ -71,6 +81,8 @@ class Join:
         """
         if left is right:
             return Kept(left)
+        if left is ABSENT or right is ABSENT:
+            return self._alone(left, right)
         known = self._met.get((id(left), id(right)))
         if known is None:
             known = self._met[id(left), id(right)] = self._meet(left, right, name)
@@ -97,10 +109,76 @@ class Join:
             return Kept(left)
         raise _disagree(left, right, name)
 
+    def _alone(self, left: Any, right: Any) -> Joined:
+        """A value that one state has."""
+        value, body = (right, self.bodies[1]) if left is ABSENT else (left, self.bodies[0])
+        key = (id(left), id(right))
+        if key not in self._met:
+            self._met[key] = self._made_alone(left, right, value, body)
+        return self._met[key]
+
+    def _made_alone(self, left: Any, right: Any, value: Any, body: Body) -> Joined:
+        kind = kind_of_number(value)
+        if isinstance(value, AbstractTensor):
+            return self._result(left, right) if _is_inside(value, body) else Kept(value)
+        if kind is not None:
+            if _is_number_inside(value, body):
+                return self._result(left, right, reads=kind is not int)
+        elif type(value) in _CONTAINERS:
+            pairs = [(ABSENT, item) if left is ABSENT else (item, ABSENT) for item in _items(value)]
+            items = tuple(self.meet(one, other, "") for one, other in pairs)
+            if not all(isinstance(item, Kept) for item in items):
+                self.containers.append((left, right, Items(type(value), items, _keys(value))))
+                return self.containers[-1][-1]
+        return Kept(value)
+
+    def returned(self) -> list[list[Any]]:
+        """What either branch returns. Neither is entered."""
+        found: list[list[Any]] = []
+        sides = (self.lefts, self.rights)
+        for body, mine, others in zip(self.bodies, sides, sides[::-1], strict=True):
+            with body:
+                found.append(
+                    [
+                        _filler(other, body) if one is ABSENT else carried(one)
+                        for one, other in zip(mine, others, strict=True)
+                    ]
+                )
+        return found
+
     def _result(self, left: Any, right: Any, *, reads: bool = False) -> Result:
         self.lefts.append(left)
         self.rights.append(right)
         return Result(len(self.lefts) - 1, reads)
+
+
+def _is_inside(tensor: AbstractTensor, body: Body) -> bool:
+    node = tensor.node
+    return node is not None and node.graph is body.graph and node.op != "placeholder"
+
+
+def _is_number_inside(value: Any, body: Body) -> bool:
+    """Whether a number is only known inside of a body."""
+    number = to_python(value)
+    if isinstance(number, Expr):
+        return not symbols(number) <= body.before
+    return isinstance(number, Relation | Real)
+
+
+def _filler(value: Any, body: Body) -> Any:
+    """Something of the type of a value of the other branch's, which nobody reads."""
+    if not isinstance(value, AbstractTensor):
+        return carried(0 if kind_of_number(value) is int else kind_of_number(value)())  # pyright: ignore[reportOptionalCall] - only numbers are returned
+    t = value.tensor_type
+    shape = tuple(_size(n, body) for n in t.shape)
+    if t.strides is None:
+        return torch.zeros(shape, dtype=t.dtype, device=t.device)
+    strides = tuple(_size(n, body) for n in t.strides)
+    return torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device).zero_()
+
+
+def _size(size: Int, body: Body) -> Any:
+    return to_sym(size) if not isinstance(size, Expr) or symbols(size) <= body.before else 0
 
 
 def is_same(left: Any, right: Any) -> bool:
@@ -199,6 +277,7 @@ def named_by_users(tensor: torch.Tensor) -> bool:
 
 
 __all__ = [
+    "ABSENT",
     "Join",
     "Joined",
     "Kept",

@@ -112,7 +112,7 @@ class Recorder(TorchDispatchMode):
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
         self.doubts = Doubts()
-        self.n_branches = 0  # of Python's own
+        self.n_branches = self.n_apart = 0  # of Python's own; those kept apart around this place
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
         self.grown, self.paths = GrownLists(), Paths()
         self.body: Body | None = None

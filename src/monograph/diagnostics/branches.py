@@ -5,7 +5,7 @@ loop-carry-changes    operator, what, result="", before, after    UnsupportedErr
 branch-writes         operator, name="", reason=""               SideEffectError
 branch-side-effect    operator, kind, name                       SideEffectError
 branch-copies         reason                                     UnsupportedError
-branches-multiply     count                                      UnsupportedError
+branches-multiply     count, kind="apart"                        UnsupportedError
 loop-raises           error, loop="while"                        DataDependentError
 loop-leaves           how, loop="while"                          DataDependentError
 loop-makes-nothing                                               UnsupportedError
@@ -164,13 +164,25 @@ def branch_copies(*, reason: str) -> Text:
 
 
 @message("branches-multiply", UnsupportedError)
-def branches_multiply(*, count: int) -> Text:
-    """Say that an export records more branches than anybody wants to have."""
+def branches_multiply(*, count: int, kind: str = "apart") -> Text:
+    """Say that an export records more branches than anybody wants to have.
+
+    `count` is how many conditions may keep their ways apart at once; of "all", of branches.
+    """
+    if kind == "all":
+        return Text(
+            headline=f"the `if`s on data of this model make more than {count} branches",
+            label="the next one",
+            helps=("make the loop around it one over a size or over data, or its body shorter",),
+        )
     return Text(
-        headline=f"the `if`s on data of this model make more than {count} branches",
+        headline=f"nothing can stand for the sides of more than {count} `if`s on data at once",
         label="the next one",
-        notes=("what follows a `return` inside of two of them is recorded once for each",),
-        helps=("keep the result in a variable, and return once, at the end",),
+        notes=(
+            "they differ in what is no tensor and no number: a text, None, a structure",
+            "what follows is recorded once for each side, until that is read no more",
+        ),
+        helps=("choose between tensors: a tensor or number on both sides, or torch.where",),
     )
 
 

@@ -1,0 +1,94 @@
+"""What follows an `if` is recorded once: chains of them cost what they are long, of every kind."""
+
+import linecache
+
+import pytest
+import torch
+
+import monograph
+from monograph.capture import forking
+
+HEADS = {
+    "break": "for i in range({n}):\n    if y[0] > i:\n        break\n    y = y * 2",
+    "nested break": (
+        "for i in range({n}):\n    if y[0] > i:\n        if x[1] > i:\n            break\n"
+        "        y = y + 1\n    y = y * 2"
+    ),
+    "nested continue": (
+        "for i in range({n}):\n    if y[0] > i:\n        if x[1] > i:\n            continue\n"
+        "        y = y + 1\n    y = y * 2"
+    ),
+    "return from a loop": (
+        "for i in range({n}):\n    if y[0] > i:\n        if x[1] > i:\n            return y * i\n"
+        "        y = y + 1\n    y = y * 2"
+    ),
+}
+"""Loops of n rounds."""
+
+LINKS = {
+    "plain": "if x[{i}] > {k}:\n    y = y + {k}",
+    "two sides": "if x[{i}] > {k}:\n    y = y + {k}\nelse:\n    y = y.cos()",
+    "return": "if x[{i}] > {k}:\n    return y + {k}\ny = y * 2",
+    "nested": "if x[{i}] > {k}:\n    if y[0] > {k}:\n        y = y + {k}\nelse:\n    y = y - 1",
+    "nested return": "if x[{i}] > {k}:\n    if y[0] > {k}:\n        return y + {k}\ny = y * 2",
+    "return three deep": (
+        "if x[{i}] > {k}:\n    if y[0] > {k}:\n        if y[1] > 0:\n            return y\n"
+        "        y = y - 1\ny = y * 2"
+    ),
+    "and": "if x[{i}] > {k} and y[0] > 1:\n    y = y + {k}",
+    "or": "if (x[{i}] > {k} and y[0] > 1) or y[1] > {k}:\n    return y + {k}\ny = y * 2",
+    "in place": "if x[{i}] > {k}:\n    if z[0] > {k}:\n        return y\n    z.add_(1)\ny = y + z",
+    "number": "if x[{i}] > {k}:\n    count = count + 1",
+    "none": "m = None\nif x[{i}] > {k}:\n    m = y\ny = y * 2\nif m is not None:\n    y = y + m",
+    "helper": "y = helper(y, {k})",
+}
+"""One of n pieces."""
+
+
+def helper(y, k):
+    """Return early, under two conditions."""
+    if y[0] > k:
+        if y[1] > k:
+            return y + k
+        y = y - k
+    return y * 2
+
+
+def chain(kind: str, n: int) -> torch.nn.Module:
+    """A program of n conditions, one after the other."""
+    if kind in HEADS:
+        body = HEADS[kind].format(n=n)
+    else:
+        body = "\n".join(LINKS[kind].format(i=k % 3, k=k) for k in range(n))
+    lines = ["y, z, count = x + 1, x * 2, 0", *body.splitlines(), "return y * count"]
+    source = "def forward(self, x):\n" + "".join(f"    {line}\n" for line in lines)
+    name = f"<{kind} {n}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    names = {"torch": torch, "helper": helper}
+    exec(compile(source, name, "exec"), names)
+    return type("Chain", (torch.nn.Module,), {"forward": names["forward"]})()
+
+
+def n_nodes(program) -> int:
+    """How many nodes are in all the graphs of a program."""
+    return sum(len(graph.nodes) for graph in graphs_in(program.graph_module))
+
+
+def graphs_in(module):
+    """The graph of a module, and those of its subgraphs."""
+    return [each.graph for each in module.modules() if isinstance(each, torch.fx.GraphModule)]
+
+
+@pytest.mark.parametrize("kind", [*HEADS, *LINKS])
+def test_a_chain_of_conditions_costs_what_it_is_long(kind, monkeypatch):
+    """Neither what is recorded nor what the program holds grows faster than the chain."""
+    held = []
+    for n in (5, 20):
+        monkeypatch.setattr(forking, "_MOST_BRANCHES", 30 * n)  # it is refused where there are more
+        program = monograph.export(chain(kind, n), (torch.ones(3),), control_flow="capture")
+        held.append(n_nodes(program) / n)
+    assert held[1] <= held[0] * 1.1
+    eager, made = chain(kind, 20), program.module()
+    for k in range(6):
+        x = torch.randn(3, generator=torch.Generator().manual_seed(k)) * 12
+        torch.testing.assert_close(made(x.clone()), eager(x.clone()), rtol=0, atol=0)
