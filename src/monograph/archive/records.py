@@ -69,7 +69,8 @@ _CHANGES: Final = (
 """What a call does to what it is given."""
 
 Spot = Frame | Place
-Origin = object
+Origin = Spot | tuple[Spot, ...] | None
+"""Where a relation was asked for: a line, or several, innermost first."""
 
 _CONTRACT: Final = monograph.program.contract
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.symbols import to_sym
+from monograph.archive.believing import check_contract, check_names
 from monograph.archive.graph_reading import node_metadata
 from monograph.archive.records import RecordReader, RecordWriter
 from monograph.archive.refusals import Refused
@@ -149,10 +150,14 @@ def read_side(written: Any, crc: int) -> SideRecord:
         identifier(name): text(target)
         for name, target in mapping(record["mutated_in_place"]).items()
     }
+    contract: Contract = _record(records, record["contract"], Contract)
+    check_contract(contract)
+    names: CallNames = _record(records, record["call_names"], CallNames)
+    check_names(names)
     return SideRecord(
         symbols=symbols,
-        contract=_record(records, record["contract"], Contract),
-        call_names=_record(records, record["call_names"], CallNames),
+        contract=contract,
+        call_names=names,
         report=_record(records, record["report"], Report),
         mutated_in_place=mutated,
         training=boolean(record["training"]),
@@ -174,13 +179,18 @@ def _record(records: RecordReader, written: Any, kind: type[Any]) -> Any:
 def _place(written: Any) -> Place:
     file, line, end_line, column, end_column, function = listed(written)
     return Place(
-        text(file),
+        _on_one_line(text(file)),
         integer(line, 0),
         integer(end_line, 0),
         None if column is None else integer(column, 0),
         None if end_column is None else integer(end_column, 0),
-        text(function),
+        _on_one_line(text(function)),
     )
+
+
+def _on_one_line(name: str) -> str:
+    """A name as it may stand in a comment."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _aliases(written: Json) -> Json:

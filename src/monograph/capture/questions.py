@@ -6,6 +6,7 @@ capture, in the checks of every call, and written into a program's text.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -139,7 +140,7 @@ def code_of(answer: Answer, tensor: str, *, quick: bool = False) -> str:
     """The code that asks again; `tensor` is the variable that holds what was asked."""
     question = QUESTIONS[answer.question]
     code = question.quick if quick and question.quick else question.code
-    return code.format(tensor if asks_tensor(answer) else f'"{answer.path}"')
+    return code.format(tensor if asks_tensor(answer) else json.dumps(answer.path))
 
 
 @cache

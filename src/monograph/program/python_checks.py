@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import math
 from enum import Enum
 from types import MappingProxyType
@@ -111,9 +112,10 @@ def _answer_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:
 def _conditions(answer: Answer, leaf: str) -> Iterator[str]:
     value, code = answer.value, code_of(answer, leaf)
     if answer.question == "autocast":
-        code = f'torch.is_autocast_enabled("{answer.path}")'
+        kind = json.dumps(answer.path)
+        code = f"torch.is_autocast_enabled({kind})"
         yield f"not {code}" if value is None else code
-        code = f'torch.get_autocast_dtype("{answer.path}")'
+        code = f"torch.get_autocast_dtype({kind})"
     if isinstance(value, bool):
         yield code if value else f"not {code}"
     elif isinstance(value, torch.dtype):
@@ -136,7 +138,7 @@ def _input_lines(clause: Any, leaf: str, class_name: Callable[[type], str]) -> I
         case TensorClause(_, dtype, device_type, shape, layout):
             yield f"assert isinstance({leaf}, torch.Tensor)"
             yield f"assert {leaf}.dtype is {dtype}"
-            yield f'assert {leaf}.device.type == "{device_type}"'
+            yield f"assert {leaf}.device.type == {json.dumps(device_type)}"
             if layout is not torch.strided:
                 yield f"assert {leaf}.layout is {layout}"
             if all(isinstance(size, int) for size in shape):

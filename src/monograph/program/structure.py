@@ -57,7 +57,8 @@ class CallNames:
         """Whether a Python signature can be written with these names."""
         names = (*self.positional, *self._named(), *filter(None, [self.gatherer]))
         return len({*names, *USED_BY_CODE}) == len(names) + len(USED_BY_CODE) and all(
-            name.isidentifier() and not keyword.iskeyword(name) for name in names
+            name.isidentifier() and not keyword.iskeyword(name)
+            for name in (*names, *self.either_way)
         )
 
     def parameters(self) -> str:
