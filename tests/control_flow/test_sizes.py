@@ -59,7 +59,19 @@ class Chunked(nn.Module):
         return self.layer(x)
 
 
-CASES = [long_or_short, both_at_once, sizes_differ, steps, Chunked]
+def in_chunks(x):
+    """Padding that may be nothing, of what lies otherwise, and is cut off again where it is not."""
+    n = x.shape[0]
+    extra = (4 - n % 4) % 4
+    rows = (x * 1).t().contiguous().t()
+    padded = nn.functional.pad(rows, (0, 0, 0, extra), mode="constant", value=0)
+    sums = padded.reshape(-1, 4, 4).cumsum(1).reshape(-1, 4)
+    if extra > 0:
+        sums = sums[:n]
+    return sums + x
+
+
+CASES = [long_or_short, both_at_once, sizes_differ, steps, Chunked, in_chunks]
 
 
 def made(case):
@@ -143,3 +155,37 @@ def test_where_both_ways_cannot_be_recorded_the_guard_stays(case):
                 asked.module()(x)
             continue
         torch.testing.assert_close(asked.module()(x), expected)
+
+
+def padded(x):
+    """Padding that may be nothing, of what lies otherwise."""
+    return nn.functional.pad((x * 1).t(), (0, (4 - x.shape[0] % 4) % 4))
+
+
+def asks_how_it_lies(x):
+    """Its layout depends on the size."""
+    y = padded(x)
+    return y if y.is_contiguous() else y + 1
+
+
+def written_to(x):
+    """What is a view of it depends on the size."""
+    y = padded(x)
+    z = y.reshape(-1)
+    z.add_(1)
+    return y
+
+
+@pytest.mark.parametrize(
+    ("case", "name"), [(asks_how_it_lies, "branch-decides"), (written_to, "write-after-branch")]
+)
+def test_what_a_size_leaves_in_doubt_is_refused(case, name):
+    """Padding by nothing gives another layout than padding."""
+    with pytest.raises(monograph.MonographError) as caught:
+        monograph.export(
+            Function(case),
+            (torch.randn(5, 4),),
+            dynamic_shapes=({0: Dim("n", min=1)},),
+            control_flow="capture_sizes",
+        )
+    assert name in [each.diagnostic.name for each in caught.value.problems]

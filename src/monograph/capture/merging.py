@@ -111,24 +111,36 @@ def merge_types(bodies: Sequence[Body], values: Sequence[AbstractTensor], which:
     shape = tuple(_either(facts, m, n, label) for m, n in zip(a.shape, b.shape, strict=True))
     strides = None
     if a.strides is not None or b.strides is not None:
-        if not all(map(_is_equal, a.stride(), b.stride())) or not _is_equal(a.offset, b.offset):
+        lies = [_agreed(facts, *pair) for pair in zip(a.stride(), b.stride(), strict=True)]
+        if None in lies or not _is_equal(a.offset, b.offset):
             sides = [
                 (f"strides {t.stride()}", value) for t, value in zip((a, b), values, strict=True)
             ]
             raise _disagree(bodies, "layout", which, *sides)
-        strides = a.strides
+        strides = tuple([each for each in lies if each is not None])
     merged = TensorType(shape, a.dtype, a.device, strides, a.offset if strides else 0)
     return with_requires_grad(merged, a.requires_grad or b.requires_grad)
 
 
 def _either(facts: Sequence[Facts], one: Int, other: Int, label: str) -> Int:
     """The number, if it is one; else an unknown one that is somewhere between the two."""
-    if one is other or known(eq(one, other)):
-        return one
+    agreed = _agreed(facts, one, other)
+    if agreed is not None:
+        return agreed
     spans = [each.interval(n) for each, n in zip(facts, (one, other), strict=True)]
     lower = min((span.lower for span in spans), key=float)
     upper = max((span.upper for span in spans), key=float)
     return fresh(label, _end(lower), _end(upper))
+
+
+def _agreed(facts: Sequence[Facts], one: Int, other: Int) -> Int | None:
+    """The number of both sides, which may be that of one because of what holds on the other."""
+    if one is other or known(eq(one, other)):
+        return one
+    for of_side, number in zip(facts, (other, one), strict=True):
+        if of_side.prove(eq(one, other)) is True:
+            return number
+    return None
 
 
 def _end(end: Interval | Any) -> int | None:

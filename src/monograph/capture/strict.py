@@ -29,6 +29,7 @@ from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
+from monograph.capture.padding import PAD, padding
 from monograph.capture.plain import Plain
 from monograph.capture.replacements import REPLACEMENTS, product
 from monograph.capture.sequences import made, source_of
@@ -200,6 +201,8 @@ class Strict(Watcher):
         """What answers for a function whose result is only known at run time."""
         if callee is bool and len(args) == 1 and self._can_fork(*args):
             return truth_value
+        if callee is PAD and self._on_sizes and (padded := padding(args, kwargs)) is not None:
+            return padded
         grown = self._recorder.grown
         if grown and (answer := grown.made(callee, args, kwargs)) is not None:
             args.clear()  # the list is not handed on
