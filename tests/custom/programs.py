@@ -314,12 +314,131 @@ def draws_random_numbers(x):
     return drawn(x) + drawn(x)
 
 
+@custom_op("own::add_to_each", mutates_args=("xs",))
+def add_to_each(xs: Sequence[Tensor], y: Tensor) -> None:
+    for x in xs:
+        x.add_(y)
+
+
+@program(two)
+def writes_to_a_list(x, y):
+    xs = [x.clone(), x * 2]
+    add_to_each(xs, y)
+    return xs[0] + xs[1]
+
+
+LIBRARY.define("padded(Tensor x, SymInt[] sizes, str mode='zeros', bool? after=None) -> Tensor")
+
+
+def padded(x, sizes, mode="zeros", after=None):
+    """Rows before and after."""
+    made = x.new_zeros(sizes) if mode == "zeros" else x.new_ones(sizes)
+    return torch.cat([x, made] if after else [made, x])
+
+
+LIBRARY.impl("padded", padded, "CPU")
+torch.library.register_fake(
+    "own::padded",
+    lambda x, sizes, mode="zeros", after=None: x.new_empty(x.shape[0] + sizes[0], x.shape[1]),
+    lib=LIBRARY,
+)
+
+
+@program(one)
+def sizes_in_a_list(x):
+    n, k = x.shape
+    return torch.ops.own.padded(x, [2 * n, k], mode="ones", after=True)
+
+
+LIBRARY.define("halves(Tensor(a) x) -> Tensor(a)")
+LIBRARY.impl("halves", lambda x: x[:, :2], "CompositeExplicitAutograd")
+
+
+@program(one)
+def a_view_that_is_declared(x):
+    y = x * 1
+    z = torch.ops.own.halves(y)
+    y.add_(1)
+    return z * 2, y
+
+
+@custom_op("own::suppressed", mutates_args=())
+def suppressed(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
+    """Which boxes to keep: none that lies on a better one."""
+    kept: list[int] = []
+    for at in scores.argsort(descending=True).tolist():
+        low = torch.maximum(boxes[at, :2], boxes[kept, :2])
+        high = torch.minimum(boxes[at, 2:], boxes[kept, 2:])
+        if not ((high - low).clamp(0).prod(1) > threshold).any():
+            kept.append(at)
+    return torch.tensor(kept, dtype=torch.int64)
+
+
+@suppressed.register_fake
+def _(boxes, scores, threshold):
+    n = torch.library.get_ctx().new_dynamic_size()
+    return boxes.new_empty(n, dtype=torch.int64)
+
+
+def detections(n):
+    """Boxes and how good they are."""
+    corners = torch.rand(n, 2) * 4
+    return torch.cat([corners, corners + 1], 1), torch.rand(n)
+
+
+@program(detections)
+def a_detector(boxes, scores):
+    kept = suppressed(boxes, scores, 0.2)
+    return boxes[kept], scores[kept].sum()
+
+
+@custom_op("own::pooled", mutates_args=())
+def pooled(x: Tensor, boxes: Tensor, height: int, width: int) -> Tensor:
+    """A patch of the feature map for each box, of one size."""
+    area = torch.nn.functional.adaptive_avg_pool2d(x[0], (height, width))
+    return area[None] * boxes[:, :1, None, None]
+
+
+@pooled.register_fake
+def _(x, boxes, height, width):
+    return x.new_empty(boxes.shape[0], x.shape[1], height, width)
+
+
+@program(lambda n: (torch.randn(1, 3, 8, 8), torch.rand(n, 4)))
+def patches_of_boxes(x, boxes):
+    return pooled(x, boxes, 2, 3).flatten(1).sum(1)
+
+
+@custom_op("own::counted", mutates_args=())
+def counted(x: Tensor) -> int:
+    return int((x > 0).sum())
+
+
+@counted.register_fake
+def _(x):
+    return torch.library.get_ctx().new_dynamic_size()
+
+
+@program(one)
+def a_number_of_data(x):
+    return torch.zeros(counted(x)).sum() + counted(x)
+
+
 # --- wrong ---------------------------------------------------------------------------------------
 
 
 def exported(forward, *inputs):
     """Export it, plain sizes."""
     return monograph.export(Model(forward), inputs)
+
+
+ROWS = torch.ones(4, 3)
+
+
+def drafted(forward):
+    """Draft it, and raise the first problem."""
+    problem = monograph.draft_export(Model(forward), (ROWS,)).report.problems[0]
+    raise RuntimeError(f"{problem.name}: {problem.headline}; {problem.assumed}")
 
 
 @custom_op("own::bare", mutates_args=())
@@ -438,10 +557,45 @@ def returns_its_argument():
 
 
 @mistake
+def another_size_on_replay():
+    exported(lambda x: shortened(x) + 1, ROWS).module()(ROWS)
+
+
+@mistake
+def another_dtype_on_replay():
+    exported(lambda x: rounded(x) + 1, ROWS).module()(ROWS)
+
+
+@mistake
+def other_strides_on_replay():
+    exported(lambda x: flipped(x) + 1, ROWS).module()(ROWS)
+
+
+@mistake
+def an_argument_on_replay():
+    exported(lambda x: torch.ops.own.same(x) + 1, ROWS).module()(ROWS)
+
+
+@mistake
+def other_strides_in_a_draft():
+    drafted(lambda x: flipped(x) + 1)
+
+
+@mistake
+def an_argument_in_a_draft():
+    drafted(lambda x: torch.ops.own.same(x) + 1)
+
+
+@mistake
 def a_rule_with_another_parameter():
     @rules.rule(scaled)
     def scaled_type(x, factor=2.0):
         return x
+
+
+@mistake
+def lowered_writes_through_a_view():
+    exported(lambda x: torch.ops.own.halves(x * 1).add_(1), ROWS).run_decompositions()
 
 
 @mistake
@@ -453,7 +607,7 @@ def message(case: Mistake) -> str:
     """What it raises, without where this file lies."""
     try:
         case.call()
-    except (MonographError, TypeError) as error:
+    except (MonographError, TypeError, RuntimeError) as error:
         lines = re.sub(r"\S*programs\.py", "programs.py", f"{type(error).__name__}\n{error}")
         return "\n".join(line.rstrip() for line in lines.splitlines()) + "\n"
     raise AssertionError(f"{case.name} raises nothing")

@@ -16,7 +16,13 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.custom_operators import with_fake_function
 from monograph.capture.recorder import Recorder
 from monograph.capture.rehearsal import Rehearsal, StuckError
-from monograph.capture.tried_results import Trial, disagreement, explained, fresh_types
+from monograph.capture.tried_results import (
+    Trial,
+    disagreement,
+    explained,
+    fresh_types,
+    returned_argument,
+)
 from monograph.capture.variations import bound
 from monograph.diagnostics import MonographError, place, problem
 from monograph.host.dispatch import without_modes
@@ -284,10 +290,13 @@ class Continuing(Recorder):
             trial = self._trial(op, types, keywords, refusal)
         except MonographError:
             return inferred  # the example does not come this far
+        name = op.overload.name()
+        breach = returned_argument(trial)
+        if breach is not None:
+            return self._tried(trial, problem("operator-breaks-schema", op=name, breach=breach))
         found = disagreement(inferred, trial.result, self._at_example)
         if found is None:
             return inferred
-        name = op.overload.name()
         return self._tried(trial, problem("fake-kernel-disagrees", op=name, differs=found))
 
     def _tried(self, trial: Trial, refusal: MonographError) -> Any:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.layout import strides_in_order
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.rehearsal import StuckError
-from monograph.host.dispatch import without_modes
+from monograph.host.dispatch import schema_of, share_memory, without_modes
 from monograph.host.trees import pytree
 from monograph.integers import Expr, evaluate, fresh
 
@@ -159,7 +160,9 @@ def fresh_types(
     def typed(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        return TensorType(tuple([size() for _ in leaf.shape]), leaf.dtype, leaf.device)
+        shape = tuple([size() for _ in leaf.shape])
+        strides = None if leaf.is_contiguous() else strides_in_order(shape, _order(leaf))
+        return TensorType(shape, leaf.dtype, leaf.device, strides)
 
     return pytree.tree_map(typed, result), assumed
 
@@ -176,11 +179,41 @@ def disagreement(inferred: Any, result: Any, at_example: Callable[[Any], Any]) -
             unknown = len(shape) == tensor.dim() and None in shape
             if said != is_ and not (unknown and t.dtype == tensor.dtype):
                 return f"{said} where the operator returns {is_}"
+            steps = tuple([at_example(step) for step in t.stride()])
+            if not unknown and _lies_apart(tensor, steps):
+                return f"strides {steps} where the operator returns {tensor.stride()}, of {is_}"
     return None
+
+
+def returned_argument(trial: Trial) -> str | None:
+    """What the operator returns although its schema says that the result is new, in words."""
+    schema = schema_of(trial.op.overload)
+    if any(each.alias_info is not None for each in schema.returns):
+        return None
+    args, kwargs = trial.real
+    named = dict(zip([each.name for each in schema.arguments], args, strict=False)) | kwargs
+    for name, value in named.items():
+        given = tensors(value)
+        if any(share_memory(one, other) for one in given for other in tensors(trial.result)):
+            return f"returns its argument `{name}`, or a view of it"
+    return None
+
+
+def _order(tensor: torch.Tensor) -> list[int]:
+    """The dimensions from fastest to slowest."""
+    return sorted(range(tensor.dim()), key=lambda dim: (tensor.stride(dim), -dim))
+
+
+def _lies_apart(tensor: torch.Tensor, steps: tuple[int | None, ...]) -> bool:
+    """Whether steps that matter are others."""
+    return tensor.numel() > 0 and any(
+        tensor.shape[dim] > 1 and step not in (None, tensor.stride(dim))
+        for dim, step in enumerate(steps)
+    )
 
 
 def _shown(dtype: torch.dtype, shape: list[int]) -> str:
     return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
 
 
-__all__ = ["Trial", "disagreement", "explained", "fresh_types"]
+__all__ = ["Trial", "disagreement", "explained", "fresh_types", "returned_argument"]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DISABLED_TORCH_FUNCTION: Any = torch._C._disabled_torch_function_impl
 """What a subclass sets as `__torch_function__` to cost nothing there."""
 
+_is_alias_of: Any = getattr(torch._C, "_is_alias_of")  # noqa: B009 - the stubs do not list it
+
 _DISPATCH = "__torch_dispatch__"  # the stubs of Tensor do not list it
 
 
@@ -31,6 +33,11 @@ def below_autograd() -> AbstractContextManager[None]:
 def without_modes() -> AbstractContextManager[Any]:
     """Run real operators although a dispatch mode is active (`_disable_current_modes`)."""
     return _python_dispatch._disable_current_modes()
+
+
+def share_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors have one storage (`_is_alias_of`, which asks for no address)."""
+    return _is_alias_of(left, right)
 
 
 def active_modes() -> list[TorchDispatchMode]:

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.layout import is_dense, stride_order
 from monograph.abstract.symbols import SymbolNode
+from monograph.abstract.tensor import AbstractTensor
+from monograph.host.dispatch import share_memory
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 ASSERT_SCALAR: Final = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
 ASSERT_METADATA: Final = torch.ops.aten._assert_tensor_metadata.default  # noqa: SLF001 - an operator's name
+N_STATED: Final = 4
+"""How many arguments a promise has in a program's graph."""
 
 
 def assert_holds(condition: Any, message: str, names: tuple[str, ...], *values: Any) -> None:
@@ -33,12 +38,30 @@ def assert_holds(condition: Any, message: str, names: tuple[str, ...], *values: 
 
 
 def assert_promised(
-    tensor: torch.Tensor, sizes: Sequence[int], _: None, dtype: torch.dtype, op: str, /
+    tensor: torch.Tensor,
+    sizes: Sequence[int],
+    _: None,
+    dtype: torch.dtype,
+    op: str,
+    order: tuple[int, ...] | None,
+    /,
+    *given: torch.Tensor,
 ) -> None:
-    """Raise RuntimeError where a custom operator returns what its fake kernel did not promise."""
+    """Raise RuntimeError where a custom operator returns what its fake kernel did not promise.
+
+    `order` has the dimensions from slowest to fastest, or is None where that cannot be told;
+    `given` are the tensors that the operator got, none of which it may return.
+    """
     if tensor.dtype is not dtype or tuple(tensor.shape) != tuple(sizes):
         returned = _shown(tensor.dtype, tensor.shape)
         message = f"`{op}` returned {returned}, its fake kernel promises {_shown(dtype, sizes)}"
+        raise RuntimeError(message)
+    if order is not None and not tensor.permute(order).is_contiguous():
+        lies = "contiguous" if order == tuple(range(len(order))) else f"dense in order {order}"
+        message = f"`{op}` returned strides {tensor.stride()}, its fake kernel promises {lies} ones"
+        raise RuntimeError(message)
+    if any(share_memory(tensor, each) for each in given):
+        message = f"`{op}` returned an argument, or a view of one: its schema promises a new tensor"
         raise RuntimeError(message)
 
 
@@ -48,22 +71,42 @@ def _shown(dtype: torch.dtype, sizes: Sequence[int]) -> str:
 
 def is_promise(node: Node) -> bool:
     """Whether a node compares what a custom operator returned with what was said of it."""
-    return node.target is ASSERT_METADATA and bool(_maker(node))
+    return node.target is ASSERT_METADATA and _maker(node) is not None
 
 
-def _maker(node: Node) -> str:
+def _maker(node: Node) -> Node | None:
+    """The call of the custom operator."""
     made = node.args[0]
     if isinstance(made, torch.fx.Node) and made.target is operator.getitem:
         made = made.args[0]
-    target = made.target if isinstance(made, torch.fx.Node) else None
-    if not isinstance(target, OpOverload) or target.namespace == "aten" or len(node.args) != 4:
-        return ""
-    return target.name()
+    if not isinstance(made, torch.fx.Node) or len(node.args) != N_STATED:
+        return None
+    target = made.target
+    return made if isinstance(target, OpOverload) and target.namespace != "aten" else None
 
 
 def promised(node: Node) -> tuple[Any, ...]:
     """The arguments of `assert_promised` for an assertion of a program's graph."""
-    return *node.args, _maker(node)
+    maker, made = _maker(node), node.args[0]
+    assert maker is not None, "only promises are asked"
+    assert isinstance(maker.target, OpOverload), "only promises are asked"
+    assert isinstance(made, torch.fx.Node), "only promises are asked"
+    given = [
+        each for each in maker.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)
+    ]
+    return *node.args, maker.target.name(), _order(made.meta.get("val")), *given
+
+
+def _order(val: Any) -> tuple[int, ...] | None:
+    """How the dimensions of a dense tensor lie in memory, if its type tells without symbols."""
+    if not isinstance(val, AbstractTensor):
+        return None
+    t = val.tensor_type
+    if t.strides is None:
+        return tuple(range(len(t.shape)))
+    if any(type(each) is not int for each in (*t.shape, *t.strides)) or not is_dense(t):
+        return None
+    return tuple(reversed(stride_order(t)))
 
 
 def with_values(node: Node) -> tuple[Any, ...]:
@@ -107,6 +150,7 @@ def _name(val: Any) -> str:
 __all__ = [
     "ASSERT_METADATA",
     "ASSERT_SCALAR",
+    "N_STATED",
     "assert_holds",
     "assert_promised",
     "is_promise",

@@ -23,7 +23,12 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, is_symbol
-from monograph.program.assertions import ASSERT_METADATA, assert_holds, assert_promised
+from monograph.program.assertions import (
+    ASSERT_METADATA,
+    N_STATED,
+    assert_holds,
+    assert_promised,
+)
 from monograph.program.calling import STATE, stateful_graph
 from monograph.program.contract import state_asked, tables
 from monograph.program.graph_module import GraphModule
@@ -325,7 +330,7 @@ class _Body:
         elif target is assert_holds:
             self._write_assertion(node)
         elif target is assert_promised:
-            self._write_operator(node, ASSERT_METADATA, node.args[:-1])
+            self._write_operator(node, ASSERT_METADATA, node.args[:N_STATED])
         elif isinstance(target, OpOverload):
             self._write_operator(node, target, node.args)
         else:
