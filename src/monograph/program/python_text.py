@@ -23,12 +23,7 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, is_symbol
-from monograph.program.assertions import (
-    ASSERT_METADATA,
-    N_STATED,
-    assert_holds,
-    assert_promised,
-)
+from monograph.program.assertions import ASSERT_METADATA, N_STATED, assert_holds, assert_promised
 from monograph.program.calling import STATE, stateful_graph
 from monograph.program.contract import state_asked, tables
 from monograph.program.graph_module import GraphModule
