@@ -1,7 +1,7 @@
 """Save and load beside torch.export: processor time of both, alternately, in one process.
 
-    python -m bench.archive            a transformer of 12 layers with 40 MB of weights
-    python -m bench.archive --large    the load of a program with 2 GB of weights
+    python -m bench.archive [--append]            a transformer of 12 layers with 40 MB of weights
+    python -m bench.archive --large [--append]    the load of a program with 2 GB of weights
 
 Times are the least of several runs. `save` is without the replay of the examples, which torch's own
 does not do either; what the replay adds is said beside it.
@@ -21,8 +21,11 @@ import torch
 
 import monograph
 from bench.models import GPT
+from bench.results import Results
 
 RUNS = 5
+COLUMNS = ("processor time, least of 5, ms", "ours", "torch", "ratio")
+COLUMNS_OF_LARGE = ("wall time and memory", "ours", "torch")
 LARGE_BYTES = 2 << 30
 
 
@@ -38,13 +41,12 @@ def least(functions: dict[str, Callable[[], object]], runs: int) -> dict[str, fl
     return found
 
 
-def transformer() -> None:
+def transformer() -> Results:
     """Measure GPT-12 with a dynamic batch."""
     torch.manual_seed(0)
     model = GPT(n_layers=12, width=256, n_heads=8, n_tokens=1024).eval()
     args = (torch.randint(0, 1024, (2, 64)),)
     size = sum(p.numel() * p.element_size() for p in model.parameters())
-    print(f"GPT-12, {size / 1e6:.0f} MB of weights")
     shapes = {"ids": {0: monograph.Dim("batch", min=2, max=64)}}
     ours = monograph.export(model, args, dynamic_shapes=shapes)
     shapes = {"ids": {0: torch.export.Dim("batch", min=2, max=64)}}
@@ -63,15 +65,21 @@ def transformer() -> None:
         )
         reads = least(
             {
-                "load of torch's file": lambda: monograph.load(there),
-                "torch load of ours": lambda: torch.export.load(here),
+                "load of the other's file": lambda: monograph.load(there),
+                "torch load of the other's file": lambda: torch.export.load(here),
             },
             2,
         )
-    for name, took in {**times, **reads}.items():
-        print(f"  {name:24} {took:8.1f} ms")
-    print(f"  save: {times['torch save'] / times['save']:.1f} times faster than torch's")
-    print(f"  load: {times['torch load'] / times['load']:.1f} times faster than torch's")
+    found = Results(
+        f"Files of GPT-12, {size / 1e6:.0f} MB of weights, beside torch.export", COLUMNS
+    )
+    pairs = [("save", "torch save"), ("save with replay", "torch save"), ("load", "torch load")]
+    times |= reads
+    pairs.append(("load of the other's file", "torch load of the other's file"))
+    for mine, other in pairs:
+        ratio = f"{times[other] / times[mine]:.1f}x"
+        found.rows.append((mine, f"{times[mine]:.1f}", f"{times[other]:.1f}", ratio))
+    return found
 
 
 class Large(torch.nn.Module):
@@ -88,25 +96,35 @@ class Large(torch.nn.Module):
         return x
 
 
-def large() -> None:
+def large() -> Results:
     """Measure the load of a program with two gigabytes of weights, and what it makes resident."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.pt2"
         program = monograph.export(Large(), (torch.ones(1, 4096),))
         before = resident("VmRSS")
         monograph.save(program, path, verify=False)
-        grown = (most_memory() - before) / 1e6
-        print(f"saving {path.stat().st_size / 1e9:.2f} GB grew memory by {grown:.0f} MB")
+        saving = (most_memory() - before) / 1e6
+        size = path.stat().st_size
         del program
         gc.collect()
-        start, before = time.perf_counter(), resident("VmRSS")
-        loaded = monograph.load(path)
-        took, grown = time.perf_counter() - start, resident("VmRSS") - before
-        print(
-            f"loading took {took:.3f} s and grew memory by {grown / 1e6:.1f} MB "
-            f"({100 * grown / LARGE_BYTES:.2f} % of the weights)"
-        )
+        ours, ours_grown, loaded = timed(lambda: monograph.load(path))
         del loaded
+        gc.collect()
+        theirs, theirs_grown, loaded = timed(lambda: torch.export.load(path))
+        del loaded
+    found = Results(f"A program of {size / 1e9:.2f} GB, beside torch.export", COLUMNS_OF_LARGE)
+    shares = [f"{100 * grown / LARGE_BYTES:.2f} %" for grown in (ours_grown, theirs_grown)]
+    found.rows.append(("load, s", f"{ours:.3f}", f"{theirs:.3f}"))
+    found.rows.append(("resident growth of a load", *shares))
+    found.rows.append(("growth of the most memory by a save, MB", f"{saving:.0f}", "-"))
+    return found
+
+
+def timed(load: Callable[[], object]) -> tuple[float, int, object]:
+    """(seconds, what it made resident, what it gave)."""
+    start, before = time.perf_counter(), resident("VmRSS")
+    loaded = load()
+    return time.perf_counter() - start, resident("VmRSS") - before, loaded
 
 
 def resident(field: str) -> int:
@@ -126,10 +144,15 @@ def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", action="store_true", help="2 GB of weights")
+    parser.add_argument("--append", action="store_true", help="keep the table in RESULTS.md")
+    options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    large() if parser.parse_args().large else transformer()
+    found = large() if options.large else transformer()
+    found.show()
+    if options.append:
+        found.append()
 
 
 if __name__ == "__main__":
