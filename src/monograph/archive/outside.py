@@ -29,7 +29,7 @@ from monograph.archive.safetensors import (
 from monograph.archive.shapes import integer, listed, mapping, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from monograph.archive.values import Json
     from monograph.archive.weights import Plan
@@ -62,6 +62,7 @@ class Outside:
         kept_in = plan.aliases.get(WEIGHTS, {})
         viewed = {each.get("member") for found in plan.aliases.values() for each in found.values()}
         order, taken = list(config), dict[str, Any]()
+        called = called_there(config, self.places) if self.is_there else dict[str, str]()
         for path, names in _by_member(config).items():
             first = state[names[0]].detach()
             apart = any("member" in kept_in.get(name, {}) for name in names)
@@ -72,7 +73,7 @@ class Outside:
                 or len({_seen(config[name]) for name in names}) != 1
             ):
                 continue
-            key = self._key(names, first)
+            key = self._key(names, called, first)
             if key is None:
                 continue
             plan.blocks = [
@@ -85,14 +86,15 @@ class Outside:
                 taken[name] = {**payload, "path_name": key, "crc": crc}
         return {"order": order, "tensors": taken}
 
-    def _key(self, names: list[str], tensor: torch.Tensor) -> str | None:
+    def _key(self, names: list[str], called: Mapping[str, str], tensor: torch.Tensor) -> str | None:
         """The name it has there; None where it is to stay in the program's own file."""
         if not self.is_there:
             known = self.new.setdefault(names[0], tensor)
             return names[0] if _same(tensor, known) else None
-        key = next((name for name in names if name in self.places), None)
-        if key is None:
+        name = next((name for name in names if name in called), None)
+        if name is None:
             return None
+        key = called[name]
         file = self.places[key]
         if file not in self._open:
             self._open[file] = read_file(file)
@@ -101,9 +103,11 @@ class Outside:
             tensor.dtype,
             tuple(tensor.shape),
         )
-        if entry is None or not alike or bytes_of(tensor) != entry.data:
-            raise Refused(f"`{key}` in {file.name} is another tensor than the program's")
-        return key
+        if entry is not None and alike and bytes_of(tensor) == entry.data:
+            return key
+        if key != name:  # a name that was guessed
+            return None
+        raise Refused(f"`{key}` in {file.name} is another tensor than the program's")
 
     def write(self) -> list[Path]:
         """Write the files that are not there; give those that were made."""
@@ -137,6 +141,32 @@ def outside(path: Path, beside: Path | None) -> Outside:
         path = beside / path
     places = files_of(path) if path.exists() else {}
     return Outside(path, beside, places, is_there=bool(places))
+
+
+def called_there(names: Iterable[str], places: Collection[str]) -> dict[str, str]:
+    """What a checkpoint calls the tensors of a program: the same, or with or without a prefix.
+
+    A model in a module of the user's has names that are longer than the checkpoint's, the base of a
+    model shorter ones. The prefix that finds most is taken; none, if it finds as many.
+
+    >>> called_there(["model.h.w", "model.h.b"], {"h.w", "h.b", "wte"})
+    {'model.h.w': 'h.w', 'model.h.b': 'h.b'}
+    >>> called_there(["h.w"], {"transformer.h.w": 1, "lm_head.w": 1})
+    {'h.w': 'transformer.h.w'}
+    """
+    names = list(names)
+    best = {name: name for name in names if name in places}
+    longer = dict.fromkeys(prefix for name in names for prefix in _prefixes(name))
+    for prefix in longer:
+        rest = {n: n.removeprefix(prefix) for n in names if n.startswith(prefix)}
+        best = max(best, {n: key for n, key in rest.items() if key in places}, key=len)
+    for prefix in dict.fromkeys(prefix for key in places for prefix in _prefixes(key)):
+        best = max(best, {n: prefix + n for n in names if prefix + n in places}, key=len)
+    return best
+
+
+def _prefixes(name: str) -> list[str]:
+    return [name[: at + 1] for at, letter in enumerate(name) if letter == "."]
 
 
 def _by_member(config: Mapping[str, Json]) -> dict[str, list[str]]:
