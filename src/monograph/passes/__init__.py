@@ -6,7 +6,7 @@ Lowering: `decompose` makes a graph functional and takes its operators apart by 
 
 from monograph.passes.common_subexpressions import common_subexpressions
 from monograph.passes.dead_code import dead_code
-from monograph.passes.decompose import Decomposed, decompose, seen_through
+from monograph.passes.decompose import Decomposed, decompose
 from monograph.passes.decompositions import (
     DecompositionTable,
     core_decompositions,
@@ -18,6 +18,7 @@ from monograph.passes.formulas import facts_of_program
 from monograph.passes.lift import lift
 from monograph.passes.material import Held, Material, copied
 from monograph.passes.move_to_device import move_to_device
+from monograph.passes.owners import seen_through
 from monograph.passes.partition import Partition, partition
 from monograph.passes.registry import REWRITES, Rewrite, rewrite
 from monograph.passes.replace_pattern import replace_pattern

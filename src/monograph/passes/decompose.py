@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,9 @@ from torch.fx.node import Node
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs import bind_number, bind_sizes
-from monograph.capture.operators import OPERATORS
 from monograph.capture.regions import build_subgraphs
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
-from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, use
 from monograph.passes.arguments import mapped
 from monograph.passes.draft import Draft, is_tensor, same_layout, tensor_type
@@ -25,6 +22,7 @@ from monograph.passes.functionalize import Alias, view_of, whole
 from monograph.passes.history import History
 from monograph.passes.lowering import Lowering
 from monograph.passes.memory import Lasting, Memory
+from monograph.passes.owners import seen_through
 from monograph.passes.views import View
 
 if TYPE_CHECKING:
@@ -223,26 +221,6 @@ def _kept_apart(
             node = draft.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
         kept.append(node)
     return kept
-
-
-def seen_through(node: Node) -> list[Node]:
-    """A node, and what it is a view of, and so on to the tensor that owns the memory."""
-    found = [node]
-    while found[-1].op == "call_function":
-        target: Any = found[-1].target
-        is_view = isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
-        if not is_view and target is not operator.getitem:
-            break
-        source: Any = found[-1].args[0]
-        if target is operator.getitem and not _gives_views(source):
-            break
-        found.append(source)
-    return found
-
-
-def _gives_views(node: Node) -> bool:
-    target: Any = node.target
-    return isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
 
 
 def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:

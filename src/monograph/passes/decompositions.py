@@ -195,10 +195,18 @@ def _empty_like(
     return aten.full_like.default(input, 0, **options)
 
 
+def _lift_fresh_copy(input: Tensor) -> Any:  # noqa: A002 - named as in the schema
+    """A copy of a constant, which may be written to."""
+    if input.is_contiguous():
+        return aten.clone.default(input)
+    return aten.clone.default(input, memory_format=torch.contiguous_format)
+
+
 FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.native_batch_norm.default: _native_batch_norm,
     aten.empty_like.default: _empty_like,
     aten.data.default: aten.detach.default,
+    aten.lift_fresh_copy.default: _lift_fresh_copy,
 }
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import torch
 
@@ -20,7 +20,19 @@ from monograph.capture.graph_writer import GraphWriter
 from monograph.capture.recorder import Recorder
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node
-from monograph.integers import Expr, Facts, Real, Relation, ge, ne, relation_text, simplify, use
+from monograph.integers import (
+    Expr,
+    Facts,
+    Real,
+    Relation,
+    ge,
+    known,
+    ne,
+    relation_text,
+    require,
+    simplify,
+    use,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -29,7 +41,10 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.tensor import Recording
+    from monograph.host.operator_types import OpOverload
     from monograph.integers import Truth
+
+aten = torch.ops.aten
 
 Settings = tuple[Any, ...]
 """Of autocast: device, dtype, enabled, cache."""
@@ -172,6 +187,18 @@ class NoScopes:
         return ()
 
 
+_WHOLE_IN_INFERENCE: Final = frozenset({aten.lstm.data, aten.lstm.input})
+"""Operators that come to a kernel of one device, unless they train."""
+
+
+def needs_gradients(overload: OpOverload) -> bool | None:
+    """Whether a formula is run as in training; None where each argument's type says it.
+
+    A product is another kernel where the smaller factor needs a gradient.
+    """
+    return None if overload is aten.matmul.default else overload in _WHOLE_IN_INFERENCE
+
+
 def trace(
     formula: Callable[..., Any],
     args: tuple[Any, ...],
@@ -180,11 +207,12 @@ def trace(
     autocast: tuple[Settings, ...],
     *,
     exact: int = 0,
-    trains: bool = False,
+    trains: bool | None = False,
 ) -> Formula:
     """Run a formula on types (`TensorType`, `Expr`, constants, nested) and write down what it does.
 
-    `trains`: its tensors need gradients, which keeps some formulas from kernels for inference.
+    `trains`: its tensors need gradients, which keeps some formulas from kernels for inference;
+    None leaves that to their types.
 
     Raises: CannotDecomposeError.
     """
@@ -199,7 +227,8 @@ def trace(
         if isinstance(value, TensorType):
             node = append_node(writer.graph, f"arg_{len(slots)}", "placeholder", "arg", (), {})
             slots.append(node)
-            tensor = make_tensor(with_requires_grad(value, trains), node, recorder)
+            shown = value if trains is None else with_requires_grad(value, trains)
+            tensor = make_tensor(shown, node, recorder)
             node.meta = {"val": tensor}
             return tensor
         if isinstance(value, list | tuple):
@@ -285,3 +314,11 @@ def _inside(autocast: tuple[Settings, ...]) -> Generator[None]:
         for device, dtype, enabled, _ in autocast:
             stack.enter_context(torch.autocast(device, dtype, enabled, cache_enabled=False))
         yield
+
+
+def need_elements(overload: OpOverload, types: Any) -> None:
+    """Exclude empty images where the operator refuses them and PyTorch's formula does not."""
+    if "upsample" in overload.name():
+        for size in types[0].shape[1:]:
+            if known(ge(size, 1)) is None:
+                require(ge(size, 1), "size-must-be-positive", size=size, what=overload.name())

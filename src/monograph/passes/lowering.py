@@ -16,7 +16,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.symbols import as_stated, to_python
-from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.operators import OPERATORS, Operator
 from monograph.capture.scopes import Region
@@ -24,7 +24,7 @@ from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
-from monograph.integers import Expr, Real, Relation, ge, known, require
+from monograph.integers import Expr, Real, Relation, ge, known
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.bodies import BODIES, lower_call
 from monograph.passes.decompositions import DecompositionTable
@@ -40,17 +40,21 @@ from monograph.passes.formulas import (
     Formula,
     FormulaWriter,
     Settings,
+    need_elements,
+    needs_gradients,
     trace,
 )
 from monograph.passes.functionalize import Alias, owned, read, view_of, whole
 from monograph.passes.history import History
 from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
+from monograph.passes.owners import is_state
 from monograph.passes.provenance import module_of, provenance_of
 from monograph.passes.shortcuts import SHORTCUTS
+from monograph.passes.slices import is_indexed_further, is_whole
 from monograph.passes.templates import Template, instantiate, template_of
 from monograph.passes.views import View, can_be_written_through
-from monograph.passes.writes import Writes
+from monograph.passes.writes import Writes, is_spared, shows_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,9 +70,6 @@ COPIES_IF_NEEDED = {"contiguous": 2, "flatten": 1, "ravel": 1, "reshape": 1, "re
 
 With sizes below this one, tensors that lie otherwise lie as wanted all the same.
 """
-
-WHOLE_IN_INFERENCE = frozenset({"lstm"})
-"""Operators that come to a kernel of one device, unless they train."""
 
 SYMBOLIC = {torch.SymInt, torch.SymFloat, torch.SymBool}
 
@@ -132,6 +133,10 @@ class Lowering:
         if not isinstance(target, OpOverload):
             return self._other(node)
         args = tuple([mapped(arg, env) for arg in node.args])
+        if target is aten.slice.Tensor and target not in self.table and is_whole(node):
+            if is_indexed_further(node):
+                return args[0]
+            target, args = aten.alias.default, args[:1]
         kwargs = {name: mapped(arg, env) for name, arg in node.kwargs.items()}
         return self._held(node, self.call(target, args, kwargs, node))
 
@@ -225,7 +230,8 @@ class Lowering:
         """Lower one operator call; arguments may be aliases. Gives what stands for its results."""
         op = OPERATORS.of(overload)
         if op.mutated:
-            return mutation(self, op, args, kwargs)
+            bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+            return args[0] if is_spared(op, bound) else mutation(self, op, args, kwargs)
         if op.silent_flag is not None and (args_with := statistics(op, args, kwargs)):
             return silent_mutation(self, op, args_with)
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
@@ -318,7 +324,7 @@ class Lowering:
         if found is None:
             fixed = is_static(args) and is_static(list(kwargs.values()))
             facts = self.memory.lasting.facts if fixed else self.facts
-            trains = OPERATORS.of(overload).base_name in WHOLE_IN_INFERENCE
+            trains = needs_gradients(overload)
             found = trace(function, args, kwargs, facts, regions, exact=exact, trains=trains)
             self.memory.keep_formula(key, found, is_static=fixed)
         return found
@@ -328,11 +334,12 @@ class Lowering:
     ) -> Template | None:
         """What an operator becomes, None where its formula does not apply."""
         types = tuple([argument_type(arg) for arg in args])
+        if overload is aten.matmul.default:
+            types = tuple([with_requires_grad(argument_type(arg), is_state(arg)) for arg in args])
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
         if overload is aten.isin.Tensor_Tensor and known(ge(types[1].numel(), 1)) is not True:
-            # Its formula takes the first of the elements to look among.
-            return None
+            return None  # its formula takes the first of the elements to look among
         key = (exact, *call_key(overload, types, keywords, self.autocast))
         found = self.memory.find(key, self)
         if found is not self:
@@ -359,8 +366,7 @@ class Lowering:
     ) -> Template:
         shortcut = SHORTCUTS.get(overload)
         if shortcut is not None and self.has_shortcuts and not exact:
-            made = self._shortcut_template(shortcut, types, keywords, fixed=fixed)
-            if made is not None:
+            if made := self._shortcut_template(shortcut, types, keywords, fixed=fixed):
                 return made
         formula = self.formula(overload, function, types, keywords, exact=exact)
         facts = self.memory.lasting.facts if fixed else self.facts
@@ -403,16 +409,22 @@ class Lowering:
         results = shortcut(inside.compute, *args, **named)
         return None if results is NotImplemented else template_of(slots, draft, results)
 
-    def expanded(
-        self, overload: OpOverload, function: Any, args: Any, kwargs: dict[str, Any]
-    ) -> Any:
-        """An operator on aliases, lowered as what it is made of.
+    def expanded(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A composite operator on aliases, lowered as what it is made of.
 
         Raises: CannotDecomposeError.
         """
+        return self._walked(self._formula_of_aliases(overload, args, kwargs), args, kwargs)
+
+    def _formula_of_aliases(
+        self, overload: OpOverload, args: Any, kwargs: dict[str, Any]
+    ) -> Formula:
         types = tuple([self.type_of(arg) for arg in args])
         keywords = {name: self.type_of(arg) for name, arg in kwargs.items()}
-        formula = self.formula(overload, function, types, keywords)
+        return self.formula(overload, composite_formula(overload), types, keywords)
+
+    def _walked(self, formula: Formula, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What a formula comes to, its graph walked in place."""
         tensors: list[Any] = []
         gather(args, tensors)
         gather(list(kwargs.values()), tensors)
@@ -448,9 +460,12 @@ class Lowering:
             owners = [each.storage.input for each in args if each.__class__ is Alias]
             self.laid_out.update(each for each in owners if each is not None)
             try:
-                return self.expanded(overload, composite_formula(overload), args, kwargs)
+                formula = self._formula_of_aliases(overload, args, kwargs)
             except CannotDecomposeError as error:
                 raise not_functional(self, op, error) from error
+            if not shows_arguments(formula):
+                return self.plain(overload, self.read(args), self.read_all(kwargs))
+            return self._walked(formula, args, kwargs)
         alias = args[0]
         if alias.__class__ is not Alias or op.shared is None:
             return self.plain(overload, self.read(args), self.read_all(kwargs))
@@ -482,11 +497,3 @@ class Lowering:
     def read_all(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keyword arguments with aliases read."""
         return {name: self.read(arg) for name, arg in kwargs.items()}
-
-
-def need_elements(overload: OpOverload, types: Any) -> None:
-    """Exclude empty images where the operator refuses them and PyTorch's formula does not."""
-    if "upsample" in overload.name():
-        for size in types[0].shape[1:]:
-            if known(ge(size, 1)) is None:
-                require(ge(size, 1), "size-must-be-positive", size=size, what=overload.name())

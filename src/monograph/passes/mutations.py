@@ -11,7 +11,7 @@ from torch.fx.node import Node
 
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import problem
-from monograph.host.decompositions import composite_formula, is_composite
+from monograph.host.decompositions import is_composite
 from monograph.host.operator_types import OpOverload
 from monograph.integers import ge, known
 from monograph.passes.arguments import as_called
@@ -136,7 +136,7 @@ def _mutation_without_form(
     overload = op.overload
     if is_composite(overload):
         with suppress(CannotDecomposeError):
-            return lowering.expanded(overload, composite_formula(overload), args, kwargs)
+            return lowering.expanded(overload, args, kwargs)
     copies = {name: _copied(lowering, bound.get(name)) for name in op.mutated}
     given = {name: lowering.read(arg) for name, arg in bound.items()} | copies
     results = lowering.draft.call(overload, *as_called(overload, given))
@@ -172,7 +172,7 @@ def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> 
             return lowering.call(_NORMALISING, args, {})[0]
     args = tuple(bound[name] for name in names if name in bound)
     try:
-        return lowering.expanded(overload, composite_formula(overload), args, {})
+        return lowering.expanded(overload, args, {})
     except CannotDecomposeError as error:
         raise not_functional(lowering, op, error) from error
 

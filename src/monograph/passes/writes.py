@@ -20,9 +20,11 @@ from monograph.passes.draft import argument_type
 from monograph.passes.formulas import CannotDecomposeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from monograph.passes.formulas import Formula
+
+aten = torch.ops.aten
 
 _GRAD, _AUTOCAST = region_operators()
 
@@ -47,6 +49,21 @@ _FRESH: Final = frozenset(
     }
 )
 """Composite operators that always make a new tensor: nobody need look into them."""
+
+
+_DROPOUTS: Final = frozenset(
+    {
+        aten.alpha_dropout_.default,
+        aten.dropout_.default,
+        aten.feature_alpha_dropout_.default,
+        aten.feature_dropout_.default,
+    }
+)
+
+
+def is_spared(op: Operator, bound: Mapping[str, Any]) -> bool:
+    """Whether an operator that writes finds nothing to do: dropouts that drop nothing."""
+    return op.overload in _DROPOUTS and (bound["p"] == 0 or not bound["train"])
 
 
 class Writes:
@@ -104,7 +121,7 @@ class Writes:
         written = op.mutated
         if op.silent_flag is not None and bound.get(op.silent_flag):
             written = STATISTICS
-        if not op.inplace_view:
+        if not op.inplace_view and not (written and is_spared(op, bound)):
             for name in written:
                 self._note(bound.get(name))
         if op.mutated:
@@ -165,6 +182,14 @@ class Writes:
 def is_tensor_node(node: Any) -> bool:
     """Whether a node of a program makes a tensor."""
     return isinstance(node, Node) and isinstance(node.meta.get("val"), AbstractTensor)
+
+
+def shows_arguments(formula: Formula) -> bool:
+    """Whether a result of a formula lies in the memory of what it is given."""
+    given = {id(slot.meta["val"]) for slot in formula.slots}
+    results: list[Any] = []
+    _flatten([formula.results], results)
+    return any(id(each.meta["val"].storage_root) in given for each in results)
 
 
 def _flatten(value: Any, tensors: list[Any]) -> None:

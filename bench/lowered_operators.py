@@ -1,0 +1,293 @@
+"""Count which operators models come to when they are lowered, ours beside torch's, over a zoo.
+
+    python -m bench.lowered_operators FOLDER [--only REGEX] [--append]
+
+FOLDER holds a `zoo.py` (see bench/zoo.md). Every model is captured with fixed sizes, in a process
+of its own. Two peers stand beside ours: torch's lowering of the program that torch captured, and of
+the program that we captured. Each pair of graphs falls into the first class that explains it; the
+classes are the names in `Verdict`.
+"""
+
+import argparse
+import copy
+import functools
+import importlib
+import json
+import logging
+import os
+import re
+import resource
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+
+import torch
+
+import monograph
+from bench.results import Results
+from monograph.host.operator_types import OpOverload
+from monograph.interop import to_torch
+
+aten = torch.ops.aten
+
+CHECKS = {"aten._assert_tensor_metadata.default", "aten._assert_scalar.default"}
+"""What torch writes beside the program: metadata that cannot differ, sizes our contract has."""
+
+WHOLE = {"aten.alias.default", "aten.detach.default"}
+"""Views of the whole. Ours keeps `detach`, for gradients; torch makes an `alias` of it."""
+
+VIEWS = {
+    f"aten.{name}"
+    for name in (
+        *("view.default", "permute.default", "select.int", "slice.Tensor", "unsqueeze.default"),
+        *("expand.default", "squeeze.dims", "copy.default", "as_strided.default"),
+        *("split_with_sizes.default", "clone.default", "diagonal.default"),
+    )
+}
+"""What moves values and computes none."""
+
+POOLING = {
+    "aten.adaptive_avg_pool1d.default": {"aten.mean.dim", "aten._adaptive_avg_pool2d.default"},
+    "aten.avg_pool1d.default": {"aten.avg_pool2d.default"},
+    "aten.var.dim": {"aten.var.correction"},
+}
+"""Core operators that torch takes apart because they are composite, and what they come to."""
+
+
+class Verdict(StrEnum):
+    """How the operators of two lowered graphs compare, from equal to unexplained."""
+
+    SAME = "the same operators"
+    BESIDE = "the same, but for checks, views of the whole and dead code"
+    CORE = "core operators that we keep whole"
+    WRITES = "views and copies of tensors that are written to, which ours needs not"
+    ATTENTION = "linear layers after attention, which are one product in ours"
+    OTHER = "other"
+
+
+def operators(program: object) -> Counter[str]:
+    """Every operator called, with how often, subgraphs included; regions are no operators."""
+    return Counter(
+        str(node.target)
+        for module in program.graph_module.modules()
+        if isinstance(module, torch.fx.GraphModule)
+        for node in module.graph.nodes
+        if isinstance(node.target, OpOverload)
+    )
+
+
+def computing(program: object) -> Counter[str]:
+    """Operators whose results are used, but for checks and views of the whole.
+
+    Batch normalisation that updates its statistics and memory of any content have two names each.
+    """
+    module = copy.deepcopy(program.graph_module)
+    found: Counter[str] = Counter()
+    for child in module.modules():
+        if not isinstance(child, torch.fx.GraphModule):
+            continue
+        for node in list(child.graph.nodes):
+            if str(node.target) in CHECKS:
+                child.graph.erase_node(node)
+        child.graph.eliminate_dead_code()
+        for node in child.graph.nodes:
+            if isinstance(node.target, OpOverload) and not is_whole(node):
+                found[str(node.target)] += 1
+    for operator in WHOLE:
+        found.pop(operator, None)
+    found["aten.full_like.default"] += found.pop("aten.empty_permuted.default", 0)
+    normalised = found.pop("aten._native_batch_norm_legit_functional.default", 0)
+    found["aten._native_batch_norm_legit.default"] += normalised
+    found["aten.clone.default"] += 2 * normalised  # it has no gradient: ours writes to copies
+    return +found
+
+
+def is_whole(node: torch.fx.Node) -> bool:
+    """Whether a node is a slice of all there is."""
+    if node.target is not aten.slice.Tensor:
+        return False
+    return node.meta["val"].shape == node.args[0].meta["val"].shape
+
+
+def verdict(ours: object, theirs: object) -> tuple[Verdict, dict[str, int]]:
+    """Give the class of two lowered programs, and which operators ours has more or less."""
+    if operators(ours) == operators(theirs):
+        return Verdict.SAME, {}
+    found, expected = computing(ours), computing(theirs)
+    difference = {
+        name: found[name] - expected[name]
+        for name in sorted({*found, *expected})
+        if found[name] != expected[name]
+    }
+    return explained(difference), difference
+
+
+def explained(difference: dict[str, int]) -> Verdict:
+    """Give the class that a difference belongs to."""
+    if not difference:
+        return Verdict.BESIDE
+    rest, n_layers = without_layers(Counter(difference))
+    rest, has_core = without_core(rest)
+    if any(count > 0 or name not in VIEWS for name, count in rest.items()):
+        return Verdict.OTHER
+    if n_layers:
+        return Verdict.ATTENTION
+    return Verdict.CORE if has_core else Verdict.WRITES
+
+
+def without_layers(difference: Counter[str]) -> tuple[Counter[str], int]:
+    """Take out linear layers that are products of stacks in torch's, and count them.
+
+    Torch's attention lies otherwise once it is lowered, and the copy that user code asked for was
+    left out by its capture. So the layer becomes a stack of products, and an addition if it has a
+    bias; ours is a copy, and one product.
+    """
+    n_layers = -difference["aten.bmm.default"]
+    plain, biased = difference["aten.mm.default"], difference["aten.addmm.default"]
+    if n_layers <= 0 or plain < 0 or biased < 0 or plain + biased != n_layers:
+        return difference, 0
+    rest = Counter(difference)
+    rest.subtract(
+        {
+            "aten.bmm.default": -n_layers,
+            "aten.expand.default": -2 * n_layers,
+            "aten.view.default": -n_layers,
+            "aten.clone.default": n_layers,
+            "aten.mm.default": plain,
+            "aten.addmm.default": biased,
+            "aten.add.Tensor": -biased,
+        }
+    )
+    return Counter({name: count for name, count in rest.items() if count}), n_layers
+
+
+def without_core(difference: Counter[str]) -> tuple[Counter[str], bool]:
+    """Take out core operators that torch takes apart, and what they come to there."""
+    rest, has_core = Counter(difference), False
+    for name, parts in POOLING.items():
+        count = rest[name]
+        if count > 0 and -sum(rest[part] for part in parts) == count:
+            has_core = True
+            for each in (name, *parts):
+                rest.pop(each, None)
+    return Counter({name: count for name, count in rest.items() if count}), has_core
+
+
+# ------------------------------------------------------------------------------------ the zoo
+PEERS = ("torch captured and lowered", "we captured, torch lowered")
+
+
+def compared(zoo: object, name: str) -> dict[str, list]:
+    """Capture and lower one model, and say of each peer how it compares, or what it raises."""
+    found: dict[str, list] = {}
+    module, args, kwargs, _ = zoo.get(name)()
+    torch.manual_seed(3)
+    program = monograph.export(module, args, kwargs, strict=False)
+    lowered = program.run_decompositions()
+    found["exceptions"] = sorted(lowered.exceptions)
+
+    def captured_by_torch() -> object:
+        fresh, args, kwargs, _ = zoo.get(name)()
+        torch.manual_seed(3)
+        return torch.export.export(fresh, args, kwargs, strict=False)
+
+    for peer, make in zip(PEERS, (captured_by_torch, lambda: to_torch(program)), strict=True):
+        try:
+            theirs = make().run_decompositions()
+        except Exception as error:  # noqa: BLE001 - whatever it raises, there is no peer
+            found[peer] = ["", {}, f"{type(error).__name__}: {error}"[:200]]
+        else:
+            found[peer] = [*verdict(lowered, theirs), ""]
+    return found
+
+
+def in_a_process(zoo: object, name: str, seconds: int) -> dict[str, list]:
+    """Compare one model in a fork; where it fails, there is nothing."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        child = os.fork()
+        if child == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+                Path(file.name).write_text(json.dumps(compared(zoo, name)), encoding="utf-8")
+            except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
+                reason = f"{type(error).__name__}: {error}".replace("\n", " ")[:200]
+                Path(file.name).write_text(json.dumps({"error": reason}), encoding="utf-8")
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        text = Path(file.name).read_text(encoding="utf-8")
+    return json.loads(text) if text else {"error": "killed"}
+
+
+def rows(found: dict[str, dict[str, list]]) -> list[tuple[str, ...]]:
+    """How many models are in each class, with either peer."""
+    verdicts = {
+        peer: Counter(each[peer][0] for each in found.values() if peer in each) for peer in PEERS
+    }
+    totals = {peer: sum(n for name, n in verdicts[peer].items() if name) for peer in PEERS}
+    table = [(each.value, *(str(verdicts[peer][each.value]) for peer in PEERS)) for each in Verdict]
+    return [
+        *table,
+        ("models", *(str(totals[peer]) for peer in PEERS)),
+        ("share with the same operators", *_shares(verdicts, totals, EQUAL)),
+        ("share with the same that compute", *_shares(verdicts, totals, (*EQUAL, Verdict.WRITES))),
+    ]
+
+
+EQUAL = (Verdict.SAME, Verdict.BESIDE)
+
+
+def _shares(
+    verdicts: dict[str, Counter[str]], totals: dict[str, int], classes: tuple[Verdict, ...]
+) -> list[str]:
+    """How many of all models are in these classes, in percent."""
+    return [
+        f"{100 * sum(verdicts[peer][each.value] for each in classes) / max(totals[peer], 1):.0f} %"
+        for peer in PEERS
+    ]
+
+
+def main() -> None:
+    """Compare every model, and show how many are in each class."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=int, default=200, help="of processor time for a model")
+    parser.add_argument("--json", type=Path, help="where to keep what was found, to go on from")
+    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(1)
+    sys.setrecursionlimit(10_000)
+    sys.path.insert(0, str(options.folder))
+    zoo = importlib.import_module("zoo")
+
+    kept = options.json if options.json and options.json.exists() else None
+    found: dict[str, dict] = json.loads(kept.read_text(encoding="utf-8")) if kept else {}
+    shared = (options.folder / "shared.txt").read_text(encoding="utf-8").split()
+    for name in filter(functools.partial(re.search, options.only), shared):
+        if name not in found:
+            found[name] = in_a_process(zoo, name, options.seconds)
+            print(name, *(found[name].get(peer, found[name]) for peer in PEERS), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(found), encoding="utf-8")
+
+    title = "Operators of lowered programs beside torch's, over the zoo, static"
+    without = [name for name, each in found.items() if "error" in each]
+    raised = {peer: [n for n, e in found.items() if peer in e and not e[peer][0]] for peer in PEERS}
+    notes = [f"Not captured by us: {len(without)} ({', '.join(without)})."]
+    notes += [
+        f"{peer}: raises for {len(each)} ({', '.join(each)})." for peer, each in raised.items()
+    ]
+    results = Results(title, ("class", *PEERS), rows(found), tuple(notes))
+    results.show()
+    if options.append:
+        results.append()
+
+
+if __name__ == "__main__":
+    main()
