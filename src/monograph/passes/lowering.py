@@ -365,9 +365,9 @@ class Lowering:
         fixed: bool,
     ) -> Template:
         shortcut = SHORTCUTS.get(overload)
-        if shortcut is not None and self.has_shortcuts and not exact:
-            if made := self._shortcut_template(shortcut, types, keywords, fixed=fixed):
-                return made
+        is_known = shortcut is not None and self.has_shortcuts and not exact
+        if is_known and (made := self._shortcut_template(shortcut, types, keywords, fixed=fixed)):
+            return made
         formula = self.formula(overload, function, types, keywords, exact=exact)
         facts = self.memory.lasting.facts if fixed else self.facts
         draft = Draft(facts, FormulaWriter())
