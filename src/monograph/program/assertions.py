@@ -43,26 +43,33 @@ def assert_promised(
     _: None,
     dtype: torch.dtype,
     op: str,
-    order: tuple[int, ...] | None,
+    orders: tuple[tuple[int, ...], ...],
     /,
     *given: torch.Tensor,
 ) -> None:
     """Raise RuntimeError where a custom operator returns what its fake kernel did not promise.
 
-    `order` has the dimensions from slowest to fastest, or is None where that cannot be told;
-    `given` are the tensors that the operator got, none of which it may return.
+    `given` are the tensors that the operator got, none of which it may return. `orders` are how
+    they and the result lay in memory when this was recorded, from slowest to fastest dimension; it
+    is empty where that cannot be told. Operators may lay out results as they find arguments, so
+    where these lie otherwise now, nothing is promised.
     """
     if tensor.dtype is not dtype or tuple(tensor.shape) != tuple(sizes):
         returned = _shown(tensor.dtype, tensor.shape)
         message = f"`{op}` returned {returned}, its fake kernel promises {_shown(dtype, sizes)}"
         raise RuntimeError(message)
-    if order is not None and not tensor.permute(order).is_contiguous():
+    if orders and all(map(_lies, given, orders)) and not _lies(tensor, orders[-1]):
+        order = orders[-1]
         lies = "contiguous" if order == tuple(range(len(order))) else f"dense in order {order}"
         message = f"`{op}` returned strides {tensor.stride()}, its fake kernel promises {lies} ones"
         raise RuntimeError(message)
     if any(share_memory(tensor, each) for each in given):
         message = f"`{op}` returned an argument, or a view of one: its schema promises a new tensor"
         raise RuntimeError(message)
+
+
+def _lies(tensor: torch.Tensor, order: tuple[int, ...]) -> bool:
+    return tensor.permute(order).is_contiguous()
 
 
 def _shown(dtype: torch.dtype, sizes: Sequence[int]) -> str:
@@ -94,7 +101,9 @@ def promised(node: Node) -> tuple[Any, ...]:
     given = [
         each for each in maker.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)
     ]
-    return *node.args, maker.target.name(), _order(made.meta.get("val")), *given
+    orders = [_order(each.meta.get("val")) for each in (*given, made)]
+    known = () if None in orders else tuple(orders)
+    return *node.args, maker.target.name(), known, *given
 
 
 def _order(val: Any) -> tuple[int, ...] | None:
