@@ -75,6 +75,17 @@ def test_programs_run_without_gradients_too(name):
             torch.testing.assert_close(exported(*clones(inputs)), expected, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("name", ["numbers_by_branch", "both_conditions", "two_tests", "counted"])
+def test_programs_run_under_another_default_device(name):
+    """What the capture makes of numbers is none of the user's tensors."""
+    program = PROGRAMS[name]
+    exported, eager = monograph.export(program.make(), program.calls[0]).module(), program.make()
+    for inputs in program.calls:
+        with torch.device("meta"):
+            expected, found = eager(*clones(inputs)), exported(*clones(inputs))
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
 def test_what_a_way_raises_is_raised_by_the_program():
     """With the words of the program's own exception."""
     module = PROGRAMS["raise_if_bad"].make()

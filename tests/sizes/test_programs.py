@@ -3,7 +3,6 @@
 `pytest tests/messages tests/sizes/test_programs.py --accept` rewrites `messages/`.
 """
 
-import functools
 import linecache
 import re
 from pathlib import Path
@@ -50,8 +49,7 @@ def captured(program, dynamic_shapes=None):
     """Export the program, as declared unless told otherwise."""
     args = example(program)
     declared = program.declaration(args) if dynamic_shapes is None else dynamic_shapes
-    export = functools.partial(monograph.export, control_flow="refuse")  # loops fix sizes
-    names = {"export": export, "module": build(program), "args": args}
+    names = {"export": monograph.export, "module": build(program), "args": args}
     exec(compile(CALL, "call.py", "exec"), names, called := {"dynamic_shapes": declared})
     return called["program"]
 

@@ -19,6 +19,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
 from monograph.capture.doubts import differences, shared
 from monograph.capture.joining import carried, described, is_same, kind_of_number
+from monograph.capture.number_tensors import number_tensor
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def _stays(before: Any, after: Any) -> bool:
 def _as_tensor(value: Any) -> Any:
     """A value as loops carry it."""
     if kind_of_number(value) is int:
-        return torch.scalar_tensor(value, dtype=torch.int64)
+        return number_tensor(value, torch.int64)
     return carried(value)
 
 

@@ -59,12 +59,14 @@ class Subject(NamedTuple):
 class Consulted:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "_followed", "_n_writes", "answers", "replaced", "subjects")
+    __slots__ = ("_before", "_followed", "_n_writes", "answers", "own", "replaced", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
         self.subjects: dict[Node, Subject] = {}
         """By their placeholders."""
+        self.own: set[Node] = set()
+        """What the capture itself makes of numbers, on a device that it says."""
         self.replaced: tuple[str, ...] = ()
         """The buffers that forward replaces by other tensors."""
         self._before: dict[str, Any] = {}
@@ -437,7 +439,7 @@ def note_implied(recorder: Recorder) -> None:
             recorder.consulted.note("default_device", _lines(recorder, node))
             if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
                 recorder.consulted.note("default_dtype", _lines(recorder, node))
-        elif _is_made_of_nothing(op):
+        elif node not in recorder.consulted.own and _is_made_of_nothing(op):
             recorder.consulted.note("default_device", _lines(recorder, node))
 
 

@@ -20,6 +20,7 @@ from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.frame import Mark
+from monograph.capture.number_tensors import number_tensor, own
 from monograph.diagnostics import problem
 from monograph.integers import Expr, Real, Relation, symbols
 
@@ -172,7 +173,7 @@ def _filler(value: Any, body: Body) -> Any:
     t = value.tensor_type
     shape = tuple(_size(n, body) for n in t.shape)
     if t.strides is None:
-        return torch.zeros(shape, dtype=t.dtype, device=t.device)
+        return own(torch.zeros(shape, dtype=t.dtype, device=t.device))
     strides = tuple(_size(n, body) for n in t.strides)
     return torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device).zero_()
 
@@ -242,8 +243,8 @@ def carried(value: Any) -> Any:
         return value
     kind = kind_of_number(value)
     if kind is bool:
-        return torch.scalar_tensor(value, dtype=torch.bool)
-    return torch.scalar_tensor(value, dtype=torch.float64) if kind is float else value
+        return number_tensor(value, torch.bool)
+    return number_tensor(value, torch.float64) if kind is float else value
 
 
 class Made:

@@ -16,6 +16,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.forking import move, run_round
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import while_loop
+from monograph.capture.number_tensors import number_tensor
 from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 
@@ -76,7 +77,7 @@ def as_truth(value: Any) -> Any:
     if isinstance(value, AbstractTensor):
         truth = value if value.dtype == torch.bool else value.ne(0)
         return truth.reshape(())
-    return torch.scalar_tensor(value, dtype=torch.bool)
+    return number_tensor(value, torch.bool)
 
 
 __all__ = ["NAME", "as_truth", "loop"]

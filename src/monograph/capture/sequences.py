@@ -16,6 +16,7 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import Rounds, ours
+from monograph.capture.number_tensors import own
 from monograph.integers import Expr, ceildiv, eq, ge, known, lt, maximum
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ class Numbers:
         """See `Source`."""
         stop = self.start + self.step * self.count
         bounds = (to_sym(self.start), to_sym(stop), self.step)
-        return [recorder.call(_arange, bounds, {"device": torch.device("cpu")})]
+        made = recorder.call(_arange, bounds, {"device": torch.device("cpu")})
+        own(made)
+        return [made]
 
     def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
         """See `Source`."""

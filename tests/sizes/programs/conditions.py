@@ -150,15 +150,9 @@ def assertion_and_condition(x):
     return x + 1
 
 
-@size_program(
-    matrix,
-    {"x": (AUTO, AUTO)},
-    specialised={"x.shape[0]": 6},
-    accepts=({"m": 9},),
-    refuses=({"n": 5},),
-)
+@size_program(matrix, {"x": (AUTO, AUTO)}, accepts=({"m": 9}, {"n": 5}, {"n": 1, "m": 2}))
 def counted_loop(x):
-    """`range` of a size is that number of statements."""
+    """`range` of a size is a loop of the program."""
     total = x.sum(0)
     for row in range(x.shape[0]):
         total = total + x[row] * row
@@ -167,7 +161,7 @@ def counted_loop(x):
 
 @size_program(matrix, {"x": (DYNAMIC, None)}, refused=("dim-specialised",), repaired=({},))
 def counted_loop_dynamic(x):
-    """A size declared dynamic cannot be counted with."""
+    """A size declared dynamic cannot be counted with where C does it."""
     return sum(x[row] * row for row in range(x.shape[0]))
 
 
@@ -178,9 +172,9 @@ def rows_unpacked(x):
     return a + b * c - d + e / f.abs().clamp(min=1)
 
 
-@size_program(matrix, {"x": (AUTO, None)}, specialised={"x.shape[0]": 6}, refuses=({"n": 5},))
+@size_program(matrix, {"x": (AUTO, None)}, accepts=({"n": 5}, {"n": 1}))
 def rows_stacked(x):
-    """A list of rows has a length."""
+    """A list of rows is made by a loop, which has to have a round."""
     return torch.stack([row * 2 for row in x])
 
 
