@@ -17,7 +17,7 @@ from monograph.bytecode.decoding import decode
 from monograph.bytecode.instructions import JUMPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import CodeType
 
     from monograph.bytecode.instructions import Instructions
@@ -51,7 +51,7 @@ class Flow:
     EXIT if only the return itself, and i itself where no way leads to a return. `live[i]` has bit n
     set where slot n is read before it is written on some way from before instruction i. `loops` are
     the natural loops, inner ones before outer ones. `same[i]` is the instruction as which i counts;
-    all the others are about those alone.
+    all the others are about those alone, and `groups` are those that count as each of them.
     """
 
     successors: tuple[tuple[int, ...], ...]
@@ -59,6 +59,7 @@ class Flow:
     live: tuple[int, ...]
     loops: tuple[Loop, ...]
     same: tuple[int, ...]
+    groups: Mapping[int, frozenset[int]]
 
     def loop(self, index: int) -> Loop | None:
         """The innermost loop that an instruction belongs to."""
@@ -66,10 +67,7 @@ class Flow:
 
     def alike(self, index: int) -> frozenset[int]:
         """The instructions that count as this one."""
-        if index == EXIT:
-            return frozenset()
-        wanted = self.same[index]
-        return frozenset(each for each, same in enumerate(self.same) if same == wanted)
+        return frozenset() if index == EXIT else self.groups[self.same[index]]
 
 
 _KNOWN: dict[int, tuple[CodeType, Flow]] = {}
@@ -90,8 +88,16 @@ def _analysed(decoded: Instructions) -> Flow:
         tuple(way if way == EXIT else same[way] for way in ways) if same[index] == index else ()
         for index, ways in enumerate(raw)
     )
+    groups: dict[int, set[int]] = {}
+    for index, first in enumerate(same):
+        groups.setdefault(first, set()).add(index)
     return Flow(
-        successors, _joins(successors), _live(successors, decoded), _loops(successors), same
+        successors,
+        _joins(successors),
+        _live(successors, decoded),
+        _loops(successors),
+        same,
+        {first: frozenset(group) for first, group in groups.items()},
     )
 
 

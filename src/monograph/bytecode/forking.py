@@ -20,10 +20,10 @@ from monograph.bytecode.operators import truth
 from monograph.bytecode.snapshots import snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from monograph.bytecode.flow import Loop
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.frame import Body, Frame
 
 __all__ = [
     "MOVED",
@@ -172,16 +172,14 @@ def early(frame: Frame, found: Ways) -> Ways:
     return replace(found, join=met.place, live=flow.live[met.place], within=None, outs=outs)
 
 
-def later(frame: Frame, found: Ways) -> list[Ways]:
-    """The same ways, joined later and later."""
-    if found.join in (None, EXIT) or found.within is not None:
-        return []
-    assert found.join is not None, "it was asked above"
+def later(frame: Frame, found: Ways, most: int) -> Iterator[Ways]:
+    """The same ways, joined later and later: `most` of them, and in returning."""
+    if found.join is None or found.join == EXIT or found.within is not None:
+        return
     flow = flow_of(frame.code)
-    return [
-        replace(found, join=join, live=live_at(frame, join), outs=frozenset())
-        for join in later_joins(flow, flow.same[found.join])
-    ]
+    *joins, last = later_joins(flow, flow.same[found.join])
+    for join in (*joins[:most], last):
+        yield replace(found, join=join, live=live_at(frame, join), outs=frozenset())
 
 
 def onwards(frame: Frame, leaving: Leaving) -> Ways:
@@ -375,10 +373,7 @@ def _run_round(copied: Frame, test: LoopTest) -> End:
 def _run(copied: Frame, ends: frozenset[int]) -> End:
     if copied.ip in ends:
         return End("joined", copied)
-    steps = list(copied.body.steps)
-    for index in ends:
-        steps[index] = (_stop, None)
-    copied.body = replace(copied.body, steps=steps, stops=copied.body.stops | ends)
+    copied.body = _stopping(copied.body, ends)
     try:
         signal = run(copied)
     except Exception as error:  # noqa: BLE001  (it is the program's)
@@ -389,6 +384,18 @@ def _run(copied: Frame, ends: frozenset[int]) -> End:
     if signal is YIELD:
         return End("yielded", copied, copied.value)
     return End("returned", copied, copied.value)
+
+
+def _stopping(body: Body, ends: frozenset[int]) -> Body:
+    """The body, with stops there as well."""
+    known = body.stopped.get(ends)
+    if known is None:
+        steps = list(body.steps)
+        for index in ends:
+            steps[index] = (_stop, None)
+        known = replace(body, steps=steps, stops=body.stops | ends, stopped={})
+        body.stopped[ends] = known
+    return known
 
 
 def _stop(frame: Frame, _: None) -> Mark:

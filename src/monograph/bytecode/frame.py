@@ -8,7 +8,7 @@ code expects of a frame.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from types import CellType
 from typing import TYPE_CHECKING, Any, Final
@@ -54,7 +54,8 @@ class Body:
     `parameters` are the slots of those that callers can name; `n_plain` is the number of parameters
     where all are positional, else -1. `is_native` marks code that is never interpreted: our own,
     and what only makes sense to CPython's frames.
-    `stops` are the instructions in place of which this copy of the body stops.
+    `stops` are the instructions in place of which this copy of the body stops; `stopped` are copies
+    of this one that stop elsewhere, too.
     """
 
     steps: list[tuple[Callable[[Frame, Any], Any], Any]]
@@ -68,6 +69,7 @@ class Body:
     is_native: bool
     shadow: FrameType | None = None
     stops: frozenset[int] = frozenset()
+    stopped: dict[frozenset[int], Body] = field(default_factory=dict[frozenset[int], "Body"])
 
 
 @dataclass(slots=True, eq=False)

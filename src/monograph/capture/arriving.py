@@ -180,6 +180,8 @@ def _left(join: Join, frame: Frame, place: int, ends: Sequence[End]) -> _Left:
 
 def _as_tensors(bodies: Sequence[Body], flags: Sequence[tuple[Any, Any]]) -> list[list[Any]]:
     found: list[list[Any]] = []
+    if not flags:
+        return [[], []]
     for side, body in enumerate(bodies):
         with body:
             found.append([as_truth(pair[side]) for pair in flags])

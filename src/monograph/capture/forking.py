@@ -52,7 +52,7 @@ from monograph.diagnostics import MonographError, problem
 from monograph.integers import Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator
 
     from monograph.bytecode import Frame
     from monograph.bytecode.forking import Ways
@@ -119,7 +119,7 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
     if found.join is None:
         return NotImplemented
     try:
-        places = [found] if has_example else _places(frame, found)
+        places = iter([found]) if has_example else _places(frame, found)
         return _forked(recorder, frame, condition, places)
     except _Raised as raised:
         return NotImplemented if has_example else _only_way(recorder, frame, value, raised)
@@ -176,14 +176,14 @@ def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
 # --- both ways ---------------------------------------------------------------------------------
 
 
-def _places(frame: Frame, found: Ways) -> list[Ways]:
+def _places(frame: Frame, found: Ways) -> Iterator[Ways]:
     """Where the ways can be joined: the nearest first, and a few later ones."""
     nearest = early(frame, found)
-    others = later(frame, nearest)
-    return [nearest, *others[:-1][:_MOST_JOINS], *others[-1:]]
+    yield nearest
+    yield from later(frame, nearest, _MOST_JOINS)
 
 
-def _forked(recorder: Recorder, frame: Frame, condition: Any, places: Sequence[Ways]) -> Any:
+def _forked(recorder: Recorder, frame: Frame, condition: Any, places: Iterator[Ways]) -> Any:
     """Go both ways, and join them at the first place where they can be one.
 
     What differs in a way that nothing can stand for may be asked about before it is used (`if y is

@@ -138,6 +138,9 @@ class Join:
         found: list[list[Any]] = []
         sides = (self.lefts, self.rights)
         for body, mine, others in zip(self.bodies, sides, sides[::-1], strict=True):
+            if all(isinstance(one, torch.Tensor) for one in mine):
+                found.append(mine)
+                continue
             with body:
                 found.append(
                     [
