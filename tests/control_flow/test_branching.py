@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import monograph
-from tests.control_flow import aliases  # noqa: F401 - enters its programs
+from tests.control_flow import aliases, heap  # noqa: F401 - they enter their programs
 from tests.control_flow.branching import PROGRAMS, Branching
 from tests.control_flow.forms import made_forms, naming
 

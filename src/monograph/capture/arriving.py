@@ -23,6 +23,8 @@ from monograph.bytecode.forking import Leaving, finish, live_at, move, near, pla
 from monograph.bytecode.frame import MISSING
 from monograph.capture.control_flow import Branches
 from monograph.capture.doubts import differences, shared
+from monograph.capture.effects import NeedsCare
+from monograph.capture.heap import met_writes, write
 from monograph.capture.joining import ABSENT, Join, Made
 from monograph.capture.loops import as_truth
 from monograph.capture.subgraphs import gives_itself
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from monograph.bytecode import Frame
     from monograph.bytecode.forking import End, Ways
     from monograph.bytecode.frame import Mark
-    from monograph.capture.joining import Joined
+    from monograph.capture.joining import Items, Joined
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
 
@@ -73,6 +75,10 @@ def arrive(
     place = near(frame, found, places)
     try:
         return _arrive(recorder, frame, condition, place, bodies, ends)
+    except NeedsCare:
+        for body in bodies:
+            body.give_up()
+        raise
     except MonographError as error:
         for body in bodies:
             body.give_up()
@@ -93,6 +99,8 @@ def _arrive(
     here = [_state(end, place) if place_of(end) == place else None for end in ends]
     joined = _met(join, here, _names(frame, here, place))
     lefts = [_left(join, frame, each, ends) for each in _places_left(ends, place)]
+    changes = met_writes(recorder, frame, join, bodies)
+    uncertain = _uncertain(bodies, join)
     simple = {(True, False), (False, True)}
     flags = [left.flags for left in lefts if left.flags not in simple]
     for one, other in zip(bodies, _as_tensors(bodies, flags), strict=True):
@@ -102,7 +110,9 @@ def _arrive(
     results = _closed(recorder, bodies, condition, join)
     made = Made(results)
     values = [made.value(each) for each in joined]
-    recorder.doubts.entangle(_uncertain(bodies, join, made))
+    for pair, container in uncertain:
+        recorder.doubts.entangle([*pair, made.value(container)])
+    write(changes, made, bodies[0].part)
     answers = iter(results[len(results) - len(flags) :])
     truth = as_truth(condition) if len(lefts) > len(flags) else None
     frame.leavings = tuple(
@@ -224,22 +234,26 @@ def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Jo
     return results
 
 
-def _uncertain(bodies: Sequence[Body], join: Join, made: Made) -> list[Any]:
-    """Containers that may be one with others, on one side: not made there, or held twice."""
-    found: list[Any] = []
+def _uncertain(bodies: Sequence[Body], join: Join) -> list[tuple[list[Any], Items]]:
+    """Containers that may be one with others, on one side: not made there, or held twice.
+
+    Raises: NeedsCare.
+    """
+    found: list[tuple[list[Any], Items]] = []
     sides = [[each[side] for each in join.containers] for side in (0, 1)]
     for *pair, joined in join.containers:
         is_certain = all(
             one is ABSENT
             or (
                 body.part is not None
+                and (body.part.careful or not isinstance(one, tuple))
                 and body.part.made(one)
                 and sum(one is other for other in side) == 1
             )
             for body, one, side in zip(bodies, pair, sides, strict=True)
         )
         if not is_certain:
-            found += [made.value(joined), *(each for each in pair if each is not ABSENT)]
+            found.append(([each for each in pair if each is not ABSENT], joined))
     return found
 
 

@@ -102,6 +102,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     its place) is copied before: eager leaves that storage untouched.
     """
     reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
+    values, reassigned = _apart(recorder, reassigned, values)
     old = _OldMemory(recorder, reassigned, values)
     values = [old.kept(value) for value in values]
     sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
@@ -109,6 +110,28 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     for buffer, current in sources:
         recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
     return values
+
+
+def _apart(
+    recorder: Recorder, reassigned: list[tuple[StateTensor, AbstractTensor]], values: list[Any]
+) -> tuple[list[Any], list[tuple[StateTensor, AbstractTensor]]]:
+    """The same, with copies of what may lie in buffers that are written to, by a condition."""
+    doubts = recorder.doubts
+    buffers = [buffer.abstract for buffer, _ in reassigned if doubts.is_entangled(buffer.abstract)]
+    if not buffers:
+        return values, reassigned
+
+    def copied(value: Any) -> Any:
+        if not isinstance(value, AbstractTensor) or not doubts.is_entangled(value):
+            return value
+        if any(value is buffer.abstract for buffer, _ in reassigned):
+            return value
+        return recorder.call(torch.ops.aten.clone.default, (value,), {})
+
+    found = [copied(value) for value in values], [(b, copied(value)) for b, value in reassigned]
+    for buffer in buffers:
+        doubts.release(buffer)
+    return found
 
 
 class _OldMemory:

@@ -58,6 +58,10 @@ class Doubts:
             else:
                 self._objects[id(each)] = each
 
+    def release(self, tensor: AbstractTensor) -> None:
+        """Nobody sees this tensor's memory by another name any more."""
+        del self._storages[id(tensor.storage_root)]
+
     def differ(self, question: Question, node: Node | None) -> None:
         """What this node makes gives no answer that holds on every side."""
         if node is not None:

@@ -24,12 +24,14 @@ from dataclasses import dataclass, replace
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from torch.nn import Module
+
 from monograph.bytecode import MISSING
 from monograph.capture.contents import content_of, refill_content, same, same_content
 from monograph.capture.opaque import keep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from monograph.bytecode import Frame
 
@@ -59,6 +61,8 @@ class Place:
     tracked: bool
     by: Chain
     function: FunctionType | None = None
+    after: Any = None
+    """What a part of the run left there, which was put back since."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -153,6 +157,8 @@ class Effects:
             kind, old = "contents", content_of(owner)
             if old is None:
                 return
+        elif kind == "attribute" and isinstance(owner, Module):
+            old = _value(owner, name)  # it may stand in a table
         function = None if frame is None else frame.function
         tracked = gc.is_tracked(owner)
         self._places[identity, name] = Place(
@@ -205,14 +211,30 @@ class Effects:
         ]
 
 
-class Within(Effects):
-    """The writes of a part of a run. Nothing is put back: that is left to the run's own."""
+class NeedsCare(BaseException):  # no error: user code must not catch it
+    """A part has to say which objects it made, and did not look which there were before."""
 
-    def __init__(self) -> None:
+
+class Within(Effects):
+    """The writes of a part of a run. Nothing is put back: that is left to the run's own.
+
+    But for `take`, which keeps what was written, and puts back what was there.
+    """
+
+    def __init__(self, tell: Callable[[Place], None], *, careful: bool = True) -> None:
+        """`tell` announces that a place is about to be written to.
+
+        One that is not `careful` has no notion of which objects there were before, which costs as
+        much as there are: it raises NeedsCare where it has to know.
+        """
         super().__init__(())
+        self.tell = tell
+        self.careful = careful
         # Kept, so that none of their identities is given to a new object.
-        self._before = gc.get_objects()
+        self._before = gc.get_objects() if careful else []
         self._known_before: set[int] = set()
+        self.taken: list[Place] = []
+        """The places from before that it changed."""
 
     def __enter__(self) -> Self:
         """What there is now was there before this part."""
@@ -237,8 +259,26 @@ class Within(Effects):
         for place in reversed(self._find_lasting()):
             place.put_back()
 
+    def take(self) -> None:
+        """Keep what this part left where something was before, and put that back.
+
+        Raises: NeedsCare.
+        """
+        places = self._find_lasting()
+        self.taken = [replace(place, after=place.as_now().before) for place in places]
+        for place in reversed(places):
+            place.put_back()
+
+    def forget(self) -> None:
+        """Put back what was in every place, in objects that it made too."""
+        for place in reversed(self._places.values()):
+            if not place.is_as_before():
+                place.put_back()
+
     def made(self, value: Any) -> bool:
-        """Whether an object was made in this part, for all one can tell."""
+        """Whether an object was made in this part, for all one can tell. Raises: NeedsCare."""
+        if not self.careful:
+            raise NeedsCare
         if not self._known_before:
             self._known_before = set(map(id, self._before))
         return gc.is_tracked(value) and id(value) not in self._known_before
@@ -247,6 +287,8 @@ class Within(Effects):
         changed = [place for place in self._places.values() if not place.is_as_before()]
         if not changed:
             return []
+        if not self.careful:
+            raise NeedsCare
         before = set(map(id, self._before))
         made = {id(each) for each in gc.get_objects()} - before
         elsewhere = _known_elsewhere(
@@ -296,11 +338,24 @@ def _value(owner: Any, name: str) -> Any:
             return MISSING
     if isinstance(owner, ContextVar):
         return owner.get(MISSING)
+    if isinstance(owner, Module):
+        return _names_of(owner, name).get(name, MISSING)
     names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", None)
     return getattr(owner, name, MISSING) if names is None else names.get(name, MISSING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's `__dict__`
 
 
+def _names_of(module: Module, name: str) -> dict[str, Any]:
+    """Where a module keeps an attribute: in a table, or itself."""
+    own = vars(module)
+    tables = (own.get(kind, {}) for kind in _TABLES)
+    return next((table for table in tables if name in table), own)
+
+
+_TABLES: Final = ("_parameters", "_buffers", "_modules")
+
+
 def _write(owner: Any, name: str, value: Any) -> None:
+    owner = _names_of(owner, name) if isinstance(owner, Module) else owner
     if isinstance(owner, CellType):
         _fill(owner, value)
     elif isinstance(owner, ContextVar):

@@ -47,6 +47,7 @@ from monograph.bytecode.snapshots import snapshot
 from monograph.capture.arriving import Apart, arrive
 from monograph.capture.control_flow import record_both
 from monograph.capture.data import known_value
+from monograph.capture.effects import NeedsCare
 from monograph.capture.loops import as_truth, loop
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Relation
@@ -246,6 +247,29 @@ def _both(
     recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
 ) -> Any:
     """Record either way as a body, and put the frame where it goes on."""
+    while True:
+        try:
+            signal = _joined(recorder, frame, condition, found, go)
+        except NeedsCare:
+            around = recorder.body
+            if around is not None and around.part is not None and not around.part.careful:
+                raise
+            recorder.careful = True
+            continue
+        break
+    if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
+        return signal
+    try:
+        return _settle(recorder, frame)
+    except Apart as apart:
+        raise _Settled(apart.error) from apart
+    except MonographError as error:
+        raise _Settled(error) from error.__cause__
+
+
+def _joined(
+    recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
+) -> Any:
     bodies = _run(recorder, condition, go)
     ends = [body.result for body in bodies]
     if any(end.kind == "yielded" for end in ends):
@@ -256,15 +280,7 @@ def _both(
         for body, end in zip(bodies, ends, strict=True):
             with body:  # the answers at the loop's test, where both ways arrive
                 end.frame.stack[-1] = as_truth(end.frame.stack[-1])
-    signal = arrive(recorder, frame, condition, found, bodies, ends)
-    if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
-        return signal
-    try:
-        return _settle(recorder, frame)
-    except Apart as apart:
-        raise _Settled(apart.error) from apart
-    except MonographError as error:
-        raise _Settled(error) from error.__cause__
+    return arrive(recorder, frame, condition, found, bodies, ends)
 
 
 def _settle(recorder: Recorder, frame: Frame) -> Any:

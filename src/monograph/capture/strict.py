@@ -21,11 +21,13 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
+from monograph.capture.arriving import Apart
 from monograph.capture.callbacks import Callbacks
-from monograph.capture.effects import Effects, Within
+from monograph.capture.effects import Effects, NeedsCare, Place, Within
 from monograph.capture.for_loops import repeat
 from monograph.capture.forking import can_fork, fork, inverted, truth_value
 from monograph.capture.given import are_given, identity_refusal, same_number
+from monograph.capture.heap import can_merge
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
@@ -79,7 +81,7 @@ for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch
 class Strict(Watcher):
     """What one strict run lets user code do, and what it sees of it."""
 
-    uncatchable = (MonographError, WritesOutside)
+    uncatchable = (MonographError, WritesOutside, Apart, NeedsCare)
 
     def __init__(
         self,
@@ -428,19 +430,35 @@ class Strict(Watcher):
     def _side_effects(self, operator: str) -> Generator[Within]:
         """Refuse writes to what was there before, while a function given to an operator runs.
 
-        Raises: branch-side-effect.
+        Those of a way of Python's own `if` are kept, and put back.
+
+        Raises: branch-side-effect, NeedsCare.
         """
-        with Within() as part:
+        merges = operator == "if"
+        with Within(self._write_again, careful=not merges or self._recorder.careful) as part:
             self._parts.append(part)
             try:
                 yield part
+                if merges:
+                    part.take()
+            except BaseException:
+                if merges:
+                    part.forget()
+                raise
             finally:
                 self._parts.remove(part)
-            for place in part.lasting():
+            for place in part.taken if merges else part.lasting():
+                if merges and can_merge(place):
+                    continue
                 kind, name = place.kind, place.name or "a container"
                 at = lines(place, self.scopes)
                 part.undo()
                 raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
+
+    def _write_again(self, place: Place) -> None:
+        """What ways of an `if` wrote is written, by the code that they are of."""
+        frame = self._interpreter.current
+        self.written(place.kind, place.owner, place.name, place.before, frame)
 
     def watching(self, recorder: Recorder) -> AbstractContextManager[None]:
         """Nothing more: what is interpreted is watched."""

@@ -3,7 +3,7 @@
 branches-disagree     operator, what, result="", left, right     UnsupportedError
 loop-carry-changes    operator, what, result="", before, after    UnsupportedError
 branch-writes         operator, name="", reason=""               SideEffectError
-branch-side-effect    operator, kind, name                       SideEffectError
+branch-side-effect    operator, kind, name, reason=""            SideEffectError
 branch-copies         reason                                     UnsupportedError
 branches-multiply     count, kind="apart"                        UnsupportedError
 loop-raises           error, loop="while"                        DataDependentError
@@ -94,8 +94,18 @@ def branch_writes(*, operator: str, name: str = "", reason: str = "") -> Text:
 
 
 @message("branch-side-effect", SideEffectError)
-def branch_side_effect(*, operator: str, kind: str, name: str) -> Text:
-    """Say that a branch changes an object from outside of it, which both would do."""
+def branch_side_effect(*, operator: str, kind: str, name: str, reason: str = "") -> Text:
+    """Say that a branch changes an object from outside of it, which both would do.
+
+    `reason` is why what both sides of an `if` do to it cannot be one.
+    """
+    if reason:
+        what = _KINDS.get(kind, kind)
+        return Text(
+            headline=f"the sides of an `{operator}` on data leave {what} {name} unlike: {reason}",
+            label="changed here, on one side",
+            helps=("leave it with the same structure on both sides, or change it after the `if`",),
+        )
     return Text(
         headline=f"this function, which `{operator}` runs, changes {_KINDS.get(kind, kind)} {name}",
         label="changed here",
