@@ -113,8 +113,7 @@ class Recorder(TorchDispatchMode):
         """Whether user code asked any tensor how it lies in memory."""
         self.doubts = Doubts()
         self.n_branches = self.n_apart = 0  # of Python's own; those kept apart around this place
-        self.careful = False
-        """Whether branches look from the beginning which objects there were before."""
+        self.careful = False  # whether branches look first which objects there were before
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
         self.grown, self.paths = GrownLists(), Paths()
         self.body: Body | None = None
