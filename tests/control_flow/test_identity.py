@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import monograph
+from tests.control_flow.looped import Function
 
 ONES = torch.ones(2, 3)
 
@@ -111,6 +112,94 @@ def test_results_are_the_tensors_that_eager_code_gives(kind, form, tmp_path):
             assert described(got, [*mine, *run.buffers()]) == described(
                 expected, [*theirs, *module.buffers()]
             )
+
+
+class SwapsByRow(nn.Module):
+    """As many rounds as rows."""
+
+    def forward(self, x, y):
+        left, right = y, y.view(3)
+        for _ in range(x.shape[0]):
+            left, right = right, left
+        return left, right
+
+
+class MayHaveNoRound(nn.Module):
+    """With one row the tensor itself."""
+
+    def forward(self, x, y):
+        h = y
+        for t in range(x.shape[0] - 1):
+            h = h + x[t]
+        return h, y
+
+
+class LastRow(nn.Module):
+    """Carried, a view of what is gone over."""
+
+    def forward(self, x, y):
+        h = y
+        for row in x:
+            h = row
+        return (h,)
+
+
+class AssignedInRounds(nn.Module):
+    """Variables that rounds assign first: a view, an input, and what is made."""
+
+    def forward(self, x, y):
+        for t in range(x.shape[0]):
+            row, other, new = x[t], y, x[t].view(3, 1).t() * 2
+        return row, other, new
+
+
+@pytest.mark.parametrize("form", [as_captured, lowered, loaded])
+@pytest.mark.parametrize("kind", [SwapsByRow, MayHaveNoRound, LastRow, AssignedInRounds])
+def test_results_of_rounds_are_the_tensors_that_eager_code_gives(kind, form, tmp_path):
+    """Whatever the number of rounds."""
+    module, shapes = kind(), ({0: monograph.Dim("n", min=1)}, None)
+    program = monograph.export(module, (torch.randn(4, 3), torch.randn(3)), dynamic_shapes=shapes)
+    run = form(program, tmp_path).module()
+    for n in (1, 2, 3, 7):
+        mine = (torch.randn(n, 3), torch.randn(3))
+        theirs = tuple(each.clone() for each in mine)
+        got, expected = run(*mine), module(*theirs)
+        torch.testing.assert_close(got, expected)
+        assert described(got, mine) == described(expected, theirs)
+
+
+def asks_in_rounds(x):
+    """Each row begins somewhere else."""
+    h = x[0] * 0
+    for row in x:
+        h = h + row.storage_offset()
+    return h
+
+
+def asks_of_what_is_carried(x):
+    """The last row's place."""
+    h = x[0]
+    for row in x:
+        h = row
+    return h + h.storage_offset()
+
+
+def asks_of_what_is_born(x):
+    """The same of a variable of rounds."""
+    for t in range(x.shape[0]):
+        h = x[t]
+    return h + h.storage_offset()
+
+
+@pytest.mark.parametrize(
+    "function", [asks_in_rounds, asks_of_what_is_carried, asks_of_what_is_born]
+)
+def test_where_a_row_begins_is_not_told(function):
+    """It differs by round, and a program records one."""
+    shapes = ({0: monograph.Dim("n", min=1)},)
+    with pytest.raises(monograph.MonographError) as caught:
+        monograph.export(Function(function), (torch.randn(4, 3),), dynamic_shapes=shapes)
+    assert "branch-decides" in [each.diagnostic.name for each in caught.value.problems]
 
 
 def test_what_operators_are_given_by_the_user_return_copies():

@@ -221,6 +221,7 @@ class AbstractTensor(Flags):
     def storage_offset(self) -> Any:
         """In elements."""
         self.recorder.layout_asked(self)
+        self.recorder.doubts.check_answer("offset", self)
         return self.number(self.tensor_type.offset)
 
     def numel(self) -> Any:

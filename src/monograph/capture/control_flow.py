@@ -366,11 +366,13 @@ def scan(
     *,
     name: str = "scan",
     may_write: bool = False,
+    n_staying: int = 0,
     **named: Any,
 ) -> Any:
     """A function of what is carried and of each slice: what is carried last, and what it makes.
 
-    `name` is how messages call it; for `may_write` see `record_with`.
+    `name` is how messages call it; for `may_write` see `record_with`. What a step returns as the
+    first `n_staying` is these tensors themselves, as in eager code.
 
     Raises: operator-arguments, loop-carry-changes, branch-writes.
     """
@@ -389,7 +391,7 @@ def scan(
         leaves, spec = pytree.tree_flatten(body.result)
         n_carried = len(loop.types)
         made = [leaf for leaf in leaves[n_carried:] if isinstance(leaf, torch.Tensor)]
-        outputs = _owned(body, [*leaves[:n_carried], *made])
+        outputs = _owned(body, [*leaves[:n_carried], *made], n_staying)
         if check_step(loop, body, outputs[:n_carried]):
             break
         body.give_up()

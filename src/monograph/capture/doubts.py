@@ -8,9 +8,9 @@ refused.
 - *storages*: tensors that may lie in one memory with others; nobody writes to them.
 - *objects*: tensors (of those storages) and containers that may be one with others; nobody asks
   whether they are, and nobody changes them.
-- *answers*: what a tensor says of itself (its layout, whether it requires gradients, how often it
-  was written to), where the sides would say different things; nobody asks, nor of what is computed
-  from it.
+- *answers*: what a tensor says of itself (its layout, where in its memory it begins, whether it
+  requires gradients, how often it was written to), where the sides, or rounds, would say different
+  things; nobody asks, nor of what is computed from it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.subgraphs import Body
 
-Question = Literal["layout", "requires_grad", "version"]
+Question = Literal["layout", "offset", "requires_grad", "version"]
 
 _WORDS: Final[dict[Question, str]] = {
     "layout": "how a tensor lies in memory",
+    "offset": "where in its memory a tensor begins",
     "requires_grad": "whether a tensor requires gradients",
     "version": "how often a tensor was written to",
 }

@@ -2,8 +2,8 @@
 
 The interpreter stands at a `for` whose iterator's length is a size, or a number from data. One
 round is run by a copy of the frame, on an unknown value, as the step of the scan; see `carrying`
-for what it is given and gives on. Variables that only rounds assign are stacked, and the last of
-them read after the loop: there must be a round then, as in Python.
+for what it is given and gives on. Variables that only rounds assign are carried too; no round is
+given one, and there must be a round where they are read after the loop, as in Python.
 
 A round may write to tensors from outside: they are carried too, and their last value is copied
 back.
@@ -16,21 +16,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.symbols import to_sym
 from monograph.bytecode import Rounds
 from monograph.bytecode.forking import for_test, move, run_iteration
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import scan
 from monograph.capture.grown_lists import require_a_round
 from monograph.capture.joining import described
-from monograph.capture.subgraphs import WritesOutside, copied_as, refused_write
+from monograph.capture.number_tensors import own
+from monograph.capture.subgraphs import WritesOutside, copied_as, gives_itself, refused_write
 from monograph.diagnostics import MonographError, problem
+from monograph.integers import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from monograph.abstract.tensor import AbstractTensor
+    from monograph.abstract.tensor_type import TensorType
     from monograph.bytecode import Frame
     from monograph.bytecode.forking import End, LoopTest
+    from monograph.capture.carrying import Path
     from monograph.capture.recorder import Recorder
     from monograph.capture.sequences import Source
     from monograph.capture.subgraphs import Body, Copied
@@ -101,6 +106,8 @@ class _ForLoop:
         self.begun: list[AbstractTensor] = []
         self.slices: list[AbstractTensor] = []
         """What the loop begins with, and goes over."""
+        self.born: dict[Path, TensorType] = {}
+        """Variables that rounds assign first, carried too: nobody reads what these begin with."""
         self.growing: list[list[Any]] = []
         """Lists from outside that rounds append to."""
         self.appended: list[tuple[list[Any], list[Any]]] = []
@@ -115,10 +122,17 @@ class _ForLoop:
         while True:
             begun = [recorder.abstract(each) for each in carrying.begin()]
             self.begun = begun
+            known = [*begun, *[recorder.abstract(_unread(each)) for each in self.born.values()]]
             roots = [same[0] for same in self.written.values()]
             try:
                 results = scan(
-                    recorder, self._step, [*begun, *roots], slices, name=NAME, may_write=True
+                    recorder,
+                    self._step,
+                    [*known, *roots],
+                    slices,
+                    name=NAME,
+                    may_write=True,
+                    n_staying=len(known) * gives_itself(recorder),
                 )
             except More:
                 continue
@@ -144,11 +158,15 @@ class _ForLoop:
         assert body is not None, "a round is recorded in a body"
         self.body = body
         n_carried, n_written = len(self.carrying.carried), len(self.written)
+        n_known = n_carried + len(self.born)
         for same, now in zip(
-            self.written.values(), given[n_carried : n_carried + n_written], strict=True
+            self.written.values(), given[n_known : n_known + n_written], strict=True
         ):
             body.copy_of(same, now)
-        value = self.source.at(self.recorder, iter(given[n_carried + n_written :]))
+        slices = given[n_known + n_written :]
+        for each in slices:
+            self.recorder.doubts.differ("offset", each.node)
+        value = self.source.at(self.recorder, iter(slices))
         state = self.carrying.state(given[:n_carried])
         with _undone(body):
             with self.recorder.grown.growing(self.growing), self._lists(body) as appended:
@@ -157,8 +175,9 @@ class _ForLoop:
             values, born = self.carrying.ended(end.frame)
         written = [copy for _, copy in body.written]
         items = [item for _, new in appended for item in new]
-        results = [self.recorder.abstract(each) for each in (*values, *written, *born, *items)]
-        self._check_written(body, results[: len(values)] + results[len(values) + n_written :])
+        self._settle_born([self.recorder.abstract(each).tensor_type for each in born], body)
+        results = [self.recorder.abstract(each) for each in (*values, *born, *written, *items)]
+        self._check_written(body, results[:n_known] + results[n_known + n_written :])
         self.shared = self.carrying.note_shared(results[len(values) :])
         return list(results)
 
@@ -185,6 +204,23 @@ class _ForLoop:
         if news:
             self.growing += news
             raise More
+
+    def _settle_born(self, types: Sequence[TensorType], body: Body) -> None:
+        """Record the round again if it assigns variables that are not carried yet.
+
+        Raises: More, operator-arguments (a size that may differ from round to round).
+        """
+        born = dict(zip(self.carrying.born, types, strict=True))
+        if born.keys() == self.born.keys():
+            return
+        for path, each in born.items():
+            sizes = [size for size in each.shape if isinstance(size, Expr)]
+            if not all(body.before.issuperset(size.symbols) for size in sizes):
+                value = self.recorder.abstract(self.carrying.born[path])
+                reason = f"a round makes {value!r}, whose sizes may differ from round to round"
+                raise problem("operator-arguments", operator=NAME, reason=reason)
+        self.born = born
+        raise More
 
     def _run(self, state: tuple[list[Any], list[Any]], value: Any) -> End:
         end = run_iteration(self.frame, self.test, *state, value)
@@ -234,22 +270,26 @@ class _ForLoop:
         results: list[AbstractTensor],
     ) -> Any:
         recorder, carrying = self.recorder, self.carrying
-        n_carried, n_written = len(begun), len(roots)
-        for root, last in zip(roots, results[n_carried : n_carried + n_written], strict=True):
+        rest = iter(results)
+        after, born, written = (
+            [next(rest) for _ in each] for each in (begun, carrying.born, roots)
+        )
+        stacks = list(rest)
+        for root, last in zip(roots, written, strict=True):
             holder = self.body.held_by(root)
             recorder.call(torch.ops.aten.copy_.default, (holder, last), {})
         # Of the results, those of tensors that are written to are these tensors.
-        made = [*roots, *results[n_carried + n_written :]]
-        for shared, result in zip(self.shared, made, strict=True):
+        for shared, result in zip(self.shared, [*born, *roots, *stacks], strict=True):
             if shared:
                 recorder.doubts.entangle([result, *shared, *slices])
-        if any(self.carrying.roots):
-            recorder.doubts.entangle(slices)
-        made = results[n_carried + n_written :]
-        n_born = len(carrying.born)
-        born = [self._last(each) for each in made[:n_born]]
-        self._let_grow(iter(made[n_born:]))
-        after = results[:n_carried]
+                recorder.doubts.differ("offset", result.node)
+        for shared, result in zip(carrying.roots, after, strict=True):
+            if shared:
+                recorder.doubts.entangle(slices)
+                recorder.doubts.differ("offset", result.node)
+        if born:
+            require_a_round(self.source.count)
+        self._let_grow(iter(stacks))
         stack, slots = carrying.state(after, born)
         carrying.note_doubts(begun, after, [*stack, *slots])
         return move(self.frame, self.test.out, stack, slots)
@@ -259,10 +299,14 @@ class _ForLoop:
             self.recorder.scopes.tell(grown)
             self.recorder.grown.add(grown, self.source.count, [next(stacks) for _ in new])
 
-    def _last(self, stacked: AbstractTensor) -> AbstractTensor:
-        """What the last round made; without one the variable would not be there."""
-        require_a_round(self.source.count)
-        return self.recorder.call(torch.ops.aten.select.int, (stacked, 0, -1), {})
+
+def _unread(t: TensorType) -> torch.Tensor:
+    """A tensor of a type, for what has no value before the first round."""
+    shape = tuple(map(to_sym, t.shape))
+    if t.strides is None:
+        return own(torch.zeros(shape, dtype=t.dtype, device=t.device))
+    strides = tuple(map(to_sym, t.strides))
+    return own(torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device)).zero_()
 
 
 @contextmanager

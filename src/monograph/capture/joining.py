@@ -178,7 +178,7 @@ def _filler(value: Any, body: Body) -> Any:
     if t.strides is None:
         return own(torch.zeros(shape, dtype=t.dtype, device=t.device))
     strides = tuple(_size(n, body) for n in t.strides)
-    return torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device).zero_()
+    return own(torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device)).zero_()
 
 
 def _size(size: Int, body: Body) -> Any:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _CLONE = torch.ops.aten.clone.default
 _DETACH = torch.ops.aten.detach.default
-_PYTHON = ("if", "while")
+_PYTHON = ("if", "while", "for")
 
 
 Copied = dict[int, "list[AbstractTensor]"]
