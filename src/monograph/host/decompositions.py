@@ -28,7 +28,22 @@ def core_formulas() -> dict[Any, Callable[..., Any]]:
 
 
 def is_composite(overload: OpOverload) -> bool:
-    """Whether calling the operator only calls others (`CompositeImplicitAutograd`)."""
+    """Whether calling the operator only calls others (`CompositeImplicitAutograd`).
+
+    Remembered for PyTorch's own: those of users may get a kernel later.
+    """
+    found = _COMPOSITE.get(overload)
+    if found is None:
+        found = _looks_composite(overload)
+        if overload.namespace == "aten":
+            _COMPOSITE[overload] = found
+    return found
+
+
+_COMPOSITE: dict[Any, bool] = {}
+
+
+def _looks_composite(overload: OpOverload) -> bool:
     return DispatchKey.CompositeImplicitAutograd in overload.py_kernels or has_kernel(
         overload, "CompositeImplicitAutograd"
     )

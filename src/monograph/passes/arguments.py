@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -68,10 +69,15 @@ def _frozen(value: Any) -> Any:
 
 def as_called(overload: OpOverload, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Arguments by name as (positional, keywords) of an overload with the same arguments."""
-    schema = schema_of(overload)
-    names = [a.name for a in schema.arguments if not a.kwarg_only]
-    keyword_only = {a.name for a in schema.arguments if a.kwarg_only}
-    values = list(given.items())
-    positional = [value for name, value in values if name not in keyword_only]
-    assert len(positional) <= len(names), "the forms have the same arguments"
-    return tuple(positional), {n: v for n, v in values if n in keyword_only}
+    n_positional, keyword_only = _places(overload)
+    positional = [value for name, value in given.items() if name not in keyword_only]
+    assert len(positional) <= n_positional, "the forms have the same arguments"
+    return tuple(positional), {n: v for n, v in given.items() if n in keyword_only}
+
+
+@cache
+def _places(overload: OpOverload) -> tuple[int, frozenset[str]]:
+    """How many arguments may be positional, and the names of the others."""
+    arguments = schema_of(overload).arguments
+    keyword_only = frozenset(a.name for a in arguments if a.kwarg_only)
+    return len(arguments) - len(keyword_only), keyword_only

@@ -14,7 +14,7 @@ from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.passes.sharing import may_alias, may_hold_memory, writes, written_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import torch
     from torch.fx.node import Node
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 Held = frozenset["Node"]
 
 
-def read_after_write(module: torch.fx.GraphModule) -> frozenset[tuple[str, str]]:
-    """Pairs of placeholders: what the first brought is written to, and the second touched then."""
+def read_after_write(
+    module: torch.fx.GraphModule, among: Collection[str] | None = None
+) -> frozenset[tuple[str, str]]:
+    """Pairs of placeholders: what the first brought is written to, and the second touched then.
+
+    With `among`, only pairs of which at least one has such a name.
+    """
     if not writes(module):
         return frozenset()
     memory: dict[Node, Held] = {}
@@ -41,18 +46,22 @@ def read_after_write(module: torch.fx.GraphModule) -> frozenset[tuple[str, str]]
             last_touch |= dict.fromkeys(given, time)
         if _passes_on(node):
             memory[node] = given
-    return frozenset(_pairs(first_write, last_touch))
+    return frozenset(_pairs(first_write, last_touch, among))
 
 
-def _pairs(first_write: dict[Node, int], last_touch: dict[Node, int]) -> Iterator[tuple[str, str]]:
+def _pairs(
+    first_write: dict[Node, int], last_touch: dict[Node, int], among: Collection[str] | None
+) -> Iterator[tuple[str, str]]:
+    some = {node: at for node, at in last_touch.items() if among is None or node.name in among}
     for written, begin in first_write.items():
-        for touched, end in last_touch.items():
+        all_of_it = among is None or written.name in among
+        for touched, end in (last_touch if all_of_it else some).items():
             if touched is not written and end >= begin:
                 yield written.name, touched.name
 
 
 def _memory_of(nodes: Any, memory: dict[Node, Held]) -> Held:
-    return frozenset().union(*(memory.get(each, frozenset()) for each in nodes))
+    return frozenset().union(*(memory[each] for each in nodes if each in memory))
 
 
 def _only_looks(node: Node) -> bool:

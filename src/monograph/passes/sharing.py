@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from monograph.capture.operators import OPERATORS, STATISTICS, is_droppable
-from monograph.host.dispatch import has_kernel
+from monograph.host.decompositions import is_composite
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def may_alias(target: OpOverload) -> bool:
     known = OPERATORS.of(target)
     if known.shared is not None or known.mutated:
         return True
-    return torch.Tag.maybe_aliasing_or_mutating in target.tags or has_kernel(
-        target, "CompositeImplicitAutograd"
-    )
+    return torch.Tag.maybe_aliasing_or_mutating in target.tags or is_composite(target)
 
 
 def is_pure(node: Node) -> bool:
@@ -119,6 +117,8 @@ def may_hold_memory(node: Node) -> bool:
 
 def _written_arguments(node: Node, target: OpOverload) -> Iterator[Node]:
     known = OPERATORS.of(target)
+    if not known.mutated and known.silent_flag is None:
+        return
     bound = dict(zip(known.argument_names, node.args, strict=False)) | node.kwargs
     names = list(known.mutated)
     if known.silent_flag is not None and bound.get(known.silent_flag) is not False:

@@ -145,7 +145,7 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
         if spec.kind is InputKind.USER_INPUT
     ]
     places = {name: i for i, name in enumerate(given)}
-    pairs = {(name, name) for name in done.writes} | read_after_write(program.graph_module)
+    pairs = {(name, name) for name in done.writes} | read_after_write(program.graph_module, places)
     found = {(places[a], places[b]) for a, b in pairs if places.keys() >= {a, b}}
     apart = tuple(sorted({*before.apart} | {(min(pair), max(pair)) for pair in found}))
     state = _state_in_memory(program)
