@@ -202,8 +202,30 @@ def _lift_fresh_copy(input: Tensor) -> Any:  # noqa: A002 - named as in the sche
     return aten.clone.default(input, memory_format=torch.contiguous_format)
 
 
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,  # noqa: FBT001, FBT002 - as in the schema
+    mode: int = 0,
+    sparse: bool = False,  # noqa: FBT001, FBT002
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,  # noqa: FBT001, FBT002
+    padding_idx: int | None = None,
+) -> Any:
+    """By the kernel that has a gradient where the weight needs one, as in eager."""
+    row = -1 if padding_idx is None else padding_idx
+    row = row + weight.shape[0] if padding_idx is not None and row < 0 else row
+    forward_only = aten._embedding_bag_forward_only.default  # noqa: SLF001 - operators' names
+    op = aten._embedding_bag.default if weight.requires_grad else forward_only  # noqa: SLF001
+    rest = (scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, row)
+    return op(weight, indices.contiguous(), offsets.contiguous(), *rest)
+
+
 FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.native_batch_norm.default: _native_batch_norm,
+    aten.embedding_bag.default: _embedding_bag,
+    aten.embedding_bag.padding_idx: _embedding_bag,
     aten.empty_like.default: _empty_like,
     aten.data.default: aten.detach.default,
     aten.lift_fresh_copy.default: _lift_fresh_copy,

@@ -190,13 +190,15 @@ class NoScopes:
 _WHOLE_IN_INFERENCE: Final = frozenset({aten.lstm.data, aten.lstm.input})
 """Operators that come to a kernel of one device, unless they train."""
 
+_OTHERWISE_IN_TRAINING: Final = frozenset(
+    {aten.embedding_bag.default, aten.embedding_bag.padding_idx, aten.matmul.default}
+)
+"""Operators that come to other kernels where an argument needs a gradient."""
+
 
 def needs_gradients(overload: OpOverload) -> bool | None:
-    """Whether a formula is run as in training; None where each argument's type says it.
-
-    A product is another kernel where the smaller factor needs a gradient.
-    """
-    return None if overload is aten.matmul.default else overload in _WHOLE_IN_INFERENCE
+    """Whether a formula is run as in training; None where each argument's type says it."""
+    return None if overload in _OTHERWISE_IN_TRAINING else overload in _WHOLE_IN_INFERENCE
 
 
 def trace(

@@ -137,11 +137,13 @@ def copied(alias: Alias, source: Node, call: Callable[..., Any]) -> Node:
 
 def _laid_out_as(storage: Storage, value: Node, call: Callable[..., Any]) -> Node:
     """The value as the storage lies, without its gaps, by operators that have a gradient."""
-    wanted = tensor_type(storage.value)
-    if same_layout(tensor_type(value), wanted):
+    wanted, given = tensor_type(storage.value), tensor_type(value)
+    if same_layout(given, wanted):
         return value
     storage.is_packed |= not is_dense(wanted)
     strides = dense_like_strides(wanted)
+    if given.stride() == strides and is_dense(given):
+        return value
     for memory_format in _FORMATS:
         if strides == strides_for(wanted.shape, memory_format):
             return call(aten.clone.default, value, memory_format=memory_format)

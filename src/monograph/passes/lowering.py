@@ -16,7 +16,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.symbols import as_stated, to_python
-from monograph.abstract.tensor import AbstractTensor, with_requires_grad
+from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.operators import OPERATORS, Operator
 from monograph.capture.scopes import Region
@@ -48,7 +48,7 @@ from monograph.passes.functionalize import Alias, owned, read, view_of, whole
 from monograph.passes.history import History
 from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
-from monograph.passes.owners import is_state
+from monograph.passes.owners import type_in_training
 from monograph.passes.provenance import module_of, provenance_of
 from monograph.passes.shortcuts import SHORTCUTS
 from monograph.passes.slices import is_indexed_further, is_whole
@@ -334,8 +334,8 @@ class Lowering:
     ) -> Template | None:
         """What an operator becomes, None where its formula does not apply."""
         types = tuple([argument_type(arg) for arg in args])
-        if overload is aten.matmul.default:
-            types = tuple([with_requires_grad(argument_type(arg), is_state(arg)) for arg in args])
+        if needs_gradients(overload) is None:
+            types = tuple([type_in_training(arg) for arg in args])
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
         if overload is aten.isin.Tensor_Tensor and known(ge(types[1].numel(), 1)) is not True:

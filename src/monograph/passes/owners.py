@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from monograph.abstract.tensor import with_requires_grad
 from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
-from monograph.passes.draft import tensor_type
+from monograph.passes.draft import argument_type, is_tensor, tensor_type
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
@@ -33,10 +34,13 @@ def _gives_views(node: Node) -> bool:
     return isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
 
 
-def is_state(node: Node) -> bool:
-    """Whether a tensor is an input that needs a gradient, as parameters do, or a view of one."""
-    owner = seen_through(node)[-1]
-    return owner.op == "placeholder" and tensor_type(owner).requires_grad
+def type_in_training(value: Any) -> Any:
+    """An argument as rules see it, in need of a gradient if it is a parameter or a view of one."""
+    given = argument_type(value)
+    if not is_tensor(value):
+        return given
+    owner = seen_through(value)[-1]
+    return with_requires_grad(given, owner.op == "placeholder" and tensor_type(owner).requires_grad)
 
 
-__all__ = ["is_state", "seen_through"]
+__all__ = ["seen_through", "type_in_training"]
