@@ -1,5 +1,6 @@
 """`monograph inspect`: what a file holds, as text; broken files are said to be so."""
 
+import logging
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import torch
 
 import monograph
 from monograph import cli
+from monograph.archive import inspected
 from tests.archive.peers import quietly
 from tests.archive.test_files import every
 from tests.repo.sources import environment
@@ -83,3 +85,23 @@ def test_the_command_runs(tmp_path):
     done = subprocess.run(arguments, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "archive-damaged" in done.stderr
+
+
+def test_what_torch_does_not_check_is_shown(tmp_path, caplog):
+    """`inspect` lists the conditions that stay behind where torch.export reads the file."""
+
+    class Picky(torch.nn.Module):
+        def forward(self, x, y):
+            if x.requires_grad:
+                return x * 2
+            x.add_(y)
+            return x * y
+
+    program = monograph.export(Picky(), (torch.ones(3), torch.ones(3))).run_decompositions()
+    caplog.set_level(logging.INFO, "monograph.archive")
+    monograph.save(program, tmp_path / "picky.pt2")
+    for condition in ("x.requires_grad is False", "x apart from y in memory"):
+        assert f"model: torch.export does not check {condition}" in caplog.text
+        text, is_whole = inspected(tmp_path / "picky.pt2")
+        assert f"not checked by torch.export: {condition}" in text
+        assert is_whole

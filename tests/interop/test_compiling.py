@@ -74,6 +74,10 @@ def test_a_package_is_the_program(tmp_path):
         with pytest.raises(ContractError):
             again(wrong, given)
     assert str(again.program.contract) == str(program.contract)
+    x = torch.randn(5, 4)
+    torch.testing.assert_close(again(given=given, x=x)["y"], module(x, given)["y"])
+    with pytest.raises(ContractError):
+        again(x, given, more=1)
 
 
 @has_compiler

@@ -1,6 +1,7 @@
 """Programs become ONNX models with dynamic axes, which onnxruntime and OpenVINO run."""
 
 import importlib.util
+import logging
 
 import pytest
 import torch
@@ -51,6 +52,26 @@ def test_state_has_no_form_in_onnx(tmp_path):
         program.to_onnx(tmp_path / "counts.onnx")
     assert "`seen`" in refused.value.diagnostic.headline
     assert not list(tmp_path.iterdir())
+
+
+@needs("onnx", "onnxscript", "onnxruntime")
+def test_what_onnx_does_not_check_is_logged(caplog):
+    """Ranges, relations, and what user code asked."""
+
+    class Asks(torch.nn.Module):
+        def forward(self, x, y):
+            if x.shape[0] > 3 and not x.requires_grad:
+                return x + y
+            return x - y
+
+    rows = monograph.Dim("rows", min=4, max=64)
+    shapes = {"x": {0: rows, 1: monograph.Dim.AUTO}, "y": {0: rows, 1: monograph.Dim.AUTO}}
+    example = (torch.ones(5, 4), torch.ones(5, 4))
+    program = monograph.export(Asks(), example, dynamic_shapes=shapes)
+    caplog.set_level(logging.WARNING, "monograph.interop")
+    program.to_onnx()
+    assert "an ONNX model does not check: rows 4 … 64" in caplog.text
+    assert "x.requires_grad is False" in caplog.text
 
 
 @needs("onnx", "onnxscript", "onnxruntime")

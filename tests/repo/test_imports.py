@@ -19,7 +19,10 @@ FORBIDDEN = (
 # Imported inside functions only, so that `import monograph` does not pay for them.
 LATE = ("rich", "typer", "z3")
 # Interop alone, and inside functions only: the systems that it hands programs over to.
-LATE_IN_INTEROP = ("torch._export", "torch._inductor", "torch.export")
+LATE_IN_INTEROP = (
+    *("torch._dynamo", "torch._export", "torch._inductor", "torch.export"),
+    "torch.fx.experimental",
+)
 TORCHLESS = ("bytecode", "diagnostics", "integers")
 
 

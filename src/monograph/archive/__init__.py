@@ -8,7 +8,16 @@ from __future__ import annotations
 from monograph.archive.inspecting import inspected
 from monograph.archive.loading import load, load_all
 from monograph.archive.program_reading import program_of_schema
-from monograph.archive.program_writing import schema_of, unsaid
+from monograph.archive.program_writing import conditions, schema_of, unsaid
 from monograph.archive.saving import save
 
-__all__ = ["inspected", "load", "load_all", "program_of_schema", "save", "schema_of", "unsaid"]
+__all__ = [
+    "conditions",
+    "inspected",
+    "load",
+    "load_all",
+    "program_of_schema",
+    "save",
+    "schema_of",
+    "unsaid",
+]

@@ -14,6 +14,7 @@ import torch
 
 from monograph.archive.container import open_container
 from monograph.archive.loading import OURS, load, model_names
+from monograph.archive.program_writing import unsaid
 from monograph.archive.refusals import reading
 from monograph.archive.shapes import mapping, parse_json
 from monograph.diagnostics import MonographError
@@ -90,6 +91,7 @@ def _versions(container: Container, model: str) -> Iterator[str]:
 
 def _program(program: ExportedProgram) -> Iterator[str]:
     yield from str(program.contract).splitlines()
+    yield from (f"not checked by torch.export: {each}" for each in unsaid(program))
     yield f"returns {program.out_spec.num_leaves} values"
     yield f"dialect {program.dialect}"
     counts = Counter(_operators(program.graph_module))

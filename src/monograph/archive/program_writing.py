@@ -23,7 +23,13 @@ from monograph.archive.versions import SCHEMA
 from monograph.diagnostics import problem
 from monograph.integers import Facts, relation_text
 from monograph.program import ExportedProgram, InputKind, TensorClause
-from monograph.program.contract import answer_text, pairs_apart, question_text, state_asked
+from monograph.program.contract import (
+    answer_text,
+    pairs_apart,
+    question_text,
+    range_text,
+    state_asked,
+)
 from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
 
 if TYPE_CHECKING:
@@ -64,6 +70,18 @@ def unsaid(program: ExportedProgram) -> list[str]:
     if contract.changes is not None:
         found.append("(and does not make) changes to objects that callers pass in")
     return found
+
+
+def conditions(program: ExportedProgram) -> list[str]:
+    """What a program's contract asks beside structures, dtypes, ranks and fixed sizes, in words."""
+    contract = program.contract
+    ranges = [
+        f"{contract.names.get(symbol, symbol.name)} {range_text(lower, upper)}"
+        for symbol, lower, upper in contract.ranges
+        if (lower or 0) > 0 or upper is not None
+    ]
+    guards = [relation_text(each.relation, contract.names) for each in contract.guards]
+    return [*ranges, *guards, *[each for each in unsaid(program) if each not in guards]]
 
 
 def cannot_hold(refused: Refused) -> Exception:
@@ -144,4 +162,4 @@ def _module_calls(program: ExportedProgram, fields: dict[str, list[str]]) -> Ite
         yield {"fqn": entry.fqn, "signature": written}
 
 
-__all__ = ["cannot_hold", "program_json", "schema_of", "unsaid"]
+__all__ = ["cannot_hold", "conditions", "program_json", "schema_of", "unsaid"]

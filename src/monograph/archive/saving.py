@@ -8,6 +8,7 @@ read ran on the examples as the one saved does.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -20,7 +21,7 @@ from monograph.archive.graph_writing import Beside
 from monograph.archive.loading import MODEL, load
 from monograph.archive.outside import outside
 from monograph.archive.pickle_writing import pickled
-from monograph.archive.program_writing import cannot_hold, program_json
+from monograph.archive.program_writing import cannot_hold, program_json, unsaid
 from monograph.archive.refusals import Refused
 from monograph.archive.replay import check_replay
 from monograph.archive.side_record import side_json
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from monograph.archive.values import Json
     from monograph.archive.weights import Plan
 
+_LOGGER = logging.getLogger("monograph.archive")
 ROOT: Final = "archive"
 OURS: Final = "monograph."
 
@@ -58,6 +60,8 @@ def save(
     checkpoint of Hugging Face; it must hold the same numbers. Only `monograph.load` reads such a
     program.
 
+    What torch.export does not check where it reads the file is logged, as information.
+
     `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
     and the program in it is run on the example inputs beside this one, before the file is replaced.
 
@@ -66,6 +70,10 @@ def save(
     programs = {MODEL: program} if isinstance(program, ExportedProgram) else dict(program)
     beside = Path(file).parent if isinstance(file, str | os.PathLike) else None
     elsewhere = None if weights is None else outside(Path(weights), beside)
+    if _LOGGER.isEnabledFor(logging.INFO):
+        for name, each in programs.items():
+            for condition in unsaid(each):
+                _LOGGER.info("%s: torch.export does not check %s", name, condition)
     made: list[Path] = []
     try:
         parts = _Parts(programs, extra_files or {}, elsewhere)

@@ -7,18 +7,21 @@ called on the examples, twice, beside the program it was made of, before its fil
 from __future__ import annotations
 
 import io
+import logging
 import tempfile
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.archive import load, save
-from monograph.diagnostics import problem
+from monograph.diagnostics import MonographError, problem
+from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
 from monograph.interop.comparing import check_answers
-from monograph.interop.torch_export import said, to_torch
+from monograph.interop.torch_export import said, unchecked
+from monograph.program.calling import Gate
 from monograph.program.hand_over import way_out
 
 if TYPE_CHECKING:
@@ -27,25 +30,77 @@ if TYPE_CHECKING:
 
     from monograph.program import ExportedProgram
 
+_LOGGER = logging.getLogger("monograph.interop")
 CONTRACT = "data/monograph/contract.pt2"
+COMPILED: Final = frozenset({ASSOCIATIVE_SCAN, COND, MAP, WHILE_LOOP})
+"""Operators that Dynamo takes as they are. Of what it makes of `scan`, some answers are wrong."""
 
 
 @way_out("compile")
 def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
     """Compile a program with torch.compile; calls are checked against the contract as ever.
 
-    `options` are those of `torch.compile`. With `fullgraph=True` the checks stay outside of what is
-    compiled.
+    `options` are those of `torch.compile`. With `fullgraph=True`, and for programs with branches
+    and loops, the checks stay outside of what is compiled. What Dynamo cannot compile of branches
+    and loops runs as it is, with a warning, unless `fullgraph=True` asks for all of it.
     """
+    if _is_taken_whole(program):
+        return _checked(program, _whole(program, **options))
     if options.get("fullgraph"):
-        run = torch.compile(program.module(check=False), **options)
-        return _checked(program, run)
+        return _checked(program, torch.compile(program.module(check=False), **options))
     return torch.compile(program.module(), **options)
 
 
-def _checked(program: ExportedProgram, run: Callable[..., Any]) -> Callable[..., Any]:
+def _is_taken_whole(program: ExportedProgram) -> bool:
+    """Whether a program has branches and loops, all of a kind that Dynamo takes as they are."""
+    graphs = [
+        each.graph
+        for each in program.graph_module.modules()
+        if isinstance(each, torch.fx.GraphModule)
+    ]
+    targets = {node.target for graph in graphs for node in graph.nodes}
+    return program.contract.changes is None and bool(targets & COMPILED) and SCAN not in targets
+
+
+def _whole(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
+    """Compile a program with branches and loops: all of it, or nothing.
+
+    Dynamo takes torch's own operators as they are, and not what runs them eagerly here. It refuses
+    before anything ran, so what is refused can run as it is.
+    """
+    from torch._dynamo.exc import TorchDynamoException
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    try:
+        theirs = unchecked(program).module(check_guards=False)
+    except MonographError:
+        if options.get("fullgraph"):
+            raise
+        return program.module(check=False)
+    settings: dict[str, Any] = {**options, "fullgraph": True}
+    run = torch.compile(theirs, **settings)
+    eager: list[Callable[..., Any]] = []
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        program.check_inputs(*args, **kwargs)
+        if eager:
+            return eager[0](*args, **kwargs)
+        try:
+            return run(*args, **kwargs)
+        except (TorchDynamoException, GuardOnDataDependentSymNode) as error:
+            if options.get("fullgraph"):
+                raise
+            _LOGGER.warning("a program runs as it is, uncompiled: %s", said(error))
+            eager.append(torch.compiler.disable(program.module(check=False)))
+            return eager[0](*args, **kwargs)
+
+    return call
+
+
+def _checked(program: ExportedProgram, run: Callable[..., Any]) -> Callable[..., Any]:
+    gate = Gate(program)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = gate.admit(args, kwargs)
         return run(*args, **kwargs)
 
     return call
@@ -60,13 +115,14 @@ class Packaged:
 
     program: ExportedProgram
     run: Callable[..., Any]
+    _gate: Gate
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the inputs and run the code.
 
         Raises: contract-broken.
         """
-        self.program.check_inputs(*args, **kwargs)
+        args, kwargs = self._gate.admit(args, kwargs)
         return self.run(*args, **kwargs)
 
 
@@ -87,7 +143,7 @@ def package(
     """
     path = Path(file)
     _check_fit(program)
-    theirs = to_torch(program)
+    theirs = unchecked(program)
     contract = _contract_bytes(program)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         beside = Path(folder) / "package.pt2"
@@ -153,7 +209,7 @@ def load_package(file: str | os.PathLike[str]) -> Packaged:
             reason = f"it has no {CONTRACT}: it was not made by `program.package`"
             raise problem("archive-invalid", member="the file", reason=reason)
         program = load(io.BytesIO(members.read(name)))
-    return Packaged(program, torch._inductor.aoti_load_package(str(path)))
+    return Packaged(program, torch._inductor.aoti_load_package(str(path)), Gate(program))
 
 
 __all__ = ["Packaged", "compiled", "load_package", "package"]

@@ -1,7 +1,7 @@
 """A program as an ONNX model, through torch's translator; sizes that vary are dynamic axes.
 
 What an ONNX model cannot say is refused: it has no state that outlives a call, and writes to no
-input. It checks no condition beyond the rank and fixed sizes of its inputs.
+input. It checks no condition beyond the rank and fixed sizes of its inputs: the others are logged.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.archive import conditions
 from monograph.diagnostics import problem
 from monograph.interop.comparing import check_answers
 from monograph.interop.extras import has, need
-from monograph.interop.torch_export import said, to_torch
+from monograph.interop.torch_export import report, said, unchecked
 from monograph.program import OutputKind
 from monograph.program.hand_over import way_out
 
@@ -52,7 +53,8 @@ def to_onnx(
         reason = f"it writes to `{written}`, and an ONNX model keeps and changes nothing"
         raise problem("not-handed-over", system="ONNX", reason=reason)
     need("onnx", "onnx", "onnxscript")
-    theirs = to_torch(program)
+    theirs = unchecked(program)
+    report("an ONNX model", conditions(program))
     settings: dict[str, Any] = {"verbose": False, **options, "dynamo": True}
     try:
         # What the translator prints and warns of is about itself.

@@ -18,7 +18,7 @@ from monograph.diagnostics import problem
 from monograph.program.hand_over import way_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from monograph.program import ExportedProgram
 
@@ -31,12 +31,25 @@ def to_torch(program: ExportedProgram) -> torch.export.ExportedProgram:
 
     Raises: archive-cannot-hold, archive-unknown-type, not-handed-over.
     """
+    made = unchecked(program)
+    report("a program of torch.export", unsaid(program))
+    return made
+
+
+def report(reader: str, left_behind: Sequence[str]) -> None:
+    """Log what somebody who takes a program over does not check."""
+    if left_behind:
+        _LOGGER.warning("%s does not check: %s", reader, "; ".join(left_behind))
+
+
+def unchecked(program: ExportedProgram) -> torch.export.ExportedProgram:
+    """The same, for who checks the contract, or reports what is left of it.
+
+    Raises: archive-cannot-hold, archive-unknown-type, not-handed-over.
+    """
     from torch._export.serde import schema, serialize
 
     written = schema_of(program)
-    left_behind = unsaid(program)
-    if left_behind:
-        _LOGGER.warning("a program of torch.export does not check: %s", "; ".join(left_behind))
     examples = program.example_inputs
     given = None if examples is None else (tuple(examples[0]), dict(examples[1]))
     try:
@@ -92,4 +105,4 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text if len(text) <= 200 else text[:197] + '...'}"
 
 
-__all__ = ["from_torch", "said", "to_torch"]
+__all__ = ["from_torch", "report", "said", "to_torch", "unchecked"]

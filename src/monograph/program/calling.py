@@ -235,20 +235,46 @@ def check_call(program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str
 
     Raises: contract-broken.
     """
-    names, in_spec = program.call_names, program.in_spec
-    if names.is_plain:
-        gather = eval(f"lambda {names.parameters()}: ({names.arguments()})")  # noqa: S307  (names only)
-        try:
-            args, kwargs = gather(*args, **kwargs)
-        except TypeError:
-            clause = structure_clause(in_spec, names, args, kwargs)
-            raise problem("contract-broken", clauses=[clause]) from None
-    leaves = compile_flatten(in_spec, names)(args, kwargs)
-    if program.contract.changes is not None:
-        Keeper(program.contract.changes, names, program.out_spec).find(args, kwargs, leaves)
-    state = {**program.constants, **program.state_dict}
-    asked = [state[name] for name in state_asked(program.contract)]
-    compile_checks(program.contract)([*leaves, *asked])
+    Gate(program).admit(args, kwargs)
+
+
+class Gate:
+    """What a call passes before it reaches a program that runs elsewhere; made once for many."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        contract, self._names, self._in_spec = program.contract, program.call_names, program.in_spec
+        self._gather: Callable[..., Any] | None = None
+        if self._names.is_plain:
+            parameters, arguments = self._names.parameters(), self._names.arguments()
+            self._gather = eval(f"lambda {parameters}: ({arguments})")  # noqa: S307  (names only)
+        self._flatten = compile_flatten(self._in_spec, self._names)
+        self._keeper = (
+            None
+            if contract.changes is None
+            else Keeper(contract.changes, self._names, program.out_spec)
+        )
+        state = {**program.constants, **program.state_dict}
+        self._asked = [state[name] for name in state_asked(contract)]
+        self._check = compile_checks(contract)
+
+    def admit(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments by position and by name as the example had them, after they were checked.
+
+        Raises: contract-broken.
+        """
+        if self._gather is not None:
+            try:
+                args, kwargs = self._gather(*args, **kwargs)
+            except TypeError:
+                clause = structure_clause(self._in_spec, self._names, args, kwargs)
+                raise problem("contract-broken", clauses=[clause]) from None
+        leaves = self._flatten(args, kwargs)
+        if self._keeper is not None:
+            self._keeper.find(args, kwargs, leaves)
+        self._check([*leaves, *self._asked])
+        return args, kwargs
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
