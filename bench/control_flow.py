@@ -1,160 +1,110 @@
-"""Count what becomes of unmodified programs with Python's own branches and loops on data and sizes.
+"""What capturing both ways of conditions costs, beside capturing the longest way alone.
 
-    python -m bench.control_flow [--append]
+    python -m bench.control_flow
 
-Each program of the corpora is exported by ours (strict, as by default) and by torch.export (strict
-and not), from one example, and called on every way through it: with data that takes each side, with
-no round, one, two and many. Loops over a size are exported with that size left to the exporter.
-
-right: every call agrees with eager code, bit for bit, also where that raises, and what it writes.
-narrow: right, but refuses calls that eager code accepts. wrong: another answer, or none raised.
+Each program is captured as it is, and with its conditions asked but known: then capture follows
+one way. Both are taken in turn, the smallest of several times each.
 """
 
+from __future__ import annotations
+
 import argparse
-import contextlib
-import io
-import logging
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+import linecache
+import time
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 import monograph
-from bench.results import Results
-from tests.control_flow import aliases, branching, looped
 
-COLUMNS = ("programs", "of", "exporter", "right", "narrow", "refused", "wrong")
-SIZES = (5, 0, 1, 2, 9)
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A program, and the calls that take every way; the first is the example."""
-
-    family: str
-    name: str
-    make: Callable[[], torch.nn.Module]
-    calls: tuple[tuple[torch.Tensor, ...], ...]
-    is_dynamic: bool = False
-
-
-def cases() -> Iterator[Case]:
-    """Every program of the corpora."""
-    of_aliases = set(vars(aliases))
-    for each in branching.PROGRAMS.values():
-        family = "branches and whiles"
-        if each.name in of_aliases and each.name not in vars(branching):
-            family = "aliases by branch"
-        yield Case(family, each.name, each.make, each.calls)
-    for each in looped.PROGRAMS.values():
-        calls = tuple((looped.example(n, seed=n),) for n in SIZES)
-        yield Case("loops over a size", each.name, each.make, calls, is_dynamic=True)
-
-
-def ours(case: Case) -> Callable[..., Any]:
-    """Capture here."""
-    shapes = ({1: monograph.Dim.AUTO},) if case.is_dynamic else None
-    return monograph.export(case.make(), cloned(case.calls[0]), dynamic_shapes=shapes).module()
-
-
-def torchs(case: Case, *, strict: bool) -> Callable[..., Any]:
-    """Capture by torch.export."""
-    shapes = ({1: torch.export.Dim.AUTO},) if case.is_dynamic else None
-    module, example = case.make(), cloned(case.calls[0])
-    return torch.export.export(module, example, dynamic_shapes=shapes, strict=strict).module()
-
-
-EXPORTERS: dict[str, Callable[[Case], Callable[..., Any]]] = {
-    "monograph": ours,
-    "torch, strict": lambda case: torchs(case, strict=True),
-    "torch, non-strict": lambda case: torchs(case, strict=False),
+SIZE = 8
+CHAINS = {
+    "one operator": "if {asked}:\n    y = y + {k}\n",
+    "a layer": "if {asked}:\n    y = self.layer(y, {k})\n",
+    "a layer on either side": (
+        "if {asked}:\n    y = self.layer(y, {k})\nelse:\n    y = self.other(y, {k})\n"
+    ),
+    "a layer, and a return": "if {asked}:\n    return y\ny = self.layer(y, {k})\n",
+    "a layer, a return under two": (
+        "if {asked}:\n    if {asked_too}:\n        return y\n    y = self.other(y, {k})\n"
+        "y = self.layer(y, {k})\n"
+    ),
 }
+"""A piece of each program: the condition is on data, or known."""
 
 
-def cloned(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """Inputs that nobody else changes."""
-    return tuple(each.clone() for each in inputs)
+class Layers(nn.Module):
+    """What the pieces call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(SIZE, 2 * SIZE), nn.Linear(2 * SIZE, SIZE)
+        self.norm = nn.LayerNorm(SIZE)
+
+    def layer(self, y: Any, k: int) -> Any:
+        """Compute something."""
+        return y + self.down(torch.nn.functional.gelu(self.up(self.norm(y)))) * k
+
+    def other(self, y: Any, k: int) -> Any:
+        """Compute something else of the same length."""
+        return y - self.down(torch.nn.functional.silu(self.up(self.norm(y)))) / (k + 1)
 
 
-def verdict(case: Case, export: Callable[[Case], Callable[..., Any]]) -> str:
-    """What one exporter makes of one program."""
-    try:
-        program = export(case)
-    except Exception:  # noqa: BLE001 - any is a refusal
-        return "refused"
-    eager = case.make()
-    found = {one_call(program, eager, inputs) for inputs in case.calls}
-    return next(each for each in ("wrong", "narrow", "right") if each in found)
+def program(kind: str, n: int, *, known: bool | None) -> nn.Module:
+    """A chain of n conditions; all of them the same, if `known`."""
+    lines = ["def forward(self, y):"]
+    for k in range(n):
+        asked, too = f"y[0, {k % SIZE}] > {k}", f"y[1, {k % SIZE}] > {k}"
+        if known is not None:
+            asked, too = (f"({each}) is None or {known}" for each in (asked, too))
+            asked = f"({asked})" if known else f"({asked}) and False"
+        piece = CHAINS[kind].format(asked=asked, asked_too=too, k=k)
+        lines += [f"    {line}" for line in piece.splitlines()]
+    source = "\n".join([*lines, "    return y", ""])
+    name = f"<{kind} {n} {known}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    names: dict[str, Any] = {}
+    exec(compile(source, name, "exec"), names)
+    return type("Chain", (Layers,), {"forward": names["forward"]})()
 
 
-def one_call(
-    program: Callable[..., Any], eager: Callable[..., Any], inputs: tuple[torch.Tensor, ...]
-) -> str:
-    """Whether a call does what eager code does, to its inputs too."""
-    given, taken = cloned(inputs), cloned(inputs)
-    expected, result = outcome(eager, given), outcome(program, taken)
-    if isinstance(result, Exception):
-        return "right" if isinstance(expected, Exception) else "narrow"
-    if isinstance(expected, Exception):
-        return "wrong"
-    try:
-        torch.testing.assert_close(
-            (result, taken), (expected, given), rtol=0, atol=0, equal_nan=True
-        )
-    except Exception:  # noqa: BLE001 - other structures are other answers
-        return "wrong"
-    return "right"
+def seconds(capture: Callable[[], object]) -> float:
+    """How long it takes."""
+    before = time.perf_counter()
+    capture()
+    return time.perf_counter() - before
 
 
-def outcome(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> Any:
-    """The result, or the exception."""
-    try:
-        return function(*inputs)
-    except Exception as error:  # noqa: BLE001 - eager code may raise too
-        return error
-
-
-@contextlib.contextmanager
-def in_silence() -> Iterator[None]:
-    """Without what exporters say on the way."""
-    logging.disable(logging.CRITICAL)
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield
-    logging.disable(logging.NOTSET)
+def measured(kind: str, n: int, times: int) -> tuple[float, float]:
+    """Seconds for both ways of every condition, and for the longest way."""
+    example = (torch.ones(2, SIZE),)
+    forked = program(kind, n, known=None)
+    single = [program(kind, n, known=known) for known in (True, False)]
+    if "return" in kind:
+        single = single[1:]
+    found: dict[int, list[float]] = {}
+    for _ in range(times):
+        for i, module in enumerate([forked, *single]):
+            spent = seconds(lambda module=module: monograph.export(module, example))
+            found.setdefault(i, []).append(spent)
+    both, *one = (min(each) for each in found.values())
+    return both, max(one)
 
 
 def main() -> None:
-    """Count, show, and append what is asked to be kept."""
+    """Print a line for each kind of program."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--append", action="store_true", help="add the table to RESULTS.md")
-    options = parser.parse_args()
-    every = list(cases())
-    verdicts: dict[tuple[str, str], dict[str, list[str]]] = {}
-    with in_silence():
-        for case in every:
-            for name, export in EXPORTERS.items():
-                counts = verdicts.setdefault((case.family, name), {})
-                counts.setdefault(verdict(case, export), []).append(case.name)
-                torch.compiler.reset()
-    rows: list[tuple[str, ...]] = []
-    notes: list[str] = []
-    for (family, name), counts in verdicts.items():
-        numbers = [len(counts.get(each, ())) for each in COLUMNS[3:]]
-        rows.append((family, str(sum(numbers)), name, *map(str, numbers)))
-        if name == "monograph":
-            notes += [
-                f"{family}, {each} here: {', '.join(sorted(counts[each]))}."
-                for each in ("narrow", "refused", "wrong")
-                if each in counts
-            ]
-    title = "Python's own control flow, unmodified, beside torch.export"
-    results = Results(title, COLUMNS, rows, tuple(notes))
-    results.show()
-    if options.append:
-        results.append()
+    parser.add_argument("--conditions", type=int, default=40)
+    parser.add_argument("--times", type=int, default=5)
+    chosen = parser.parse_args()
+    print(f"{'capture of ' + str(chosen.conditions) + ' conditions':34} both   one  ratio")
+    for kind in CHAINS:
+        both, one = measured(kind, chosen.conditions, chosen.times)
+        print(f"{kind:34} {both * 1e3:5.0f} {one * 1e3:5.0f} ms {both / one:5.1f}")
 
 
 if __name__ == "__main__":

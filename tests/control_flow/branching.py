@@ -549,13 +549,80 @@ def shape_that_grows(x):
     return x
 
 
-@branching(UP, DOWN, torch.full((3,), 50.0), refused="loop-leaves")
+@branching(UP, DOWN, torch.full((3,), 50.0))
 def returns_from_a_loop(x):
     """A result is returned from inside."""
     while x.sum() < 20:
         x = x + 1
         if x[0] > 4:
             return x * 100
+    return x
+
+
+@branching(UP, UP * 50, DOWN + 5, torch.tensor([0.0, 30.0, 1.0]), torch.tensor([2.0, 18.0, 0.0]))
+def returns_two_things_from_a_loop(x):
+    """A tensor and how many rounds there were, under two conditions."""
+    i = 0
+    while x.sum() < 100:
+        x = x * 2
+        i += 1
+        if x[0] > 10:
+            if x[1] > 30:
+                return x, i
+            x = x + 1
+    return x - 1, -i
+
+
+@branching(UP, UP * 50, DOWN + 5)
+def returns_what_was_there_before(x):
+    """The loop is left with a tensor from outside of it."""
+    y = x
+    while x.sum() < 100:
+        x = x * 2
+        if x[0] > 10:
+            return y
+    return x
+
+
+@branching(UP, UP * 50, DOWN + 5)
+def left_by_return_alone(x):
+    """No test but one inside."""
+    while True:
+        x = x * 2 + 1
+        if x.sum() > 50:
+            return x
+
+
+@branching(UP, UP * 50)
+def returns_in_the_first_round(x):
+    """There is no second."""
+    while x.sum() < 100:
+        return x * 5
+    return x
+
+
+@branching(UP, UP * 9, UP * 50, DOWN + 5, torch.tensor([0.0, 30.0, 1.0]))
+def returns_from_two_loops(x):
+    """A loop on data in one that is unrolled."""
+    for i in range(4):
+        k = 0
+        while x.sum() < 20 * (i + 1):
+            x = x * 1.5 + 1
+            k = k + 1
+            if x[0] > 30:
+                return x * k
+            if x[1] > 40:
+                break
+    return x
+
+
+@branching(UP, refused="loop-leaves")
+def returns_a_size_of_its_own(x):
+    """What is returned has a size that a round makes."""
+    while x.sum() < 100:
+        x = x * 2
+        if x[0] > 10:
+            return x[x > 11]
     return x
 
 

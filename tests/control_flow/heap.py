@@ -218,3 +218,14 @@ class BufferReplacedOnOneSide(nn.Module):
         if x.sum() > 0:
             self.count = self.count + 1
         return either, old, self.count
+
+
+@branching(UP, DOWN, MIXED, UP * 9)
+def returns_of_several_sizes(x):
+    """What is returned under two conditions has a size from data, and is a number, too."""
+    if x.sum() > 0:
+        if x[0] > 5:
+            found = x[x > 1]
+            return found, found.shape[0]
+        x = x.repeat(2)
+    return x * 2, 7

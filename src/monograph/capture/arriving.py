@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from monograph.capture.joining import Items, Joined
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
+    from monograph.integers import Expr
 
 
 class Apart(BaseException):  # no error: user code must not catch it
@@ -65,16 +66,19 @@ def arrive(
     condition: Any,
     found: Ways,
     bodies: Sequence[Body],
-    ends: Sequence[End],
+    before: frozenset[Expr],
 ) -> Mark:
     """Put the frame where the nearer way ended, in a state that is either's.
 
-    Raises: Apart, branches-disagree.
+    `before` are the sizes that were known when the bodies were begun.
+
+    Raises: Apart, branches-disagree, branch-side-effect, NeedsCare.
     """
+    ends = [body.result for body in bodies]
     places = [place_of(end) for end in ends]
     place = near(frame, found, places)
     try:
-        return _arrive(recorder, frame, condition, place, bodies, ends)
+        return _arrive(recorder, frame, condition, place, bodies, before)
     except NeedsCare:
         for body in bodies:
             body.give_up()
@@ -93,9 +97,10 @@ def _arrive(
     condition: Any,
     place: int,
     bodies: Sequence[Body],
-    ends: Sequence[End],
+    before: frozenset[Expr],
 ) -> Mark:
-    join = Join(bodies)
+    ends: list[End] = [body.result for body in bodies]
+    join = Join(bodies, before)
     here = [_state(end, place) if place_of(end) == place else None for end in ends]
     joined = _met(join, here, _names(frame, here, place))
     lefts = [_left(join, frame, each, ends) for each in _places_left(ends, place)]

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import Ways
+    from monograph.bytecode.forking import LoopTest, Ways
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
 
@@ -115,7 +115,7 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
     has_example = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
     test = loop_test(frame)
     if test is not None:
-        return NotImplemented if has_example else loop(recorder, frame, value, test)
+        return NotImplemented if has_example else _looped(recorder, frame, value, test)
     found = ways(frame)
     if found.join is None:
         return NotImplemented
@@ -257,6 +257,20 @@ def _both(
             recorder.careful = True
             continue
         break
+    return _gone_on(recorder, frame, signal)
+
+
+def _looped(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
+    """Record a loop, and go on behind it, or from where a round has left for."""
+    signal = loop(recorder, frame, value, test)
+    try:
+        return _gone_on(recorder, frame, signal)
+    except _Settled as found:
+        raise found.error from None
+
+
+def _gone_on(recorder: Recorder, frame: Frame, signal: Any) -> Any:
+    """Go on from where a frame was put, unless it stops there."""
     if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
         return signal
     try:
@@ -270,6 +284,7 @@ def _both(
 def _joined(
     recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
 ) -> Any:
+    before = frozenset(recorder.facts.symbols)
     bodies = _run(recorder, condition, go)
     ends = [body.result for body in bodies]
     if any(end.kind == "yielded" for end in ends):
@@ -280,7 +295,7 @@ def _joined(
         for body, end in zip(bodies, ends, strict=True):
             with body:  # the answers at the loop's test, where both ways arrive
                 end.frame.stack[-1] = as_truth(end.frame.stack[-1])
-    return arrive(recorder, frame, condition, found, bodies, ends)
+    return arrive(recorder, frame, condition, found, bodies, before)
 
 
 def _settle(recorder: Recorder, frame: Frame) -> Any:

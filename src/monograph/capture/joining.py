@@ -69,6 +69,8 @@ class Join:
     """What is known so far of two states: how each value is made, and what the branches return."""
 
     bodies: Sequence[Body]
+    before: frozenset[Expr]
+    """The sizes that are known outside of both."""
     lefts: list[Any] = field(default_factory=list[Any])
     rights: list[Any] = field(default_factory=list[Any])
     containers: list[tuple[Any, Any, Items]] = field(default_factory=list[tuple[Any, Any, Items]])
@@ -123,7 +125,7 @@ class Join:
         if isinstance(value, AbstractTensor):
             return self._result(left, right) if _is_inside(value, body) else Kept(value)
         if kind is not None:
-            if _is_number_inside(value, body):
+            if _is_number_inside(value, self.before):
                 return self._result(left, right, reads=kind is not int)
         elif type(value) in _CONTAINERS:
             pairs = [(ABSENT, item) if left is ABSENT else (item, ABSENT) for item in _items(value)]
@@ -144,7 +146,7 @@ class Join:
             with body:
                 found.append(
                     [
-                        _filler(other, body) if one is ABSENT else carried(one)
+                        _filler(other, self.before) if one is ABSENT else carried(one)
                         for one, other in zip(mine, others, strict=True)
                     ]
                 )
@@ -161,28 +163,28 @@ def _is_inside(tensor: AbstractTensor, body: Body) -> bool:
     return node is not None and node.graph is body.graph and node.op != "placeholder"
 
 
-def _is_number_inside(value: Any, body: Body) -> bool:
+def _is_number_inside(value: Any, before: frozenset[Expr]) -> bool:
     """Whether a number is only known inside of a body."""
     number = to_python(value)
     if isinstance(number, Expr):
-        return not symbols(number) <= body.before
+        return not symbols(number) <= before
     return isinstance(number, Relation | Real)
 
 
-def _filler(value: Any, body: Body) -> Any:
+def _filler(value: Any, before: frozenset[Expr]) -> Any:
     """Something of the type of a value of the other branch's, which nobody reads."""
     if not isinstance(value, AbstractTensor):
         return carried(0 if kind_of_number(value) is int else kind_of_number(value)())  # pyright: ignore[reportOptionalCall] - only numbers are returned
     t = value.tensor_type
-    shape = tuple(_size(n, body) for n in t.shape)
+    shape = tuple(_size(n, before) for n in t.shape)
     if t.strides is None:
         return own(torch.zeros(shape, dtype=t.dtype, device=t.device))
-    strides = tuple(_size(n, body) for n in t.strides)
+    strides = tuple(_size(n, before) for n in t.strides)
     return own(torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device)).zero_()
 
 
-def _size(size: Int, body: Body) -> Any:
-    return to_sym(size) if not isinstance(size, Expr) or symbols(size) <= body.before else 0
+def _size(size: Int, before: frozenset[Expr]) -> Any:
+    return to_sym(size) if symbols(size) <= before else 0
 
 
 def is_same(left: Any, right: Any) -> bool:

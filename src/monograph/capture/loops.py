@@ -17,6 +17,7 @@ from monograph.bytecode.forking import move, run_round
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import while_loop
 from monograph.capture.number_tensors import number_tensor
+from monograph.capture.returning import Returns
 from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 
@@ -37,24 +38,33 @@ def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
     Raises: loop-carry-changes, branch-writes, branch-side-effect, and what a round refuses.
     """
     carrying = Carrying(recorder, frame, test, NAME, makes_last=False)
+    returns = Returns(recorder)
     first = as_truth(value)
 
     def step(_going: Any, *given: Any) -> list[Any]:
         """Run one round; returns whether another comes, and what is carried into it."""
-        end = run_round(frame, test, *carrying.state(given))
+        end = run_round(frame, test, *carrying.state(given[: len(given) - returns.count]))
         if end.kind == "raised":
             if isinstance(end.value, MonographError | RecursionError | MemoryError):
                 raise end.value
             raise problem("loop-raises", error=end.value)
-        if end.kind != "joined":
+        if end.kind not in {"joined", "returned"}:
             raise problem("loop-leaves", how=end.kind)
+        returned, more = returns.ended(end)
+        if end.kind == "returned" and not end.frame.leavings:
+            return [returned.logical_not(), *given[: len(given) - len(more)], *more]
         going = as_truth(end.frame.stack.pop())
+        going = going if test.stays_if else going.logical_not()
+        if returned is not None:
+            going = going.logical_and(returned.logical_not())
         values, _ = carrying.ended(end.frame)
         carrying.note_shared()
-        return [going if test.stays_if else going.logical_not(), *values]
+        return [going, *values, *more]
 
     while True:
         begun = [first if test.stays_if else first.logical_not(), *carrying.begin()]
+        n_carried = len(begun)
+        begun += returns.begin()
         try:
             ended = while_loop(
                 recorder,
@@ -67,8 +77,10 @@ def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
         except More:
             continue
         break
+    ended, left = ended[:n_carried], ended[n_carried:]
     stack, slots = carrying.state(ended[1:])
-    carrying.note_doubts(begun[1:], ended[1:], [*stack, *slots])
+    carrying.note_doubts(begun[1:n_carried], ended[1:], [*stack, *slots])
+    frame.leavings = returns.leaving(left, [*begun, *ended])
     return move(frame, test.out, stack, slots)
 
 
