@@ -765,3 +765,30 @@ def filtered_into_a_dict(x):
 def chosen_in_a_comprehension(x):
     """A condition that chooses what an item is."""
     return torch.stack([row * 2 if row > 0 else row - 1 for row in x])
+
+
+TWO, FIVE = torch.tensor(2), torch.tensor(5)
+
+
+@branching((UP, TWO), (DOWN, FIVE))
+def lists_compared(x, n):
+    """Sizes and a number from data, in lists that are compared."""
+    if [x.shape[0], n, n + 1] != [3, 2, 3]:
+        return x + 1
+    return x - 1
+
+
+@branching((UP, TWO), (DOWN, FIVE))
+def tuples_compared(x, n):
+    """In tuples of which a plain item may differ."""
+    y = x * 2 if (x.shape[0], n) == (3, 2) else x * 3
+    return y + (1 if (4, n) == (3, 2) else 2)
+
+
+@branching((UP, TWO), (UP, torch.tensor(0)))
+def asserts_in_words_of_sizes(x, n):
+    """As models check their shapes: the words of what never fails need not be recorded."""
+    count = n.clone()
+    y = x.new_zeros(n.item(), 2)
+    assert list(y.size()) == [count, 2], f"it is {y.size()}, and should have {count.item()} rows"
+    return y.sum() + x

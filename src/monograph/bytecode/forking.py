@@ -41,6 +41,7 @@ __all__ = [
     "loop_test",
     "move",
     "near",
+    "never_returns",
     "onwards",
     "place_of",
     "run_iteration",
@@ -157,6 +158,13 @@ def ways(frame: Frame) -> Ways:
     if test is None or (loop is not None and join in loop.body):
         return found
     return replace(found, join=min(test.tests), live=test.live, within=test)
+
+
+def never_returns(frame: Frame, found: Ways, answer: bool) -> bool:  # noqa: FBT001  (it is the answer)
+    """Whether every way on with this answer raises."""
+    flow = flow_of(frame.code)
+    index = flow.same[found.if_true if answer else found.if_false]
+    return flow.joins[index] == index
 
 
 def early(frame: Frame, found: Ways) -> Ways:

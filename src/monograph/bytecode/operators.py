@@ -158,6 +158,10 @@ def compare(interpreter: Interpreter, symbol: str, left: Any, right: Any) -> Any
         _compares_in_python(interpreter, kind, name)
         or (other is not kind and _compares_in_python(interpreter, other, reflected))
     ):
+        if kind is other and (kind is list or kind is tuple) and name in ("__eq__", "__ne__"):
+            answer = interpreter.watcher.alike(left, right)
+            if answer is not NotImplemented:
+                return answer if name == "__eq__" else opposite(interpreter, answer)
         return call_native(interpreter, function, [left, right], {})
     asks_right_first = (
         other is not kind

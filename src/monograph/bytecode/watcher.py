@@ -96,6 +96,11 @@ class Watcher:
         del frame, left, right
         return NotImplemented
 
+    def alike(self, left: Any, right: Any) -> Any:
+        """What `left == right` of two lists or two tuples is; NotImplemented: as Python has it."""
+        del left, right
+        return NotImplemented
+
     def truth(self, frame: Frame | None, value: Any) -> Any:
         """True or False: what a condition on this value means; NotImplemented: as Python has it.
 

@@ -25,6 +25,7 @@ from monograph.capture.grown_lists import require_a_round
 from monograph.capture.joining import described
 from monograph.capture.number_tensors import own
 from monograph.capture.subgraphs import WritesOutside, copied_as, gives_itself, refused_write
+from monograph.capture.swallowed import answered
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Expr
 
@@ -71,6 +72,7 @@ def repeat(recorder: Recorder, frame: Frame, rounds: Rounds) -> Any:
             return _peeled(frame, source)
         if must_vary:
             raise
+        answered(error)
         return NotImplemented
 
 

@@ -37,6 +37,7 @@ from monograph.bytecode.forking import (
     finish,
     later,
     loop_test,
+    never_returns,
     onwards,
     run_on,
     run_to,
@@ -44,6 +45,7 @@ from monograph.bytecode.forking import (
 )
 from monograph.bytecode.frame import RETURN
 from monograph.bytecode.snapshots import snapshot
+from monograph.capture import swallowed
 from monograph.capture.arriving import Apart, arrive
 from monograph.capture.control_flow import record_both
 from monograph.capture.data import known_value
@@ -126,6 +128,7 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
         return NotImplemented if has_example else _only_way(recorder, frame, value, raised)
     except MonographError as reason:
         if has_example:
+            swallowed.answered(reason)
             return NotImplemented
         if not isinstance(reason.__cause__, Apart):
             raise
@@ -332,7 +335,14 @@ def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[
 
 
 def _start(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
-    return _go(recorder, partial(run_to, frame, found), answer)
+    try:
+        return _go(recorder, partial(run_to, frame, found), answer)
+    except MonographError as refusal:
+        if not never_returns(frame, found, answer):
+            raise
+        swallowed.answered(refusal)
+        # It raises whatever is refused of it: the words of its exception, in most cases.
+        raise _Raised(answer, RuntimeError("raised, in words that no graph can say")) from None
 
 
 def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  # noqa: FBT001 - the condition's answer

@@ -23,6 +23,7 @@ from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTens
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
 from monograph.capture.arriving import Apart
 from monograph.capture.callbacks import Callbacks
+from monograph.capture.comparing import alike
 from monograph.capture.effects import Effects, NeedsCare, Place, Within
 from monograph.capture.for_loops import repeat
 from monograph.capture.forking import can_fork, fork, inverted, truth_value
@@ -345,6 +346,12 @@ class Strict(Watcher):
             return fork(self._recorder, frame, value, on_sizes=self._on_sizes)
         except MonographError as refusal:
             return self.go_past(refusal, value)
+
+    def alike(self, left: Any, right: Any) -> Any:
+        """`==` of sequences whose numbers are in tensors, as a condition."""
+        if not self._forks:
+            return NotImplemented
+        return alike(self._recorder, left, right, on_sizes=self._on_sizes)
 
     def inverted(self, value: Any) -> Any:
         """`not` of a condition on data, as a condition on data."""

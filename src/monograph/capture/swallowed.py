@@ -25,6 +25,11 @@ def raise_swallowed(notes: Iterable[MonographError]) -> None:
             raise error
 
 
+def answered(error: MonographError) -> None:
+    """A refusal was met by going another way: what user code does next does not rest on it."""
+    error.__traceback__ = None
+
+
 def _reached_user_code(error: MonographError) -> bool:
     entry = error.__traceback__
     while entry is not None:
