@@ -20,6 +20,7 @@ from monograph.host.decompositions import (
     is_core,
 )
 from monograph.host.operator_types import OpOverload, overload_of
+from monograph.passes.corrections import CORRECTIONS
 from monograph.passes.memory import Lasting
 from monograph.rules.registry import check_signature
 
@@ -229,6 +230,7 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.empty_like.default: _empty_like,
     aten.data.default: aten.detach.default,
     aten.lift_fresh_copy.default: _lift_fresh_copy,
+    **CORRECTIONS,
 }
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
 

@@ -1,0 +1,192 @@
+"""Formulas of ours for operators whose formula in PyTorch gives something else than the operator.
+
+Layers of recurrent networks: PyTorch's formula drops nothing between them, whatever `dropout` says
+(it compares the number of layers with the layer in the wrong order). Attention by the CPU's kernel:
+the result lies as the query does, and PyTorch's formula has another order for batches. Bags of
+embeddings: the formula is traced below autograd, where it takes the kernel without a gradient.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.host.decompositions import composite_formula
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+    from monograph.host.operator_types import OpOverload
+
+aten = torch.ops.aten
+
+_BATCHES: tuple[OpOverload, ...] = (
+    aten.lstm.input,
+    aten.gru.input,
+    aten.rnn_tanh.input,
+    aten.rnn_relu.input,
+)
+_PACKED: tuple[OpOverload, ...] = (
+    aten.lstm.data,
+    aten.gru.data,
+    aten.rnn_tanh.data,
+    aten.rnn_relu.data,
+)
+
+
+def _part(states: Any, layer: int, directions: int) -> Any:
+    """The states that one layer begins with; an LSTM has two."""
+    if isinstance(states, list | tuple):
+        return [_part(each, layer, directions) for each in states]
+    return states.narrow(0, layer * directions, directions)
+
+
+def _stacked(
+    run: Callable[[Any, Any, Sequence[Tensor]], Sequence[Tensor]],
+    data: Tensor,
+    states: Any,
+    params: Sequence[Tensor],
+    layers: int,
+    directions: int,
+    dropout: float,
+) -> tuple[Tensor, ...]:
+    """One layer after the other, with dropout between them; the states that they end with."""
+    size = len(params) // layers
+    ends: list[Sequence[Tensor]] = []
+    for layer in range(layers):
+        own = params[layer * size : (layer + 1) * size]
+        data, *end = run(data, _part(states, layer, directions), own)
+        ends.append(end)
+        if layer < layers - 1:
+            data = torch.dropout(data, dropout, True)
+    return data, *[torch.cat(list(each)) for each in zip(*ends, strict=True)]
+
+
+def _of_batches(overload: OpOverload) -> Callable[..., Any]:
+    whole = composite_formula(overload)
+
+    def formula(
+        input: Tensor,
+        hx: Any,
+        params: Sequence[Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> Any:
+        if not (train and dropout and num_layers > 1):
+            rest = (has_biases, num_layers, 0.0, train, bidirectional, batch_first)
+            return whole(input, hx, params, *rest)
+
+        def run(data: Any, states: Any, own: Sequence[Tensor]) -> Sequence[Tensor]:
+            return whole(data, states, own, has_biases, 1, 0.0, train, bidirectional, False)
+
+        data = input.transpose(0, 1) if batch_first else input
+        directions = 2 if bidirectional else 1
+        out, *ends = _stacked(run, data, hx, params, num_layers, directions, dropout)
+        return out.transpose(0, 1) if batch_first else out, *ends
+
+    return formula
+
+
+def _of_packed(overload: OpOverload) -> Callable[..., Any]:
+    whole = composite_formula(overload)
+
+    def formula(
+        data: Tensor,
+        batch_sizes: Tensor,
+        hx: Any,
+        params: Sequence[Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+    ) -> Any:
+        if not (train and dropout and num_layers > 1):
+            rest = (has_biases, num_layers, 0.0, train, bidirectional)
+            return whole(data, batch_sizes, hx, params, *rest)
+
+        def run(data: Any, states: Any, own: Sequence[Tensor]) -> Sequence[Tensor]:
+            return whole(data, batch_sizes, states, own, has_biases, 1, 0.0, train, bidirectional)
+
+        directions = 2 if bidirectional else 1
+        return _stacked(run, data, hx, params, num_layers, directions, dropout)
+
+    return formula
+
+
+def _flash(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> Any:
+    """By products, whose result is contiguous; laid out as the query, if by batches or steps."""
+    out, weights = aten._scaled_dot_product_attention_math.default(
+        query,
+        key,
+        value,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        scale=scale,
+        enable_gqa=query.size(1) != key.size(1),
+    )
+    if query.is_contiguous():
+        return out, weights
+    if query.transpose(1, 2).is_contiguous():
+        return out.transpose(1, 2).contiguous().transpose(1, 2), weights
+    if query.permute(2, 0, 1, 3).is_contiguous():
+        return out.permute(2, 0, 1, 3).contiguous().permute(1, 2, 0, 3), weights
+    return out, weights
+
+
+def _bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """By the kernel that has a gradient, where one is needed."""
+    trained, untrained = aten._embedding_bag.default, aten._embedding_bag_forward_only.default
+    if padding_idx is None:
+        padding_idx = -1
+    elif padding_idx < 0:
+        padding_idx += weight.shape[0]
+    return (trained if weight.requires_grad else untrained)(
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
+
+
+CORRECTIONS: dict[Any, Callable[..., Any]] = {
+    **{overload: _of_batches(overload) for overload in _BATCHES},
+    **{overload: _of_packed(overload) for overload in _PACKED},
+    aten.embedding_bag.default: _bag,
+    aten.embedding_bag.padding_idx: _bag,
+    aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
+}
+
+__all__ = ["CORRECTIONS"]
