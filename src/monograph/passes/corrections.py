@@ -2,8 +2,7 @@
 
 Layers of recurrent networks: PyTorch's formula drops nothing between them, whatever `dropout` says
 (it compares the number of layers with the layer in the wrong order). Attention by the CPU's kernel:
-the result lies as the query does, and PyTorch's formula has another order for batches. Bags of
-embeddings: the formula is traced below autograd, where it takes the kernel without a gradient.
+the result lies as the query does, and PyTorch's formula has another order for batches.
 """
 
 from __future__ import annotations
@@ -151,41 +150,9 @@ def _flash(
     return out, weights
 
 
-def _bag(
-    weight: Tensor,
-    indices: Tensor,
-    offsets: Tensor,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> Any:
-    """By the kernel that has a gradient, where one is needed."""
-    trained, untrained = aten._embedding_bag.default, aten._embedding_bag_forward_only.default
-    if padding_idx is None:
-        padding_idx = -1
-    elif padding_idx < 0:
-        padding_idx += weight.shape[0]
-    return (trained if weight.requires_grad else untrained)(
-        weight,
-        indices,
-        offsets,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )
-
-
 CORRECTIONS: dict[Any, Callable[..., Any]] = {
     **{overload: _of_batches(overload) for overload in _BATCHES},
     **{overload: _of_packed(overload) for overload in _PACKED},
-    aten.embedding_bag.default: _bag,
-    aten.embedding_bag.padding_idx: _bag,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
 }
 
