@@ -24,6 +24,9 @@ SEED_OF_WEIGHTS = 3
 SEED_OF_EXAMPLE = 4
 SEED_OF_CALL = 5
 
+NO_GRADIENT = "backward is refused"
+"""Autograd says so of a lowered write that it was not to see, whose value has no derivative."""
+
 AGREES, REFUSED, FAILS, WRONG = "agrees", "refused", "fails", "silently wrong"
 
 
@@ -116,6 +119,8 @@ def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
     if isinstance(expected, Exception):
         return Verdict(WRONG, f"eager raises {described(expected)}")
     for at, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        if right.gradients == NO_GRADIENT != left.gradients:
+            return Verdict(REFUSED, NO_GRADIENT)
         difference = difference_of(left, right)
         if difference:
             return Verdict(WRONG, f"call {at + 1}: {difference}" if call.times > 1 else difference)
@@ -232,7 +237,7 @@ def gradients(module: nn.Module, inputs: list[Tensor], result: object, names: li
     try:
         torch.stack(sums).sum().backward()
     except RuntimeError as error:  # such as a value changed after it was saved for backward
-        return type(error).__name__
+        return NO_GRADIENT if "is not implemented" in str(error) else type(error).__name__
     state = module.state_dict(keep_vars=True)
     leaves = [*(each for each in inputs if each.is_leaf), *(state[name] for name in names)]
     return [None if leaf.grad is None else leaf.grad.clone() for leaf in leaves]

@@ -11,6 +11,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     effects,
     gradients,
     layouts,
+    lowered,
     modes,
     outside,
     overlaps,

@@ -10,8 +10,6 @@ from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judg
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SOUND = {name: form for name, form in FORMS.items() if name != "decomposed"}
-
 FEW, MANY, BLOCK = 200, 2000, 50
 
 
@@ -27,13 +25,20 @@ def faults(number, form):
     return [
         f"{told}\n>>> {form.name}, {name}: {verdict}"
         for name, verdict in verdicts.items()
-        if verdict.kind in {WRONG, FAILS} or (name == "example" and verdict.kind != AGREES)
+        if verdict.kind in {WRONG, FAILS}
+        or (name == "example" and verdict.kind != AGREES and not overlaps_where_written(form, told))
     ]
+
+
+def overlaps_where_written(form, told):
+    """Whether a form without writes may refuse its own example: inputs in one memory."""
+    example = told[told.index("example: ") : told.index("call 0: ")]
+    return form.name == "decomposed" and ("alias='none'" not in example or "'expanded'" in example)
 
 
 def in_turn(numbers):
     """Every number with one of the forms."""
-    forms = [*SOUND.values()]
+    forms = [*FORMS.values()]
     return [(number, forms[at % len(forms)]) for at, number in enumerate(numbers)]
 
 

@@ -20,6 +20,7 @@ from monograph.passes.draft import Draft, is_tensor, same_layout, tensor_type
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalize import Alias, view_of, whole
 from monograph.passes.history import History
+from monograph.passes.layouts import layout_from
 from monograph.passes.lowering import Lowering
 from monograph.passes.memory import Lasting, Memory
 from monograph.passes.owners import seen_through
@@ -225,8 +226,7 @@ def _kept_apart(
 
 def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
     """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
-    found = {seen_through(node)[-1] for node in passed}
-    for node in graph.nodes:
-        if node.op == "call_function" and id(node.target) in _NEED_A_LAYOUT:
-            found.add(seen_through(node)[-1])
-    return {node.name: tensor_type(node) for node in found if node.op == "placeholder"}
+    found = layout_from(
+        {*passed, *(node for node in graph.nodes if id(node.target) in _NEED_A_LAYOUT)}
+    )
+    return {node.name: tensor_type(node) for node in found if is_tensor(node)}

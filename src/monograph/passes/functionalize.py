@@ -91,8 +91,10 @@ def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:
     return result if view.item is None else result[view.item]
 
 
-def write(alias: Alias, value: Node, call: Callable[..., Any]) -> None:
+def write(alias: Alias, value: Node, call: Callable[..., Any]) -> bool:
     """From now on the alias has this value, and so has the memory it stands for.
+
+    Tells whether the value was laid out anew, as the memory lies.
 
     Raises: NoInverseError.
     """
@@ -105,6 +107,7 @@ def write(alias: Alias, value: Node, call: Callable[..., Any]) -> None:
     storage = alias.storage
     storage.value = _laid_out_as(storage, value, call)
     storage.generation += 1
+    return storage.value is not value
 
 
 def _fitted(value: Node, alias: Alias, call: Callable[..., Any]) -> Node:

@@ -7,6 +7,7 @@ another. `aten.copy` stands for it, which has no derivative, so going back throu
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 aten = torch.ops.aten
 
 _HIDING: Final = frozenset(map(id, (aten.detach.default, aten.data.default, aten.view.dtype)))
+
+_ASKING_ONLY: Final = ("empty", "full", "ones", "rand", "randn", "zeros")
+_CUTS: Final = _HIDING | {
+    id(getattr(aten, name).default)
+    for kind in _ASKING_ONLY
+    for name in (f"{kind}_like", f"new_{kind}")
+    if hasattr(aten, name)
+}
+"""What a gradient does not go through: `_like` and `new_` ask a tensor for its type alone."""
 
 
 class History:
@@ -62,12 +72,37 @@ class History:
                 )
         return known[node]
 
+    def goes_on(self, before: Node, after: Node) -> bool:
+        """Whether every gradient that may flow from one value may flow from another too."""
+        if not self.may_have(before):
+            return True
+        found = {after}
+        rest = deque(found)
+        while rest:
+            current = rest.popleft()
+            if current is before:
+                return True
+            new = [each for each in self._sources(current) if each not in found]
+            found.update(new)
+            rest += new
+        return self._beginnings(before) <= found
+
+    def _beginnings(self, node: Node) -> set[Node]:
+        """The inputs that a gradient may flow to."""
+        found = {node}
+        rest = [node]
+        while rest:
+            new = [each for each in self._sources(rest.pop()) if each not in found]
+            found.update(new)
+            rest += new
+        return {each for each in found if each.op == "placeholder" and self._is_followed(each)}
+
     def _is_followed(self, node: Node) -> bool:
         return node.name not in self.without and _may_require_grad(node.meta.get("val"))
 
     def _sources(self, node: Node) -> Sequence[Node]:
         """What a gradient flows on to."""
-        is_cut = hides_writes(self.states.get(node, ())) or id(node.target) in _HIDING
+        is_cut = hides_writes(self.states.get(node, ())) or id(node.target) in _CUTS
         if is_cut or node.op != "call_function" or not _may_require_grad(node.meta.get("val")):
             return ()
         return node.all_input_nodes

@@ -27,7 +27,8 @@ from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation, ge, known
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.bodies import BODIES, lower_call
-from monograph.passes.decompositions import DecompositionTable
+from monograph.passes.conjugates import PARTS, is_conjugation, may_be_conjugate
+from monograph.passes.decompositions import DecompositionTable, is_idle_dropout
 from monograph.passes.draft import (
     NUMBERS,
     Draft,
@@ -46,6 +47,7 @@ from monograph.passes.formulas import (
 )
 from monograph.passes.functionalize import Alias, owned, read, view_of, whole
 from monograph.passes.history import History
+from monograph.passes.layouts import LAID_OUT_ANEW, layout_from
 from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
 from monograph.passes.owners import type_in_training
@@ -258,6 +260,10 @@ class Lowering:
     ) -> Any:
         """An operator on values: a copy of its template, or as it is."""
         formula = self.table.get(overload)
+        if formula is not None and source in self.returned and is_idle_dropout(overload, args):
+            return args[0]
+        if overload in PARTS and may_be_conjugate(args[0]):
+            formula = None
         if formula is not None:
             name = OPERATORS.of(overload).base_name
             exact = COPIES_IF_NEEDED.get(name, 0) if source in self.returned else 0
@@ -267,10 +273,16 @@ class Lowering:
                 gather(args, tensors)
                 gather(list(kwargs.values()), tensors)
                 results = instantiate(template, tensors, self.draft)
-                if results in tensors and OPERATORS.of(overload).base_name in COPIES_IF_NEEDED:
-                    self.laid_out.add(results)
+                self.laid_out.update([tensors[i] for i in template.laid_out])
+                if OPERATORS.of(overload).base_name in COPIES_IF_NEEDED:
+                    self._keep_layout(tensors[0], results, source)
                 return results
         return self._kept(overload, args, kwargs, source)
+
+    def _keep_layout(self, given: Node, result: Any, source: Node | None) -> None:
+        """What was copied for its layout, or was not, is so for tensors that lie alike."""
+        if result is given or source in self.returned:
+            self.laid_out.add(given)
 
     def _kept(
         self, overload: OpOverload, args: Any, kwargs: dict[str, Any], source: Node | None
@@ -387,7 +399,10 @@ class Lowering:
             raise CannotDecomposeError("its formula writes to its arguments")
         env: dict[Node, Any] = dict(zip(formula.slots, slots, strict=True))
         inside.walk(formula.graph, env, is_program=False)
-        return template_of(slots, draft, inside.read(mapped(formula.results, env)))
+        if OPERATORS.of(overload).base_name in LAID_OUT_ANEW:
+            inside.laid_out.update(slots)
+        fixed = layout_from(inside.laid_out)
+        return template_of(slots, draft, inside.read(mapped(formula.results, env)), fixed)
 
     def _shortcut_template(
         self, shortcut: Any, types: Any, keywords: dict[str, Any], *, fixed: bool
@@ -455,6 +470,8 @@ class Lowering:
         if overload is aten.data.default:
             args[0].storage.is_counted_apart = True
             overload = aten.detach.default
+        if overload in PARTS and any(is_conjugation(v.overload) for v in args[0].views):
+            raise not_functional(self, op, "its argument is a conjugate")
         if not can_be_written_through(overload) and is_composite(overload):
             # Whether it is a view depends on the layout; what it shows is written to.
             owners = [each.storage.input for each in args if each.__class__ is Alias]
@@ -481,10 +498,15 @@ class Lowering:
         return view_of(alias, View(overload, rest, kwargs, None, alias.type, result))
 
     def _as_strided(self, alias: Alias, rest: Any, kwargs: dict[str, Any]) -> Alias:
-        """A walk through the whole memory, whatever it was asked of."""
+        """A walk through the whole memory, whatever it was asked of.
+
+        It begins where the tensor does, if no place is given: callers' tensors begin anywhere.
+        """
         result = self._inferred(aten.as_strided.default, (alias.type, *rest), kwargs)
         base = Alias(alias.storage, tensor_type(alias.storage.value))
         given = (list(result.shape), list(result.stride()), result.offset)
+        if not alias.views and len(rest) == 2 and not kwargs:
+            given = given[:2]
         view = View(aten.as_strided.default, given, {}, None, base.type, result)
         return view_of(base, view)
 

@@ -44,12 +44,30 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     if form is None:
         return _mutation_without_form(lowering, op, bound, args, kwargs)
     given = {name: lowering.read(arg) for name, arg in bound.items() if name not in form.drops}
+    if _is_kept_and_lost(lowering, op, target, given):
+        given["self"] = lowering.compute(aten.clone.default, given["self"])
     results = lowering.call(form.overload, *as_called(form.overload, given))
     flat = results if isinstance(results, list) else [results]
     n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
     targets = [bound.get(name) for name in op.mutated]
     _write_all(lowering, targets, flat[n_own:] if n_own else flat)
     return _returned(op, bound, flat[:n_own])
+
+
+_KEEPS_NOTHING = frozenset(
+    {"add_", "sub_", "copy_", "fill_", "zero_", "index_put_", "masked_fill_"}
+)
+
+
+def _is_kept_and_lost(lowering: Lowering, op: Operator, target: Any, given: Any) -> bool:
+    """Whether autograd may keep the caller's memory, which has other values after the call.
+
+    The operator that writes keeps a copy of its own there.
+    """
+    if target.__class__ is not Alias or target.storage.input is None or target.storage.generation:
+        return False
+    others = [each for name, each in given.items() if name != "self" and each.__class__ is Node]
+    return op.base_name not in _KEEPS_NOTHING and any(map(lowering.history.may_have, others))
 
 
 def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> None:
@@ -69,14 +87,28 @@ def _write(lowering: Lowering, target: Alias, value: Node) -> None:
     if target.storage.is_counted_apart and _may_be_kept(lowering, before):
         raise problem("not-functional", at=lowering.draft.lines(), op=".data", reason=_OVERLOOKED)
     try:
-        write(target, value, lowering.compute)
+        is_laid_out = write(target, value, lowering.compute)
     except NoInverseError as error:
         views = [str(view.overload) for view in target.views]
         at, reason = lowering.draft.lines(), str(error)
         raise problem("write-through-view", at=at, views=views, reason=reason) from error
-    hides = hides_writes(lowering.draft.state)
-    if hides or is_hidden(target.views):
-        _hide(lowering, target.storage, before)
+    storage = target.storage
+    if is_laid_out and storage.input is not None:
+        lowering.laid_out.add(storage.input)
+    if hides_writes(lowering.draft.state) or is_hidden(target.views):
+        _hide(lowering, storage, before)
+    else:
+        _keep_history(lowering, storage, before)
+
+
+def _keep_history(lowering: Lowering, storage: Storage, before: Node) -> None:
+    """What is overwritten as a whole goes on to require a gradient, which is zero."""
+    history = lowering.history
+    if storage.input is not None and storage.input.name in history.leaves:
+        return
+    if not history.goes_on(before, storage.value):
+        never = lowering.compute(aten.full.default, [], False, device=before.meta["val"].device)
+        storage.value = lowering.compute(aten.where.self, never, before, storage.value)
 
 
 _OVERLOOKED = "autograd keeps what was there, and gradients would differ where it is overwritten"

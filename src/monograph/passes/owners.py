@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.abstract.tensor import with_requires_grad
 from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
+from monograph.passes.decompositions import is_idle_dropout
 from monograph.passes.draft import argument_type, is_tensor, tensor_type
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def seen_through(node: Node) -> list[Node]:
     while found[-1].op == "call_function":
         target: Any = found[-1].target
         is_view = isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
-        if not is_view and target is not operator.getitem:
+        if not (is_view or target is operator.getitem or is_idle_dropout(target, found[-1].args)):
             break
         source: Any = found[-1].args[0]
         if target is operator.getitem and not _gives_views(source):

@@ -13,6 +13,8 @@ from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from monograph.passes.draft import Draft
 
 
@@ -38,13 +40,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Steps in order, and what of them the operator returns, nested as it does."""
+    """Steps in order, and what of them the operator returns, nested as it does.
+
+    `laid_out` are the places of arguments that must lie as they do here for this to be right.
+    """
 
     steps: tuple[Step, ...]
     results: Any
+    laid_out: tuple[int, ...] = ()
 
 
-def template_of(slots: list[Node], draft: Draft, results: Any) -> Template:
+def template_of(
+    slots: list[Node], draft: Draft, results: Any, laid_out: Collection[Node] = ()
+) -> Template:
     """The finished draft as a template; `results` are its nodes, numbers and constants."""
     places = {node: Ref(i) for i, node in enumerate(slots)}
     needed = _needed(draft, results)
@@ -57,7 +65,8 @@ def template_of(slots: list[Node], draft: Draft, results: Any) -> Template:
         val = draft.described_anew(node.meta["val"])
         steps.append(Step(node.target, _base(node.target), args, kwargs, val))
         places[node] = Ref(len(slots) + len(steps) - 1)
-    return Template(tuple(steps), _referring(results, places))
+    fixed = tuple(i for i, slot in enumerate(slots) if slot in laid_out)
+    return Template(tuple(steps), _referring(results, places), fixed)
 
 
 def _needed(draft: Draft, results: Any) -> set[Node]:

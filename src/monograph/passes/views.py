@@ -226,14 +226,14 @@ def _as_strided(call: Any, view: View, source: Node, value: Node) -> Node:
         raise NoInverseError("its elements may overlap in memory")
     steps = [list(_argument(view, 0, "size", ())), list(_argument(view, 1, "stride", ()))]
     offset = _argument(view, 2, "storage_offset", None)
-    offset = view.type.offset if offset is None else offset
     if not is_dense(view.source):
         return call(aten.as_strided_scatter.default, source, value, *steps, offset)
     # Of a copy with all of memory in a row: PyTorch's `as_strided_scatter` has a wrong gradient.
     length = view.source.numel()
-    row = call(aten.as_strided.default, source, [length], [1], 0)
+    row = call(aten.as_strided.default, source, [length], [1])
     places = call(aten.arange.default, length, device=view.source.device)
-    places = call(aten.as_strided.default, places, *steps, offset)
+    start = 0 if offset is None else offset - view.source.offset
+    places = call(aten.as_strided.default, places, *steps, start)
     places = call(aten.reshape.default, places, [-1])
     row = call(aten.scatter.src, row, 0, places, call(aten.reshape.default, value, [-1]))
     return call(

@@ -467,13 +467,14 @@ def _written_parameters(program: ExportedProgram, inputs: list[Node]) -> dict[No
 def _seen_where_written(
     put: Callable[..., Node],
     value: Any,
-    written: Mapping[Node, Node],
+    written: dict[Node, Node],
     copies: Mapping[Node, Node],
     taken: set[str],
 ) -> Any:
     """What the program returns: a view of a value that was written back is one of its new home.
 
-    The original returned the input or buffer itself, or a view of it.
+    The original returned the input or buffer itself, or a view of it, which joins `written`: what
+    is returned in two places stays one tensor.
     """
     if not isinstance(value, torch.fx.Node):
         return value
@@ -485,6 +486,7 @@ def _seen_where_written(
                 args = (seen, *map_arg(step.args[1:], copies.__getitem__))
                 kwargs = map_arg(step.kwargs, copies.__getitem__)
                 seen = put("call_function", _free(step.name, taken), step.target, args, kwargs)
+                written[step] = seen
             return seen
     return copies[value]
 

@@ -1,0 +1,64 @@
+"""How the results of a lowered program lie in memory, for inputs that lie otherwise than example's.
+
+Most operators lay out their result as their arguments lie, and so does what they are made of.
+Where the two differ, a program answers for inputs alone that lie as the example did.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch.fx.node import Node
+
+aten = torch.ops.aten
+
+LAID_OUT_ANEW: Final = frozenset(
+    {
+        *(
+            "_chunk_cat",
+            "_pdist_forward",
+            "_unsafe_masked_index",
+            "baddbmm",
+            "diag_embed",
+            "group_norm",
+        ),
+        *("index_add", "index_copy", "masked_fill", "max_pool1d", "native_dropout_backward"),
+        *("one_hot", "pdist", "renorm", "replication_pad1d", "replication_pad2d"),
+        *("replication_pad3d", "select_scatter", "tril", "triu", "upsample_bicubic2d"),
+        *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
+    }
+)
+"""Operators whose formulas lay out the result otherwise, or fail, for some layouts of arguments.
+
+A test in tests/laws finds them: it calls each with transposed and channels-last arguments.
+"""
+
+_ROWS: Final = frozenset(
+    {
+        *(aten.mm.default, aten.bmm.default, aten.addmm.default, aten.embedding.default),
+        *(aten.native_layer_norm.default, aten._softmax.default),  # noqa: SLF001 - an operator's name
+    }
+)
+"""Operators whose results lie in rows, however their arguments lie."""
+
+
+def layout_from(nodes: Iterable[Node]) -> set[Node]:
+    """The inputs whose layout may decide how some values lie."""
+    found = set(nodes)
+    rest = [*found]
+    while rest:
+        current = rest.pop()
+        target: Any = current.target
+        if current.op == "call_function" and target not in _ROWS:
+            new = [each for each in current.all_input_nodes if each not in found]
+            found.update(new)
+            rest += new
+    return {each for each in found if each.op == "placeholder"}
+
+
+__all__ = ["LAID_OUT_ANEW", "layout_from"]

@@ -1,0 +1,118 @@
+"""Writes and layouts: programs whose effects are easily lost where a graph may not write."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.contract.registry import Call, probe
+from tests.contract.structures import v
+from tests.contract.tensor_types import m
+
+LAYOUTS = {
+    "transposed": lambda: (m(4, 4).T,),
+    "gapped": lambda: (m(4, 8)[:, ::2],),
+    "contiguous": lambda: (m(4, 4),),
+}
+
+
+class Weighted(nn.Module):
+    """A parameter of four numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor([1.0, -2.0, 3.0, 0.5]))
+
+
+@probe("write", lambda: (v(4),), agrees={"again": lambda: (v(4),)})
+def idle_dropout_written(x):
+    """Dropout that is off gives back its argument, which is written to."""
+    y = F.dropout(x, 0.5, training=False)
+    y.add_(2)
+    return x * 1
+
+
+@probe("overlap", lambda: (v(4),), agrees={"again": lambda: (v(4),)})
+def idle_dropout_returned(x):
+    """The input comes back, as itself and seen anew."""
+    y = F.dropout(x, 0.5, training=False)
+    return y, F.dropout(y.view(2, 2), 0.0)
+
+
+@probe("write", lambda: (v(4),), agrees={"again": Call(lambda: (v(4),), times=2)})
+class Overwritten(Weighted):
+    """What has a history is overwritten by what has none: the gradient is zero, not missing."""
+
+    def forward(self, x):
+        y = self.w * x
+        y.copy_(x)
+        z = self.w * 2
+        z.zero_()
+        return y, z + x
+
+
+@probe("write", lambda: (v(4),), agrees={"again": lambda: (v(4),)})
+class OverwrittenByAnother(Weighted):
+    """Both have a history, of different weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.u = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        y = self.w * x
+        y.copy_(self.u * 2)
+        return y
+
+
+@probe("write", lambda: (v(4),), agrees={"again": lambda: (v(4),)})
+class InputScaled(Weighted):
+    """Autograd keeps what the caller's memory held, and the write takes it away."""
+
+    def forward(self, x):
+        x.mul_(self.w)
+        return x + 1
+
+
+@probe("overlap", lambda: (m(4, 4),), calls=LAYOUTS)
+def flattened(x):
+    """A view for one layout and a copy for another, both returned."""
+    y = x.reshape(-1)
+    return y, x.reshape(-1).view(2, 8), y + 1
+
+
+@probe("overlap", lambda: (m(4, 4).T,), calls=LAYOUTS)
+def flattened_transposed(x):
+    """As above, a copy at the example."""
+    y = x.reshape(-1)
+    return y, x.contiguous(), y + 1
+
+
+@probe("layout", lambda: (m(4, 8)[:, ::2],), calls=LAYOUTS)
+def gaps_written(x):
+    """What is computed from written memory lies as that memory does."""
+    x[0] = 7
+    return x * 2
+
+
+@probe("overlap", lambda: (m(4, 4),), agrees={"again": lambda: (m(4, 4),)})
+def view_of_the_written_twice(x):
+    """One view of a written input, returned in two places."""
+    y = x[2:]
+    x.view(-1)[0].fill_(2)
+    return y, [y, x], y.expand(2, -1, -1)
+
+
+@probe("type", lambda: (v(4),), agrees={"again": lambda: (v(4),)})
+def parts_of_a_conjugate(x):
+    """Real and imaginary part of what lies in memory as its conjugate."""
+    z = torch.complex(x, x * 2).conj()
+    return z.imag + 1, z.real, z.conj().imag * 2
+
+
+@probe("type", lambda: (torch.complex(v(4), v(4)),), agrees={
+    "conjugate": lambda: (torch.complex(v(4), v(4)).conj(),),
+    "again": lambda: (torch.complex(v(4), v(4)),),
+})  # fmt: skip
+def parts_of_an_input(z):
+    """As above, where the caller decides."""
+    return z.imag * 2, z.real.sum()
