@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
 
-_MAY_COPY: Final = frozenset(
+MAY_COPY: Final = frozenset(
     {
         *("contiguous", "reshape", "reshape_as", "flatten", "ravel", "to", "type_as"),
         *("resolve_conj", "resolve_neg", "pin_memory"),
@@ -102,7 +102,7 @@ class Lineage:
 
 def _is_view(name: str, made: TensorType, seen: TensorType, arguments: tuple[Any, ...]) -> bool:
     """Whether what an operator that may view gives is a view; no where that is open."""
-    if name not in _MAY_COPY:
+    if name not in MAY_COPY:
         return True
     if made.dtype != seen.dtype or made.device != seen.device or _COPY in map(id, arguments):
         return False
@@ -112,4 +112,4 @@ def _is_view(name: str, made: TensorType, seen: TensorType, arguments: tuple[Any
 _COPY: Final = id(True)
 """`copy=True` among the arguments, which are not compared: some are sizes."""
 
-__all__ = ["Lineage"]
+__all__ = ["MAY_COPY", "Lineage"]

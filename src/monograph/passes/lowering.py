@@ -401,8 +401,8 @@ class Lowering:
         inside.walk(formula.graph, env, is_program=False)
         if OPERATORS.of(overload).base_name in LAID_OUT_ANEW:
             inside.laid_out.update(slots)
-        fixed = layout_from(inside.laid_out)
-        return template_of(slots, draft, inside.read(mapped(formula.results, env)), fixed)
+        laid_out = layout_from(inside.laid_out)
+        return template_of(slots, draft, inside.read(mapped(formula.results, env)), laid_out)
 
     def _shortcut_template(
         self, shortcut: Any, types: Any, keywords: dict[str, Any], *, fixed: bool

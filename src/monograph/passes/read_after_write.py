@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from monograph.capture.lineage import MAY_COPY
 from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.passes.sharing import may_alias, may_hold_memory, writes, written_arguments
@@ -65,11 +66,12 @@ def _memory_of(nodes: Any, memory: dict[Node, Held]) -> Held:
 
 
 def _only_looks(node: Node) -> bool:
-    """Whether no data is read: a view is made, or one result is taken among several."""
+    """Whether no data is read: a view is made for sure, or one result taken among several."""
     target: Any = node.target
     if isinstance(target, OpOverload):
         known = OPERATORS.of(target)
-        return known.shared is not None and not known.mutated
+        is_view = known.shared is not None and known.base_name not in MAY_COPY
+        return is_view and not known.mutated
     return target is operator.getitem
 
 
