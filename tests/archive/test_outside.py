@@ -345,3 +345,41 @@ def test_a_program_without_data_needs_all_of_them(tmp_path):
     monograph.save(program, tmp_path / "empty.pt2")
     with pytest.raises(ArchiveError, match="`bias` has no data"):
         monograph.load(tmp_path / "empty.pt2", state_dict={"weight": torch.ones(2, 3)})
+
+
+def test_weights_without_data_need_no_file(tmp_path):
+    """What is on the meta device has no bytes that could lie outside."""
+    with torch.device("meta"):
+        empty = torch.nn.Linear(3, 2)
+    program = monograph.export(empty, (torch.empty(2, 3, device="meta"),))
+    monograph.save(program, tmp_path / "empty.pt2", weights="empty.safetensors")
+    assert [each.name for each in tmp_path.iterdir()] == ["empty.pt2"]
+    module = torch.nn.Linear(3, 2)
+    again = monograph.load(tmp_path / "empty.pt2", state_dict=module.state_dict())
+    x = torch.ones(2, 3)
+    assert torch.equal(again.module()(x), module(x))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the device is here")
+def test_weights_of_a_device_that_is_not_here_are_refused(tmp_path):
+    """By the name of the device."""
+    from tests.archive.hostile import WEIGHTS, members_of, written  # noqa: PLC0415
+
+    monograph.save(two()[1], tmp_path / "two.pt2")
+    members = members_of((tmp_path / "two.pt2").read_bytes())
+    members[WEIGHTS] = members[WEIGHTS].replace(b'"cpu"', b'"cuda"')
+    (tmp_path / "two.pt2").write_bytes(written(members))
+    with pytest.raises(ArchiveError, match="lie on cuda, which is not here"):
+        monograph.load(tmp_path / "two.pt2")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no other device is here")
+def test_weights_of_another_device_stay_in_the_file(tmp_path):
+    """They are fetched when they are written, and come back to their device."""
+    module = torch.nn.Linear(3, 2, device="cuda")
+    x = torch.ones(2, 3, device="cuda")
+    program = monograph.export(module, (x,))
+    monograph.save(program, tmp_path / "cuda.pt2", weights="cuda.safetensors")
+    assert [each.name for each in tmp_path.iterdir()] == ["cuda.pt2"]
+    again = monograph.load(tmp_path / "cuda.pt2")
+    assert torch.equal(again.module()(x), module(x))

@@ -111,7 +111,7 @@ class Outside:
 
     def write(self) -> list[Path]:
         """Write the files that are not there; give those that were made."""
-        if self.is_there:
+        if self.is_there or not self.new:
             return []
         self.places = written_to(self.path, self.new)
         return sorted(set(self.places.values()))

@@ -281,7 +281,7 @@ class TensorReader:
         # Not a view of `flat`: autograd would take writes to it for writes to all of the storage.
         found = torch.empty(0, dtype=dtype, device=flat.device)
         found.set_(flat.untyped_storage(), int(flat.storage_offset()) + offset, sizes, strides)
-        return found if device.type == "cpu" else found.to(device)
+        return found if device.type == "cpu" else _on(device, found)
 
     def _member(self, member: str, dtype: torch.dtype) -> torch.Tensor:
         found = self._flat.get((member, dtype))
@@ -297,6 +297,14 @@ class TensorReader:
             raise Refused(f"{member} is not whole elements of {dtype}", DAMAGED)
         found = self._flat[(member, dtype)] = raw.view(dtype) if raw.numel() else raw.to(dtype)
         return found
+
+
+def _on(device: torch.device, tensor: torch.Tensor) -> torch.Tensor:
+    try:
+        return tensor.to(device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        what = (str(error).splitlines() or [""])[0]
+        raise Refused(f"its tensors lie on {device}, which is not here: {what[:120]}") from None
 
 
 def bytes_tensor(view: memoryview, dtype: torch.dtype | None = None) -> torch.Tensor:
