@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.refusals import Refused
@@ -71,7 +72,10 @@ def local_source(path: str) -> str | None:
 
 
 def _is_plain(condition: str) -> bool:
-    tree = ast.parse(condition, mode="eval")
+    try:
+        tree = ast.parse(condition, mode="eval")
+    except SyntaxError:  # an argument whose name is no name
+        return False
     return all(node.id in KNOWN for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
@@ -99,7 +103,9 @@ def sources_of(clauses: Any) -> Iterator[tuple[str, Any]]:
             yield f"L[{gathered[1]!r}][{gathered[2]}]{clause.path[gathered.end() :]}", clause
         source = local_source(clause.path)
         if source is not None:
-            yield ast.unparse(ast.parse(source, mode="eval")), clause
+            # An argument whose name is no name can be in no condition.
+            with suppress(SyntaxError):
+                yield ast.unparse(ast.parse(source, mode="eval")), clause
 
 
 __all__ = ["guard_sources", "guards_code", "local_source", "path_reader", "sources_of"]

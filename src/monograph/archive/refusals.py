@@ -50,6 +50,7 @@ UNEXPECTED = (
     LookupError,
     MemoryError,
     RuntimeError,
+    SyntaxError,
     TypeError,
     ValueError,
 )

@@ -19,14 +19,18 @@ import torch
 from monograph.archive import load, save
 from monograph.diagnostics import MonographError, problem
 from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
+from monograph.host.operator_types import HigherOrderOperator
 from monograph.interop.comparing import check_answers
 from monograph.interop.torch_export import said, unchecked
 from monograph.program.calling import Gate
 from monograph.program.hand_over import way_out
+from monograph.program.region_calls import LOOPS, run_cond
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
+
+    from torch.fx import Node
 
     from monograph.program import ExportedProgram
 
@@ -34,6 +38,9 @@ _LOGGER = logging.getLogger("monograph.interop")
 CONTRACT = "data/monograph/contract.pt2"
 COMPILED: Final = frozenset({ASSOCIATIVE_SCAN, COND, MAP, WHILE_LOOP})
 """Operators that Dynamo takes as they are. Of what it makes of `scan`, some answers are wrong."""
+
+STEPPED: Final = LOOPS | {run_cond}
+"""What runs branches and loops eagerly here."""
 
 
 @way_out("compile")
@@ -48,18 +55,45 @@ def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
         return _checked(program, _whole(program, **options))
     if options.get("fullgraph"):
         return _checked(program, torch.compile(program.module(check=False), **options))
-    return torch.compile(program.module(), **options)
+    return torch.compile(_around_loops(program.module()), **options)
 
 
 def _is_taken_whole(program: ExportedProgram) -> bool:
     """Whether a program has branches and loops, all of a kind that Dynamo takes as they are."""
-    graphs = [
-        each.graph
+    nodes = [
+        node
         for each in program.graph_module.modules()
         if isinstance(each, torch.fx.GraphModule)
+        for node in each.graph.nodes
+        if node.op == "call_function"
     ]
-    targets = {node.target for graph in graphs for node in graph.nodes}
-    return program.contract.changes is None and bool(targets & COMPILED) and SCAN not in targets
+    targets = {node.target for node in nodes}
+    return (
+        program.contract.changes is None
+        and bool(targets & COMPILED)
+        and SCAN not in targets
+        and not any(map(_compares_a_truth, nodes))
+    )
+
+
+def _around_loops(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Let Dynamo leave out branches and loops: inside of some it fails."""
+    for each in module.modules():
+        if isinstance(each, torch.fx.GraphModule):
+            stepped = [node for node in each.graph.nodes if node.target in STEPPED]
+            for node in stepped:
+                node.target = torch.compiler.disable(node.target)
+            if stepped:
+                each.recompile()
+    return module
+
+
+def _compares_a_truth(node: Node) -> bool:
+    """Whether a bool of the data is compared with a number: to Dynamo it never equals one."""
+    if hasattr(node.target, "_schema") or isinstance(node.target, HigherOrderOperator):
+        return False
+    values = [arg.meta.get("val") for arg in node.args if isinstance(arg, torch.fx.Node)]
+    return len(node.args) > 1 and any(isinstance(each, bool | torch.SymBool) for each in values)
 
 
 def _whole(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
