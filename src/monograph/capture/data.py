@@ -50,7 +50,7 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
     if count != 1 and known(eq(count, 1)) is False:
         message = f"a Tensor with {count} elements cannot be converted to Scalar"
         raise RuntimeError(message)
-    reading = tensor.node, tensor.storage_root.version
+    reading = _place(tensor.node), tensor.storage_root.version
     known_number = recorder.writer.read_before(reading)
     if known_number is not None:
         return to_sym(known_number)
@@ -63,6 +63,16 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
             recorder.counts.read(tensor.node, number)
     node.meta["val"] = to_sym(number)
     return node.meta["val"]
+
+
+def _place(node: Node | None) -> Any:
+    """Equal for what shows the same element: each `x[0]` is a node of its own."""
+    if node is None or node.target is not torch.ops.aten.select.int:
+        return node
+    source, *where = node.args
+    if isinstance(source, torch.fx.Node) and all(type(each) is int for each in where):
+        return _place(source), *where
+    return node
 
 
 def truth(recorder: Recorder, tensor: AbstractTensor) -> bool:

@@ -81,13 +81,13 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
 class Page:
     """One graph that is written, and the numbers that can be used in it: who computes them.
 
-    `readings` are the numbers that were read out of tensors, by node and version of its memory.
+    `readings` are the numbers that were read out of tensors, by place and version of its memory.
     """
 
     graph: Graph
     numbers: dict[Any, Any]
     sources: dict[Expr, tuple[Node, int | None, int, int]]
-    readings: dict[tuple[Node | None, int], Expr | Real | Relation]
+    readings: dict[tuple[Any, int], Expr | Real | Relation]
 
 
 def identifier(text: str) -> str:
@@ -107,7 +107,7 @@ class GraphWriter:
         self._floats_of: set[Expr] = set()
         """Symbols that stand for a float that a node computes."""
         self._sources: dict[Expr, tuple[Node, int | None, int, int]] = {}
-        self._readings: dict[tuple[Node | None, int], Expr | Real | Relation] = {}
+        self._readings: dict[tuple[Any, int], Expr | Real | Relation] = {}
         self._tensors: dict[int, AbstractTensor] = {}
         self._simplifying = True
         self._kept_alive: list[torch.Tensor] = []
@@ -241,13 +241,11 @@ class GraphWriter:
         if isinstance(number, Real):
             self._floats_of |= number.symbols
 
-    def read_before(self, reading: tuple[Node | None, int]) -> Expr | Real | Relation | None:
-        """The number that was read out of this very tensor, as long as nobody wrote to it."""
+    def read_before(self, reading: tuple[Any, int]) -> Expr | Real | Relation | None:
+        """The number that was read out of this very place, as long as nobody wrote to it."""
         return self._readings.get(reading)
 
-    def note_reading(
-        self, reading: tuple[Node | None, int], number: Expr | Real | Relation
-    ) -> None:
+    def note_reading(self, reading: tuple[Any, int], number: Expr | Real | Relation) -> None:
         """The number of a tensor is known from here on."""
         self._readings[reading] = number
 

@@ -57,3 +57,25 @@ def test_one_reading_is_one_node():
     program = monograph.export(module(checked), (X, torch.tensor(3)))
     targets = [node.target for node in program.graph.nodes]
     assert targets.count(torch.ops.aten.item.default) == 1
+
+
+def elements(x, counts):
+    """Elements of a vector, each selected anew, and written to between."""
+    first, again, other = counts[0].item(), counts[0].item(), counts[1].item()
+    kept = x.new_zeros(first) + x.new_ones(again)
+    held = counts + 0
+    before = held[0].item()
+    held[0] = 2
+    return kept, other, before, held[0].item(), held[1].item()
+
+
+@BOTH
+def test_elements_are_read_by_place(strict):
+    """Selecting one element twice gives one number, as long as nobody writes to it."""
+    program = monograph.export(module(elements), (X, torch.tensor([3, 1])), strict=strict)
+    for run in (program.module(), program.run_decompositions().module()):
+        for counts in ([3, 1], [4, 4], [0, 2]):
+            given = torch.tensor(counts)
+            torch.testing.assert_close(run(X, given), elements(X, given.clone()))
+    counted = [str(node.target) for node in program.graph.nodes].count("aten.item.default")
+    assert counted == 5
