@@ -672,6 +672,34 @@ def shapes_differ(x):
     return outs
 
 
+@looped
+def unbound(x):
+    """What `unbind` gives, gone over at once."""
+    h = torch.zeros(3, 4)
+    for row in x.unbind(1):
+        h = torch.tanh(h + row)
+    for row in torch.unbind(x, dim=-2):
+        h = h * 0.5 - row
+    return h
+
+
+@looped
+def unbound_and_stacked(x):
+    """In a comprehension."""
+    return torch.stack([row * 2 for row in x.unbind(1)], 1)
+
+
+@looped(least=1)
+def split_into_ones(x):
+    """Slices that keep the dimension."""
+    h = torch.zeros(3, 1, 4)
+    for piece in x.split(1, dim=1):
+        h = h * 0.5 + piece
+    for piece in torch.split(x, 1, -2):
+        h = h - piece.cos()
+    return h
+
+
 # --- refused ------------------------------------------------------------------------------------
 
 

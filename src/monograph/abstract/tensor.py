@@ -277,6 +277,10 @@ class AbstractTensor(Flags):
             raise TypeError(message)
         return iter(self.recorder.call(torch.ops.aten.unbind.int, (self,), {}))
 
+    def unbind(self, dim: Any = 0) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Slices along a dimension. In Python, so that interpreters are told of the call."""
+        return super().unbind(dim)
+
     def __getitem__(self, index: Any) -> Any:
         return self.recorder.getitem(self, index)
 

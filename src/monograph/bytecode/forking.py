@@ -36,6 +36,7 @@ __all__ = [
     "early",
     "finish",
     "for_test",
+    "iterates_next",
     "later",
     "live_at",
     "loop_test",
@@ -223,6 +224,11 @@ def _ways(frame: Frame, index: int, join: int | None, live: int) -> Ways:
 def _steps(frame: Frame) -> list[Any]:
     """The steps of the code, without stops."""
     return frame.interpreter.body(frame.code).steps
+
+
+def iterates_next(frame: Frame) -> bool:
+    """Whether code goes over the result of the call that the frame stands in, and does no more."""
+    return _steps(frame)[frame.ip][0].__name__ == "GET_ITER"
 
 
 def _round_that_runs(frame: Frame, index: int) -> LoopTest | None:

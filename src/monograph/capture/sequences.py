@@ -17,7 +17,7 @@ from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import Rounds, ours
 from monograph.capture.number_tensors import own
-from monograph.integers import Expr, ceildiv, eq, ge, known, lt, maximum
+from monograph.integers import Expr, ceildiv, decide, eq, ge, known, lt, maximum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -261,6 +261,50 @@ def made(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., 
     return None if value is NotImplemented else lambda *_, **__: value
 
 
+def rows_of(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+    """What stands for `unbind`, or `split` into slices of one, whose results are gone over."""
+    name, owner = getattr(callee, "__name__", ""), getattr(callee, "__self__", None)
+    if name not in _ROWS:
+        return None
+    if isinstance(owner, AbstractTensor):
+        args = [owner, *args]
+    elif callee not in (getattr(torch, name), getattr(torch.Tensor, name)):
+        return None
+    found = _ROWS[name](*args, **kwargs)
+    source = None if found is None else source_of(found)
+    return None if source is None else lambda *_, **__: Rounds(source)
+
+
+def _unbound(input: Any, dim: Any = 0) -> Any:  # noqa: A002 - torch's signature
+    return input.movedim(dim, 0) if _varies(input, dim) else None
+
+
+def _split(
+    tensor: Any,
+    split_size: Any = None,
+    dim: Any = 0,
+    *,
+    split_size_or_sections: Any = None,
+) -> Any:
+    size = split_size_or_sections if split_size is None else split_size
+    if type(size) is not int or size != 1 or not _varies(tensor, dim):
+        return None
+    if not decide(ge(tensor.tensor_type.shape[dim], 1)):  # of nothing, one slice of nothing
+        return None
+    return tensor.unsqueeze(dim + 1 if dim >= 0 else dim).movedim(dim if dim >= 0 else dim - 1, 0)
+
+
+def _varies(tensor: Any, dim: Any) -> bool:
+    """Whether there is a symbolic number of slices along a dimension."""
+    if not isinstance(tensor, AbstractTensor) or type(dim) is not int:
+        return False
+    shape = tensor.tensor_type.shape
+    return -len(shape) <= dim < len(shape) and isinstance(shape[dim], Expr)
+
+
+_ROWS: dict[str, Callable[..., Any]] = {"split": _split, "unbind": _unbound}
+
+
 def _range(*args: Any) -> Any:
     """`range(n)`."""
     if not any(isinstance(to_python(arg), Expr) for arg in args):
@@ -314,4 +358,4 @@ _MAKERS: dict[int, Callable[..., Any]] = {
 }
 
 
-__all__ = ["Source", "SymbolicRange", "made", "source_of"]
+__all__ = ["Source", "SymbolicRange", "made", "rows_of", "source_of"]

@@ -21,6 +21,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
+from monograph.bytecode.forking import iterates_next
 from monograph.capture.arriving import Apart
 from monograph.capture.callbacks import Callbacks
 from monograph.capture.comparing import alike
@@ -35,7 +36,7 @@ from monograph.capture.outside import Read, find_outside, is_own_business, is_su
 from monograph.capture.padding import PAD, padding
 from monograph.capture.plain import Plain
 from monograph.capture.replacements import REPLACEMENTS, product
-from monograph.capture.sequences import made, source_of
+from monograph.capture.sequences import made, rows_of, source_of
 from monograph.capture.situation import SHARED_GENERATORS
 from monograph.capture.subgraphs import WritesOutside
 from monograph.capture.territory import TORCH, is_entered, is_library
@@ -178,8 +179,8 @@ class Strict(Watcher):
 
         Raises: outside-read, write-outlives-call.
         """
-        if self._forks and (stands_for := self._stands_for(callee, args, kwargs)) is not None:
-            return stands_for
+        if self._forks and (other := self._stands_for(callee, args, kwargs, frame)) is not None:
+            return other
         known = REPLACEMENTS.get(id(callee))
         if known is not None:
             return known
@@ -199,7 +200,7 @@ class Strict(Watcher):
         return self._look_outside(callee, args, frame)
 
     def _stands_for(
-        self, callee: Any, args: list[Any], kwargs: dict[str, Any]
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpretedFrame | None
     ) -> Callable[..., Any] | None:
         """What answers for a function whose result is only known at run time."""
         if callee is bool and len(args) == 1 and self._can_fork(*args):
@@ -211,6 +212,10 @@ class Strict(Watcher):
             args.clear()  # the list is not handed on
             kwargs.clear()
             return answer
+        if frame is not None and iterates_next(frame):
+            rows = rows_of(callee, args, kwargs)
+            if rows is not None:
+                return rows
         return made(callee, args, kwargs)
 
     def _can_fork(self, value: Any) -> bool:
