@@ -342,9 +342,10 @@ def _kind_of(value: Any) -> type:
     return _STANDS_FOR.get(type(value), type(value))
 
 
-def identity_refusal(at: tuple[Frame, ...] | None = None) -> MonographError:
-    """The refusal to say whether two inputs are one tensor: that differs between calls."""
-    because = "whether two inputs are the same tensor"
+def identity_refusal(
+    at: tuple[Frame, ...] | None = None, because: str = "whether two inputs are the same tensor"
+) -> MonographError:
+    """The refusal to say whether two tensors are one: that differs between calls."""
     return problem("outside-read", at=at, what="is", because=because)
 
 

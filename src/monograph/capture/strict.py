@@ -30,6 +30,7 @@ from monograph.capture.for_loops import repeat
 from monograph.capture.forking import can_fork, fork, inverted, truth_value
 from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.heap import can_merge
+from monograph.capture.identities import are_one
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
@@ -327,7 +328,7 @@ class Strict(Watcher):
         return f"{kind.__name__}.{name}"
 
     def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> Any:
-        """Refuse to say whether two inputs are one tensor: that differs between calls.
+        """Whether two tensors are one, where it is the same in every call, and for numbers.
 
         PyTorch asks in order to take a shorter way to the same result.
 
@@ -338,7 +339,8 @@ class Strict(Watcher):
         if are_given(left, right):
             self.refuse(identity_refusal())
         self._recorder.doubts.check_same(left, right)
-        return same_number(left, right)
+        known = are_one(left, right)
+        return same_number(left, right) if known is NotImplemented else known
 
     def fork(self, frame: InterpretedFrame, value: Any) -> Any:
         """Record both ways of a condition on data, if that was asked for.
