@@ -144,6 +144,34 @@ def normal_written(x):
     return x, y, torch.rand(2)
 
 
+@program((3, 4))
+def written_after_a_dropout_that_drops_nothing(x):
+    """Out of training, the result of a dropout is its argument."""
+    y = torch.nn.functional.dropout(x, 0.5, training=False)
+    y.add_(1)
+    return torch.nn.functional.dropout(y, 0.0)[0], x * 2
+
+
+@program((3, 4))
+def returned_by_a_dropout_that_drops_nothing(x):
+    """The argument itself."""
+    return torch.nn.functional.dropout(x, 0.5, training=False)
+
+
+@program((3, 4))
+def a_dropout_in_place_that_drops_nothing(x):
+    """No write at all, through a view or not."""
+    y = torch.nn.functional.dropout(x.t(), 0.5, training=False, inplace=True)
+    return y, torch.nn.functional.dropout(x, 0.5, training=False, inplace=True)
+
+
+@program((3, 8))
+def a_chunk_written(x):
+    """Gates of a recurrent cell: each of several parts in place."""
+    one, other = (x * 2).chunk(2, 1)
+    return one.sigmoid_() * other.tanh_(), one
+
+
 # --- through views -----------------------------------------------------------------------------
 @program((3, 4))
 def a_row_written(x):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from monograph.abstract.symbols import to_python
 from monograph.host.decompositions import (
     composite_formula,
     composite_operators,
@@ -20,6 +21,7 @@ from monograph.host.decompositions import (
     is_core,
 )
 from monograph.host.operator_types import OpOverload, overload_of
+from monograph.integers import ge, known
 from monograph.passes.corrections import CORRECTIONS
 from monograph.passes.memory import Lasting
 from monograph.rules.registry import check_signature
@@ -225,12 +227,27 @@ def _embedding_bag(
     return op(weight, indices.contiguous(), offsets.contiguous(), *rest)
 
 
+def _isin(
+    elements: Tensor,
+    test_elements: Tensor,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Any:
+    """PyTorch's formula, which takes the first of the elements to look among."""
+    if known(ge(to_python(test_elements.numel()), 1)) is not True:
+        return NotImplemented
+    formula = core_formulas()[aten.isin.Tensor_Tensor]
+    return formula(elements, test_elements, assume_unique=assume_unique, invert=invert)
+
+
 FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.native_batch_norm.default: _native_batch_norm,
     aten.embedding_bag.default: _embedding_bag,
     aten.embedding_bag.padding_idx: _embedding_bag,
     aten.empty_like.default: _empty_like,
     aten.data.default: aten.detach.default,
+    aten.isin.Tensor_Tensor: _isin,
     aten.lift_fresh_copy.default: _lift_fresh_copy,
     aten.dropout.default: aten.dropout.default.decompose,
     **CORRECTIONS,

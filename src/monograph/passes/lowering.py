@@ -24,7 +24,6 @@ from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
-from monograph.integers import Expr, Real, Relation, ge, known
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.bodies import BODIES, lower_call
 from monograph.passes.conjugates import PARTS, is_conjugation, may_be_conjugate
@@ -61,7 +60,7 @@ from monograph.passes.writes import Writes, is_spared, shows_arguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from monograph.integers import Facts
+    from monograph.integers import Expr, Facts, Real, Relation
 
 aten = torch.ops.aten
 
@@ -231,9 +230,11 @@ class Lowering:
     ) -> Any:
         """Lower one operator call; arguments may be aliases. Gives what stands for its results."""
         op = OPERATORS.of(overload)
+        is_seen = op.mutated or source in self.returned or any_alias(args[:1])
+        if is_seen and is_spared(op, args, kwargs):
+            return args[0]
         if op.mutated:
-            bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
-            return args[0] if is_spared(op, bound) else mutation(self, op, args, kwargs)
+            return mutation(self, op, args, kwargs)
         if op.silent_flag is not None and (args_with := statistics(op, args, kwargs)):
             return silent_mutation(self, op, args_with)
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
@@ -350,8 +351,6 @@ class Lowering:
             types = tuple([type_in_training(arg) for arg in args])
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
-        if overload is aten.isin.Tensor_Tensor and known(ge(types[1].numel(), 1)) is not True:
-            return None  # its formula takes the first of the elements to look among
         key = (exact, *call_key(overload, types, keywords, self.autocast))
         found = self.memory.find(key, self)
         if found is not self:

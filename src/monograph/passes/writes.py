@@ -20,7 +20,7 @@ from monograph.passes.draft import argument_type
 from monograph.passes.formulas import CannotDecomposeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from monograph.passes.formulas import Formula
 
@@ -53,17 +53,24 @@ _FRESH: Final = frozenset(
 
 _DROPOUTS: Final = frozenset(
     {
+        aten.alpha_dropout.default,
         aten.alpha_dropout_.default,
+        aten.dropout.default,
         aten.dropout_.default,
+        aten.feature_alpha_dropout.default,
         aten.feature_alpha_dropout_.default,
+        aten.feature_dropout.default,
         aten.feature_dropout_.default,
     }
 )
 
 
-def is_spared(op: Operator, bound: Mapping[str, Any]) -> bool:
-    """Whether an operator that writes finds nothing to do: dropouts that drop nothing."""
-    return op.overload in _DROPOUTS and (bound["p"] == 0 or not bound["train"])
+def is_spared(op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an operator returns its argument as it is: dropouts that drop nothing."""
+    if op.overload not in _DROPOUTS:
+        return False
+    bound = dict(zip(op.argument_names, args, strict=False)) | dict(kwargs)
+    return bound["p"] == 0 or not bound["train"]
 
 
 class Writes:
@@ -118,10 +125,12 @@ class Writes:
     def _owner_of(self, node: Node, op: Operator) -> Any:
         """Who owns the memory of a call's results; notes whose memory it writes."""
         bound = dict(zip(op.argument_names, node.args, strict=False)) | node.kwargs
+        if is_spared(op, node.args, node.kwargs):
+            return self._owned(bound[op.argument_names[0]])
         written = op.mutated
         if op.silent_flag is not None and bound.get(op.silent_flag):
             written = STATISTICS
-        if not op.inplace_view and not (written and is_spared(op, bound)):
+        if not op.inplace_view:
             for name in written:
                 self._note(bound.get(name))
         if op.mutated:
