@@ -21,9 +21,13 @@ def test_rules_agree_with_eager_and_each_has_a_sample():
     assert not missing, f"add a call to tests/laws/samples/<family>.py for {missing}"
 
 
+USUAL = (torch.float32, torch.int64, torch.bool, torch.complex64)
+RARER = (torch.float64, torch.float16, torch.bfloat16, torch.complex128, torch.uint8, torch.int8)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool, torch.complex64])
-def test_rules_agree_with_eager_at_length(dtype):
+@pytest.mark.parametrize(("dtype", "count"), [*((d, 12) for d in USUAL), *((d, 4) for d in RARER)])
+def test_rules_agree_with_eager_at_length(dtype, count):
     """Many samples of each operator, per dtype."""
-    outcome = sweep(op_samples([dtype], 12))
+    outcome = sweep(op_samples([dtype], count))
     assert not outcome.mismatches, f"\n{report(outcome)}"
