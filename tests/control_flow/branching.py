@@ -18,12 +18,14 @@ class Branching:
     make: Callable[[], nn.Module]
     calls: tuple[tuple[torch.Tensor, ...], ...]
     refused: str = ""
+    stock: bool = True
+    """Whether torch.export loads and runs the file: its branches take no numbers, unlike ours."""
 
 
 PROGRAMS: dict[str, Branching] = {}
 
 
-def branching(*calls: tuple, refused: str = "") -> Callable:
+def branching(*calls: tuple, refused: str = "", stock: bool = True) -> Callable:
     """Register a function, or a module class; the first call is the example."""
 
     def register(make: Callable) -> Callable:
@@ -32,7 +34,7 @@ def branching(*calls: tuple, refused: str = "") -> Callable:
         is_module = isinstance(make, type)
         given = tuple(call if isinstance(call, tuple) else (call,) for call in calls)
         PROGRAMS[name] = Branching(
-            name, make if is_module else lambda: Function(make), given, refused
+            name, make if is_module else lambda: Function(make), given, refused, stock
         )
         return make
 

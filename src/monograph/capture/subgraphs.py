@@ -366,7 +366,8 @@ def copied_as(found: WritesOutside, copies: Copied) -> None:
     tensor, node = found.tensor, found.tensor.node
     root = tensor.storage_root
     around = found.body.recorder.body
-    if around is not None and around.lacks(tensor):
+    is_made_here = node is not None and node.graph is found.body.graph
+    if around is not None and not is_made_here and around.lacks(tensor):
         raise WritesOutside(around, tensor)
     is_known = id(root) in copies
     same = copies.setdefault(id(root), [root])
