@@ -163,12 +163,12 @@ def square_root(a):
 
 @branching(*ALL, stock=False)
 def power_iteration(x):
-    """Until the direction stays, or twenty times."""
+    """Until the direction stays, or twelve times."""
     matrix = torch.diag(torch.tensor([3.0, 1.0, 0.5, 0.1])) + 0.01
     if x.norm() < 1e-6:
         return x, torch.zeros(())
     v = x / x.norm()
-    for _ in range(20):
+    for _ in range(12):
         w = matrix @ v
         w = w / w.norm()
         if (w - v).abs().max() < 1e-2:
