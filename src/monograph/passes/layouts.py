@@ -19,18 +19,8 @@ aten = torch.ops.aten
 
 LAID_OUT_ANEW: Final = frozenset(
     {
-        *(
-            "_chunk_cat",
-            "_pdist_forward",
-            "_unsafe_masked_index",
-            "baddbmm",
-            "diag_embed",
-            "group_norm",
-        ),
-        *("index_add", "index_copy", "masked_fill", "max_pool1d", "native_dropout_backward"),
-        *("one_hot", "pdist", "renorm", "replication_pad1d", "replication_pad2d"),
-        *("replication_pad3d", "select_scatter", "tril", "triu", "upsample_bicubic2d"),
-        *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
+        *("_pdist_forward", "baddbmm", "group_norm", "max_pool1d", "native_dropout_backward"),
+        *("one_hot", "pdist", "select_scatter"),
     }
 )
 """Operators whose formulas lay out the result otherwise, or fail, for some layouts of arguments.
