@@ -357,6 +357,33 @@ def written_through_expand_of_one(x):
     return x
 
 
+@program((3, 4))
+def transposed_in_place(x):
+    """A tensor made inside becomes its transpose; a write goes on from there."""
+    y = x * 2
+    y.t_()[0].add_(1)
+    y.transpose_(0, 1)
+    return y, y.swapaxes_(0, 1)
+
+
+@program((3, 4))
+def an_axis_more_and_less_in_place(x):
+    """A view from before sees what is written afterwards."""
+    y = x * 2
+    row = y[0]
+    y.unsqueeze_(0).mul_(2)
+    y.squeeze_()
+    return y, row
+
+
+@program((3, 4))
+def restrided_in_place(x):
+    """`as_strided_`, and a detach in place."""
+    y = x * 2
+    y.as_strided_((2, 2), (4, 1), 1)
+    return y.detach_()
+
+
 # --- what is returned --------------------------------------------------------------------------
 @program((3, 4))
 def the_input_itself(x):
