@@ -1,5 +1,6 @@
 """What follows an `if` is recorded once: chains of them cost what they are long, of every kind."""
 
+import io
 import linecache
 
 import pytest
@@ -90,5 +91,17 @@ def test_a_chain_of_conditions_costs_what_it_is_long(kind, monkeypatch):
     assert held[1] <= held[0] * 1.1
     eager, made = chain(kind, 20), program.module()
     for k in range(6):
+        x = torch.randn(3, generator=torch.Generator().manual_seed(k)) * 12
+        torch.testing.assert_close(made(x.clone()), eager(x.clone()), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["return", "nested return", "break"])
+def test_a_chain_of_conditions_is_saved_and_loaded(kind):
+    """Each is inside of the one before."""
+    program, file = monograph.export(chain(kind, 30), (torch.ones(3),)), io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    made, eager = monograph.load(file).module(), chain(kind, 30)
+    for k in range(4):
         x = torch.randn(3, generator=torch.Generator().manual_seed(k)) * 12
         torch.testing.assert_close(made(x.clone()), eager(x.clone()), rtol=0, atol=0)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from monograph.archive.values import Json, ValueReader
 
 KINDS = ("int", "float", "bool")
-DEEPEST = 16
+DEEPEST = 64
 PLACEHOLDER_CONSTANTS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
 
 
@@ -41,7 +41,7 @@ class GraphReader:
         self, written: Json, values: ValueReader, operators: dict[str, Any], depth: int = 0
     ) -> None:
         if depth > DEEPEST:
-            raise Refused("it has subgraphs inside of subgraphs, more than 16 deep")
+            raise Refused(f"it has subgraphs inside of subgraphs, more than {DEEPEST} deep")
         self.written = mapping(written)
         self.values = values
         self.operators = operators
