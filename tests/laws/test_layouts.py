@@ -118,10 +118,16 @@ def test_those_that_are_laid_out_anew_are_refused(name):
     assert not [*faults(name)]
 
 
-def test_a_difference_is_found(monkeypatch):
-    """Without the list, some lie otherwise."""
+@pytest.fixture
+def _without_the_list(monkeypatch):
+    """Lowering that knows of no such operator, and remembers nothing of it afterwards."""
     core_decompositions.cache_clear()
     monkeypatch.setattr("monograph.passes.lowering.LAID_OUT_ANEW", frozenset())
-    found = [fault for name in LISTED for fault in faults(name)]
+    yield
     core_decompositions.cache_clear()
-    assert found
+
+
+@pytest.mark.usefixtures("_without_the_list")
+def test_a_difference_is_found():
+    """Without the list, some lie otherwise."""
+    assert [*faults("baddbmm")]

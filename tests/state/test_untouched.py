@@ -10,7 +10,6 @@ from torch import nn
 from tests.contract import constants, effects, modes  # noqa: F401  importing registers the probes
 from tests.contract.forms import FORMS
 from tests.contract.judging import SEED_OF_EXAMPLE, inputs_of, seed_all
-from tests.contract.known import KNOWN as KNOWN_PROBES
 from tests.contract.registry import PROBES, Call
 from tests.state import attributes, callbacks, surroundings  # noqa: F401  importing registers the programs
 from tests.state.description import abstract_tensors, description, differences
@@ -131,7 +130,7 @@ def test_fifty_that_fail(form):
     raised += [hold_untouched(form, Fails(at), (torch.randn(2, 3),)) for at in range(STEPS + 1)]
     assert "" not in raised
     for probe in PROBES.values():
-        if probe.refused and (probe.name, "export") not in KNOWN_PROBES:
+        if probe.refused:
             args, _ = inputs_of(probe.example, SEED_OF_EXAMPLE)
             raised.append(hold_untouched(form, probe.build(), args))
     assert raised.count("UsersError") == STEPS
