@@ -113,12 +113,28 @@ def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | No
     """The tensor's data where it is a constant of the program, else None."""
     if tensor.storage_root.version or tensor.node is None:
         return None
+    if not _is_made_of_constants(recorder, tensor.node):
+        return None
     try:
         with without_modes(), torch.no_grad():
             value = _Evaluation(recorder).value(tensor.node)
     except _NotConstantError:
         return None
     return value if isinstance(value, torch.Tensor) else None
+
+
+def _is_made_of_constants(recorder: Recorder, node: Node) -> bool:
+    """Whether no input stands behind a node, which most questions come to know at once."""
+    constants = recorder.writer.constant_of
+    waiting, seen = [node], {node}
+    while waiting:
+        current = waiting.pop()
+        if current.op == "placeholder" and current not in constants:
+            return False
+        new = [each for each in current.all_input_nodes if each not in seen]
+        seen.update(new)
+        waiting += new
+    return True
 
 
 class _Evaluation:
