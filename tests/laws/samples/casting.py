@@ -26,7 +26,7 @@ SAMPLES = [
     *[case("contiguous", x, memory_format=torch.channels_last) for x in (IMAGE, LAYOUTS[1], BOTH)],
     *[case("clone", x) for x in LAYOUTS],
     *[case("clone", x, memory_format=torch.contiguous_format) for x in LAYOUTS],
-    *[case(name, x) for name in ("alias", "detach", "lift", "lift_fresh") for x in LAYOUTS],
+    *[case(name, x) for name in ("alias", "data", "detach", "lift", "lift_fresh") for x in LAYOUTS],
     *[case(name, x) for name in ("lift_fresh_copy", "alias_copy", "detach_copy") for x in LAYOUTS],
     *[case("copy", x, floats(1)) for x in (*LAYOUTS, floats(4, 6)[1:, ::2])],
     *[case("copy_", floats(2, 3), floats(3)), case("copy_", floats(2, 3), integers(2, 1))],
