@@ -116,3 +116,45 @@ def parts_of_a_conjugate(x):
 def parts_of_an_input(z):
     """As above, where the caller decides."""
     return z.imag * 2, z.real.sum()
+
+
+@probe("mode", lambda: (m(3, 4),), agrees={"again": lambda: (m(3, 4),)})
+class ReadWithoutGradients(Weighted):
+    """A view of what was written is read where autograd does not look, and then where it does."""
+
+    def forward(self, x):
+        h = self.w * x
+        column = h[:, 1]
+        h.add_(1)
+        with torch.no_grad():
+            scale = column * 2
+        return column * scale, column
+
+
+@probe("overlap", lambda: (m(3, 3),), agrees={"again": lambda: (m(3, 3),)})
+def read_without_gradients(x):
+    """As above: the view comes back, of the input."""
+    column = x[:, 1]
+    x[0] = 7
+    with torch.no_grad():
+        twice = column * 2
+    return column, twice
+
+
+class Buffered(nn.Module):
+    """A buffer that forward replaces."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.arange(6.0).view(2, 3))
+
+
+@probe("write", lambda: (v(3),), agrees={"thrice": Call(lambda: (v(3),), times=3)})
+class CopiesOfTheReplaced(Buffered):
+    """Some of what comes back views the old buffer, some is a copy of it."""
+
+    def forward(self, x):
+        old, turned = self.b[1:], self.b.t()
+        found = turned.contiguous(), self.b.double(), turned.reshape(-1), self.b.reshape(3, 2)
+        self.b = self.b * 2 + x
+        return old, found, old.contiguous(), self.b.expand(2, -1, -1).double()

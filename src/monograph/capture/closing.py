@@ -7,24 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.node import Node
 
 from monograph.abstract.layout import is_contiguous, is_dense
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.operators import is_droppable
-from monograph.diagnostics import problem
+from monograph.capture.lineage import MAY_COPY
+from monograph.capture.operators import OPERATORS, is_droppable
+from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import schema_of
 from monograph.host.fx_nodes import append_node, remove_node
 from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
+from monograph.rules.strides import viewed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from torch.fx.graph import Graph
-    from torch.fx.node import Node
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.module_state import ModuleState, StateTensor
     from monograph.capture.recorder import Recorder
 
@@ -155,7 +158,11 @@ class _OldMemory:
 
     def is_old(self, value: Any) -> bool:
         """Whether a value lies in a buffer that is written to."""
-        return isinstance(value, AbstractTensor) and id(value.storage_root) in self.overwritten
+        return (
+            isinstance(value, AbstractTensor)
+            and id(value.storage_root) in self.overwritten
+            and not _is_copied(value.node)
+        )
 
     def copied(self, value: AbstractTensor) -> AbstractTensor:
         """A copy of an old value; anything else as it is."""
@@ -193,6 +200,39 @@ class _OldMemory:
         return self.wholes[id(root)]
 
 
+def _is_copied(node: Node | None) -> bool:
+    """Whether an operator on the way from the memory to this value made a copy."""
+    while node is not None and isinstance(node.target, OpOverload):
+        op = OPERATORS.of(node.target)
+        source = node.args[0] if node.args else None
+        if op.shared is None or not isinstance(source, Node):
+            return False
+        given, made = source.meta.get("val"), node.meta.get("val")
+        if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):
+            return False
+        if op.base_name in MAY_COPY and _copies(op.base_name, given.tensor_type, made.tensor_type):
+            return True
+        node = source
+    return False
+
+
+def _copies(name: str, given: TensorType, made: TensorType) -> bool:
+    """Whether an operator that copies if it must does so here."""
+    if given.dtype != made.dtype or given.device != made.device:
+        return True
+    if name in _ASKS_NO_LAYOUT or is_contiguous(given):
+        return False
+    if name == "contiguous":
+        return given.stride() != made.stride()
+    try:
+        viewed(given, made.shape)
+    except MonographError:
+        return True
+    return False
+
+
+_ASKS_NO_LAYOUT = frozenset({"to", "type_as", "resolve_conj", "resolve_neg", "pin_memory"})
+
 _GIVES_ITSELF = frozenset(
     f"aten::{name}"
     for name in (
@@ -213,9 +253,7 @@ def _maker(value: AbstractTensor) -> Node | None:
     node = value.node
     while node is not None and isinstance(node.target, OpOverload):
         source = node.args[0] if node.args else None
-        if schema_of(node.target).name not in _GIVES_ITSELF or not isinstance(
-            source, torch.fx.Node
-        ):
+        if schema_of(node.target).name not in _GIVES_ITSELF or not isinstance(source, Node):
             break
         given, made = source.meta.get("val"), node.meta.get("val")
         if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):

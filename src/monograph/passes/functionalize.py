@@ -52,13 +52,18 @@ class Storage:
 
 @dataclass(slots=True, eq=False)
 class Alias:
-    """A tensor in a storage; `node` is its value as of a generation, None before it was read."""
+    """A tensor in a storage; `node` is its value as of a generation, None before it was read.
+
+    `state` are the regions that this value was read in: one that autograd does not see into is not
+    the value outside of it.
+    """
 
     storage: Storage
     type: TensorType
     views: tuple[View, ...] = ()
     node: Node | None = None
     generation: int = -1
+    state: tuple[Any, ...] = ()
 
 
 def whole(value: Node, *, is_input: bool = False) -> Alias:
@@ -74,14 +79,15 @@ def owned(value: Any) -> Any:
     return whole(value) if is_tensor(value) else value
 
 
-def read(alias: Alias, call: Callable[..., Any]) -> Node:
-    """The newest value of an alias; `call` computes an operator on plain values."""
+def read(alias: Alias, call: Callable[..., Any], state: tuple[Any, ...]) -> Node:
+    """The newest value of an alias; `call` computes an operator on plain values in this state."""
     storage = alias.storage
-    if alias.node is None or alias.generation != storage.generation:
+    is_outside = bool(alias.views) and state[: len(alias.state)] != alias.state
+    if alias.node is None or is_outside or alias.generation != storage.generation:
         value = storage.value
         for view in alias.views:
             value = seen_through(view, value, call)
-        alias.node, alias.generation = value, storage.generation
+        alias.node, alias.generation, alias.state = value, storage.generation, state
     return alias.node
 
 

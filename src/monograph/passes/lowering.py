@@ -247,7 +247,7 @@ class Lowering:
     def read(self, value: Any) -> Any:
         """A value with aliases replaced by their newest values."""
         if value.__class__ is Alias:
-            return read(value, self.compute)
+            return read(value, self.compute, self.draft.state)
         if isinstance(value, list | tuple):
             return [self.read(item) for item in value]
         return value
