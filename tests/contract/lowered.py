@@ -158,3 +158,15 @@ class CopiesOfTheReplaced(Buffered):
         found = turned.contiguous(), self.b.double(), turned.reshape(-1), self.b.reshape(3, 2)
         self.b = self.b * 2 + x
         return old, found, old.contiguous(), self.b.expand(2, -1, -1).double()
+
+
+def needing_gradients():
+    """A leaf that needs gradients: visible writes to it are refused."""
+    return (m(3, 4).requires_grad_(),)
+
+
+@probe("write", lambda: (m(3, 4),), agrees={"a leaf": needing_gradients})
+def written_beneath_its_history(x):
+    """A write that autograd does not see goes to any tensor, which stays what it was."""
+    x.detach().add_(1)
+    return x, -x.detach()

@@ -363,7 +363,7 @@ def _put_calls(
         if node in parameters:
             # What is computed of it from here on has the parameter's gradient, as in eager.
             holder = copies[parameters[node]]
-            _put_back(put, holder, copies[node], taken, is_parameter=True)
+            _put_back(put, holder, copies[node], taken, beneath=True)
             copies[node] = holder
 
 
@@ -422,7 +422,11 @@ def _close(
         ):
             is_parameter = spec.kind is OutputKind.PARAMETER_MUTATION
             holder, new = holders[spec.target], copies[value]
-            written[value] = _put_back(put, holder, new, taken, is_parameter=is_parameter)
+            is_unseen = _is_unseen(value, spec.target)
+            beneath = is_parameter or is_unseen
+            written[value] = _put_back(put, holder, new, taken, beneath=beneath)
+            if is_unseen:
+                written[value] = holder
     returned = [
         _seen_where_written(put, value, written, copies, taken)
         for spec, value in zip(specs, values, strict=True)
@@ -432,15 +436,23 @@ def _close(
 
 
 def _put_back(
-    put: Callable[..., Node], holder: Node, value: Node, taken: set[str], *, is_parameter: bool
+    put: Callable[..., Node], holder: Node, value: Node, taken: set[str], *, beneath: bool
 ) -> Node:
-    """Write a value into the tensor that it is the new value of."""
-    if is_parameter:
+    """Write a value into the tensor that it is the new value of; or beneath its history."""
+    if beneath:
         # A leaf that needs a gradient refuses writes; what lies beneath it does not.
         detach = torch.ops.aten.detach.default
         holder = put("call_function", _free("detach", taken), detach, (holder,))
     copy = torch.ops.aten.copy_.default
     return put("call_function", _free("copy_", taken), copy, (holder, value))
+
+
+def _is_unseen(value: Node, name: str | None) -> bool:
+    """Whether an input has another value, and still the history that it came with."""
+    source: Any = value
+    while isinstance(source, torch.fx.Node) and source.target is torch.ops.aten.copy.default:
+        source = source.args[0]
+    return source is not value and getattr(source, "name", None) == name
 
 
 def _written_parameters(program: ExportedProgram, inputs: list[Node]) -> dict[Node, Node]:
