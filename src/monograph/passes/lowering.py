@@ -473,8 +473,7 @@ class Lowering:
             raise not_functional(self, op, "its argument is a conjugate")
         if not can_be_written_through(overload) and is_composite(overload):
             # Whether it is a view depends on the layout; what it shows is written to.
-            owners = [each.storage.input for each in args if each.__class__ is Alias]
-            self.laid_out.update(each for each in owners if each is not None)
+            self.laid_out.update(each.storage.value for each in args if each.__class__ is Alias)
             try:
                 formula = self._formula_of_aliases(overload, args, kwargs)
             except CannotDecomposeError as error:
