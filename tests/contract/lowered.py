@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.contract.effects import Weighted
 from tests.contract.registry import Call, probe
 from tests.contract.structures import v
 from tests.contract.tensor_types import m
@@ -13,14 +14,6 @@ LAYOUTS = {
     "gapped": lambda: (m(4, 8)[:, ::2],),
     "contiguous": lambda: (m(4, 4),),
 }
-
-
-class Weighted(nn.Module):
-    """A parameter of four numbers."""
-
-    def __init__(self):
-        super().__init__()
-        self.w = nn.Parameter(torch.tensor([1.0, -2.0, 3.0, 0.5]))
 
 
 @probe("write", lambda: (v(4),), agrees={"again": lambda: (v(4),)})
@@ -170,3 +163,24 @@ def written_beneath_its_history(x):
     """A write that autograd does not see goes to any tensor, which stays what it was."""
     x.detach().add_(1)
     return x, -x.detach()
+
+
+def beginning_later():
+    """A tensor that begins in the middle of its memory."""
+    return (torch.randn(9)[1:].view(2, 4),)
+
+
+@probe("layout", lambda: (m(2, 4),), calls={"later": beginning_later, "again": lambda: (m(2, 4),)})
+def written_at_a_place_in_memory(x):
+    """The place is counted from where the memory begins, not the tensor."""
+    y = x.as_strided((2,), (1,), 1)
+    y.add_(1)
+    return y, x * 2
+
+
+@probe("layout", beginning_later, calls={"first": lambda: (m(2, 4),), "again": beginning_later})
+def written_from_a_row_on(x):
+    """As above, counted from where a row begins."""
+    y = x[1:].as_strided((2,), (1,))
+    y.add_(1)
+    return y, x * 2

@@ -51,13 +51,7 @@ def _looks_composite(overload: OpOverload) -> bool:
 
 def composite_formula(overload: OpOverload) -> Callable[..., Any]:
     """What a composite operator calls (`OpOverload.decompose`)."""
-    return _dropout if overload is torch.ops.aten.dropout.default else overload.decompose
-
-
-def _dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:  # noqa: A002, FBT001 - as in the schema
-    """Without effect, it gives back the tensor itself; the formula in Python gives a copy."""
-    is_active = train and p != 0
-    return torch.ops.aten.native_dropout.default(input, p, train)[0] if is_active else input
+    return overload.decompose
 
 
 def composite_operators(namespace: str) -> list[OpOverload]:

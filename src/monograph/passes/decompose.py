@@ -64,6 +64,8 @@ class Decomposed:
     writes: dict[str, Node]
     outputs: list[Any]
     laid_out: Mapping[str, TensorType]
+    placed: Collection[str]
+    """Of these, the inputs that must begin in their memory where the example does."""
     reasons: Mapping[str, str]
     rewritten: frozenset[str]
     """The inputs that the original wrote to more than once."""
@@ -136,7 +138,15 @@ def decompose(
     rewritten = frozenset(node.name for node, a in inputs.items() if a.storage.generation > 1)
     reasons = memory.lasting.reasons
     return Decomposed(
-        written.graph, submodules, writes, outputs, laid_out, reasons, rewritten, lowered
+        written.graph,
+        submodules,
+        writes,
+        outputs,
+        laid_out,
+        lowering.placed,
+        reasons,
+        rewritten,
+        lowered,
     )
 
 

@@ -27,8 +27,6 @@ from monograph.passes.memory import Lasting
 from monograph.rules.registry import check_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import Tensor
 
 aten = torch.ops.aten
@@ -249,15 +247,9 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.data.default: aten.detach.default,
     aten.isin.Tensor_Tensor: _isin,
     aten.lift_fresh_copy.default: _lift_fresh_copy,
-    aten.dropout.default: aten.dropout.default.decompose,
     **CORRECTIONS,
 }
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
-
-
-def is_idle_dropout(target: Any, args: Sequence[Any]) -> bool:
-    """Whether a call of `dropout` gives back its argument itself."""
-    return target is aten.dropout.default and not (args[1] and args[2])
 
 
 KEPT = frozenset({aten.detach.default, aten.resolve_conj.default, aten.resolve_neg.default})

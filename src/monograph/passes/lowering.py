@@ -27,7 +27,7 @@ from monograph.host.operator_types import OpOverload
 from monograph.passes.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.bodies import BODIES, lower_call
 from monograph.passes.conjugates import PARTS, is_conjugation, may_be_conjugate
-from monograph.passes.decompositions import DecompositionTable, is_idle_dropout
+from monograph.passes.decompositions import DecompositionTable
 from monograph.passes.draft import (
     NUMBERS,
     Draft,
@@ -107,6 +107,8 @@ class Lowering:
         """Nodes of the program whose memory is seen from outside: outputs, and what they view."""
         self.laid_out: set[Node] = set()
         """Values that pass as they are, where others would be copied for their layout."""
+        self.placed: set[str] = set()
+        """Names of inputs that must begin in their memory where the example does."""
         self.retyped: set[Node] = set()
         """Nodes whose type differs from that of the node they stand for."""
 
@@ -261,8 +263,6 @@ class Lowering:
     ) -> Any:
         """An operator on values: a copy of its template, or as it is."""
         formula = self.table.get(overload)
-        if formula is not None and source in self.returned and is_idle_dropout(overload, args):
-            return args[0]
         if overload in PARTS and may_be_conjugate(args[0]):
             formula = None
         if formula is not None:
@@ -503,8 +503,12 @@ class Lowering:
         result = self._inferred(aten.as_strided.default, (alias.type, *rest), kwargs)
         base = Alias(alias.storage, tensor_type(alias.storage.value))
         given = (list(result.shape), list(result.stride()), result.offset)
+        owner = alias.storage.input
         if not alias.views and len(rest) == 2 and not kwargs:
             given = given[:2]
+        elif owner is not None:
+            self.laid_out.add(owner)
+            self.placed.add(owner.name)
         view = View(aten.as_strided.default, given, {}, None, base.type, result)
         return view_of(base, view)
 

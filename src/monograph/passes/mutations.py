@@ -12,17 +12,18 @@ from torch.fx.node import Node
 from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
-from monograph.host.operator_types import OpOverload
 from monograph.integers import ge, known
 from monograph.passes.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functional_forms import Results, functional_form
 from monograph.passes.functionalize import Alias, Storage, copied, write
 from monograph.passes.history import hides_writes, is_hidden, seen_from
+from monograph.passes.owners import is_view
 from monograph.passes.views import NoInverseError
 
 if TYPE_CHECKING:
     from monograph.diagnostics import MonographError
+    from monograph.host.operator_types import OpOverload
     from monograph.passes.lowering import Lowering
 
 aten = torch.ops.aten
@@ -119,17 +120,11 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
     rest = [value]
     for each in rest:
         for user in each.users:
-            if _is_view(user.target):
+            if user.target is getitem or is_view(user.target):
                 rest.append(user)
             elif user.op == "call_function" and lowering.history.may_have(user):
                 return True
     return False
-
-
-def _is_view(target: Any) -> bool:
-    return target is getitem or (
-        isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
-    )
 
 
 def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:

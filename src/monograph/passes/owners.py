@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from monograph.abstract.tensor import with_requires_grad
 from monograph.capture.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
-from monograph.passes.decompositions import is_idle_dropout
 from monograph.passes.draft import argument_type, is_tensor, tensor_type
+from monograph.passes.writes import is_spared
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
@@ -20,19 +20,23 @@ def seen_through(node: Node) -> list[Node]:
     found = [node]
     while found[-1].op == "call_function":
         target: Any = found[-1].target
-        is_view = isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
-        if not (is_view or target is operator.getitem or is_idle_dropout(target, found[-1].args)):
-            break
-        source: Any = found[-1].args[0]
-        if target is operator.getitem and not _gives_views(source):
+        source: Any = found[-1].args[0] if found[-1].args else None
+        made_by = source.target if target is operator.getitem else target
+        if not is_view(made_by) and not _is_spared(found[-1]):
             break
         found.append(source)
     return found
 
 
-def _gives_views(node: Node) -> bool:
-    target: Any = node.target
+def is_view(target: Any) -> bool:
+    """Whether an operator's results lie in the memory of its argument."""
     return isinstance(target, OpOverload) and OPERATORS.of(target).shared is not None
+
+
+def _is_spared(node: Node) -> bool:
+    target: Any = node.target
+    is_operator = isinstance(target, OpOverload)
+    return is_operator and is_spared(OPERATORS.of(target), node.args, node.kwargs)
 
 
 def type_in_training(value: Any) -> Any:
@@ -44,4 +48,4 @@ def type_in_training(value: Any) -> Any:
     return with_requires_grad(given, owner.op == "placeholder" and tensor_type(owner).requires_grad)
 
 
-__all__ = ["seen_through", "type_in_training"]
+__all__ = ["is_view", "seen_through", "type_in_training"]

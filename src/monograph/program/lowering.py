@@ -153,7 +153,9 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     beside |= {(places[b], state[a]) for a, b in pairs if b in places and a in state}
     beside |= {*before.apart_from_state}
     clauses = tuple(
-        _laid_out(clause, done.laid_out.get(name)) if isinstance(clause, TensorClause) else clause
+        _laid_out(clause, done.laid_out.get(name), is_placed=name in done.placed)
+        if isinstance(clause, TensorClause)
+        else clause
         for name, clause in zip(given, before.clauses, strict=True)
     )
     known = len(program.facts.guards) if program.facts is not None else 0
@@ -181,12 +183,14 @@ def _state_in_memory(program: ExportedProgram) -> dict[str, str]:
     }
 
 
-def _laid_out(clause: TensorClause, t: TensorType | None) -> TensorClause:
+def _laid_out(clause: TensorClause, t: TensorType | None, *, is_placed: bool) -> TensorClause:
     """The layout of the example, where the new graph relies on it."""
-    if t is None or clause.strides is not None:
+    if t is None:
         return clause
-    strides = real_strides(clause.shape) if t.strides is None else t.strides
-    return replace(clause, strides=strides, offset=None)
+    if clause.strides is None:
+        strides = real_strides(clause.shape) if t.strides is None else t.strides
+        clause = replace(clause, strides=strides, offset=None)
+    return replace(clause, offset=t.offset) if is_placed else clause
 
 
 def _shared_memory(program: ExportedProgram) -> list[dict[str, Place]]:
