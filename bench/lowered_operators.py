@@ -4,8 +4,9 @@
 
 FOLDER holds a `zoo.py` (see bench/zoo.md). Every model is captured with fixed sizes, in a process
 of its own. Two peers stand beside ours: torch's lowering of the program that torch captured, and
-of the program that we captured. Each pair of graphs falls into the first class that explains it,
-by the names in `Verdict`.
+of the program that we captured; once with the default formulas on both sides, and once without the
+formula of attention. Each pair of graphs falls into the first class that explains it, by the names
+in `Verdict`. A model counts where both exporters capture it and torch lowers it in the given time.
 """
 
 import argparse
@@ -49,20 +50,12 @@ VIEWS = {
 }
 """What moves values and computes none."""
 
-POOLING = {
-    "aten.adaptive_avg_pool1d.default": {"aten.mean.dim", "aten._adaptive_avg_pool2d.default"},
-    "aten.avg_pool1d.default": {"aten.avg_pool2d.default"},
-    "aten.var.dim": {"aten.var.correction"},
-}
-"""Core operators that torch takes apart because they are composite, and what they come to."""
-
 
 class Verdict(StrEnum):
     """How the operators of two lowered graphs compare, from equal to unexplained."""
 
     SAME = "the same operators"
     BESIDE = "the same, but for checks, dead code and what changes nothing"
-    CORE = "core operators that we keep whole"
     FEWER = "fewer views and copies, after writes and attention"
     ATTENTION = "one product for a layer after attention"
     OTHER = "other"
@@ -158,12 +151,9 @@ def explained(difference: dict[str, int]) -> Verdict:
     if not difference:
         return Verdict.BESIDE
     rest, n_layers = without_layers(Counter(difference))
-    rest, has_core = without_core(rest)
     if any(count > 0 or name not in VIEWS for name, count in rest.items()):
         return Verdict.OTHER
-    if n_layers:
-        return Verdict.ATTENTION
-    return Verdict.CORE if has_core else Verdict.FEWER
+    return Verdict.ATTENTION if n_layers else Verdict.FEWER
 
 
 def without_layers(difference: Counter[str]) -> tuple[Counter[str], int]:
@@ -192,31 +182,27 @@ def without_layers(difference: Counter[str]) -> tuple[Counter[str], int]:
     return Counter({name: count for name, count in rest.items() if count}), n_layers
 
 
-def without_core(difference: Counter[str]) -> tuple[Counter[str], bool]:
-    """Take out core operators that torch takes apart, and what they come to there."""
-    rest, has_core = Counter(difference), False
-    for name, parts in POOLING.items():
-        count = rest[name]
-        if count > 0 and -sum(rest[part] for part in parts) == count:
-            has_core = True
-            for each in (name, *parts):
-                rest.pop(each, None)
-    return Counter({name: count for name, count in rest.items() if count}), has_core
-
-
 # ------------------------------------------------------------------------------------ the zoo
 PEERS = ("own capture", "our capture")
 """What torch lowers: the program that it captured, or the one that we did."""
 
+ATTENTION = aten._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001 - its name
+TABLES = ("", ", attention whole")
+"""The default formulas on both sides, and those without the one of attention."""
+
+COLUMNS = tuple(f"{peer}{table}" for table in TABLES for peer in PEERS)
+
 
 def compared(zoo: object, name: str) -> dict[str, list]:
-    """Capture and lower one model, and say of each peer how it compares, or what it raises."""
+    """Capture and lower one model, and say of each column how it compares, or what it raises."""
     found: dict[str, list] = {}
     module, args, kwargs, _ = zoo.get(name)()
     torch.manual_seed(3)
     program = monograph.export(module, args, kwargs, strict=False)
-    lowered = program.run_decompositions()
-    found["exceptions"] = sorted(lowered.exceptions)
+    without = monograph.default_decompositions()
+    del without[ATTENTION]
+    lowered = program.run_decompositions(), program.run_decompositions(without)
+    found["exceptions"] = sorted(lowered[0].exceptions)
 
     def captured_by_torch() -> object:
         fresh, args, kwargs, _ = zoo.get(name)()
@@ -224,12 +210,16 @@ def compared(zoo: object, name: str) -> dict[str, list]:
         return torch.export.export(fresh, args, kwargs, strict=False)
 
     for peer, make in zip(PEERS, (captured_by_torch, lambda: to_torch(program)), strict=True):
-        try:
-            theirs = make().run_decompositions()
-        except Exception as error:  # noqa: BLE001 - whatever it raises, there is no peer
-            found[peer] = ["", {}, f"{type(error).__name__}: {error}"[:200]]
-        else:
-            found[peer] = [*verdict(lowered, theirs), ""]
+        for table, ours in zip(TABLES, lowered, strict=True):
+            try:
+                formulas = torch.export.default_decompositions()
+                if table:
+                    formulas.pop(ATTENTION)
+                theirs = make().run_decompositions(formulas)
+            except Exception as error:  # noqa: BLE001 - whatever it raises, there is no peer
+                found[peer + table] = ["", {}, f"{type(error).__name__}: {error}"[:200]]
+            else:
+                found[peer + table] = [*verdict(ours, theirs), ""]
     return found
 
 
@@ -252,18 +242,18 @@ def in_a_process(zoo: object, name: str, seconds: int) -> dict[str, list]:
 
 
 def rows(found: dict[str, dict[str, list]]) -> list[tuple[str, ...]]:
-    """How many models are in each class, with either peer."""
+    """How many models are in each class, in each column."""
     verdicts = {
-        peer: Counter(each[peer][0] for each in found.values() if peer in each) for peer in PEERS
+        column: Counter(each[column][0] for each in found.values() if column in each)
+        for column in COLUMNS
     }
-    totals = {peer: sum(n for name, n in verdicts[peer].items() if name) for peer in PEERS}
-    table = [(each.value, *(str(verdicts[peer][each.value]) for peer in PEERS)) for each in Verdict]
+    totals = {column: sum(n for name, n in verdicts[column].items() if name) for column in COLUMNS}
+    table = [(each.value, *(str(verdicts[c][each.value]) for c in COLUMNS)) for each in Verdict]
     return [
         *table,
-        ("models", *(str(totals[peer]) for peer in PEERS)),
+        ("models", *(str(totals[column]) for column in COLUMNS)),
         ("share with the same", *_shares(verdicts, totals, EQUAL)),
         ("share with the same or fewer", *_shares(verdicts, totals, NO_MORE)),
-        ("share explained", *_shares(verdicts, totals, tuple(set(Verdict) - {Verdict.OTHER}))),
     ]
 
 
@@ -277,8 +267,8 @@ def _shares(
 ) -> list[str]:
     """How many of all models are in these classes, in percent."""
     return [
-        f"{100 * sum(verdicts[peer][each.value] for each in classes) / max(totals[peer], 1):.0f} %"
-        for peer in PEERS
+        f"{100 * sum(verdicts[c][each.value] for each in classes) / max(totals[c], 1):.0f} %"
+        for c in COLUMNS
     ]
 
 
@@ -304,18 +294,18 @@ def main() -> None:
     for name in filter(functools.partial(re.search, options.only), shared):
         if name not in found:
             found[name] = in_a_process(zoo, name, options.seconds)
-            print(name, *(found[name].get(peer, found[name]) for peer in PEERS), flush=True)
+            print(name, *(found[name].get(each, found[name]) for each in COLUMNS), flush=True)
         if options.json:
             options.json.write_text(json.dumps(found), encoding="utf-8")
 
     title = "Operators of lowered programs beside torch's, over the zoo, static"
     without = [name for name, each in found.items() if "error" in each]
-    raised = {peer: [n for n, e in found.items() if peer in e and not e[peer][0]] for peer in PEERS}
+    raised = {c: [n for n, e in found.items() if c in e and not e[c][0]] for c in COLUMNS}
     notes = [f"Not captured by us: {len(without)} ({', '.join(without)})."]
     notes += [
-        f"{peer}: raises for {len(each)} ({', '.join(each)})." for peer, each in raised.items()
+        f"{c}: torch raises for {len(each)} ({', '.join(each)})." for c, each in raised.items()
     ]
-    results = Results(title, ("class", *PEERS), rows(found), tuple(notes))
+    results = Results(title, ("class", *COLUMNS), rows(found), tuple(notes))
     results.show()
     if options.append:
         results.append()

@@ -129,3 +129,55 @@ def test_torch_lowers_what_it_is_given(make):
     left, right = map(torch.utils._pytree.tree_leaves, (expected, found))
     for one, other in zip(left, right, strict=True):
         torch.testing.assert_close(other, one)
+
+
+@torch.library.custom_op("monograph_tests::repeated_rows", mutates_args=())
+def repeated_rows(x: torch.Tensor, n: int) -> torch.Tensor:
+    """Every row `n` times."""
+    return x.repeat_interleave(n, 0)
+
+
+@repeated_rows.register_fake
+def _(x, n):
+    return x.new_empty(2 * x.shape[0], x.shape[1])
+
+
+class Repeated(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def forward(self, x):
+        with torch.no_grad():
+            first = repeated_rows(x, self.n)
+        return repeated_rows(x, self.n) + first
+
+
+@pytest.mark.parametrize("shapes", [None, {"x": {0: monograph.Dim("rows")}}], ids=str)
+def test_torch_lowers_and_checks_promised_sizes(shapes):
+    """Its fake tensors accept no sizes in assertions of metadata; as numbers they are compared."""
+    x = torch.randn(3, 4)
+    with quietly():
+        theirs = monograph.export(Repeated(2), (x,), dynamic_shapes=shapes).to_torch()
+        broken = monograph.export(Repeated(3), (x,), dynamic_shapes=shapes).to_torch()
+    for each in (theirs, theirs.run_decompositions()):
+        for given in [x] if shapes is None else [x, torch.randn(5, 4)]:
+            torch.testing.assert_close(each.module()(given), Repeated(2)(given))
+        back = monograph.from_torch(each).module()
+        torch.testing.assert_close(back(x), Repeated(2)(x))
+    for each in (broken, monograph.from_torch(broken)):
+        with pytest.raises(RuntimeError, match="promises another size of dimension 0"):
+            each.module()(x)
+
+
+def test_assertions_of_torch_after_custom_operators_are_taken_over():
+    """Its casts of what a custom operator returns assert dtypes alone."""
+
+    class Cast(torch.nn.Module):
+        def forward(self, x):
+            return repeated_rows(x, 2).to(torch.float64)
+
+    x = torch.randn(3, 4)
+    with quietly():
+        back = monograph.from_torch(torch.export.export(Cast(), (x,)))
+    torch.testing.assert_close(back.module()(x), Cast()(x))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._C import DispatchKey
-from torch._decomp import _core_aten_decompositions_post_autograd
+from torch._decomp import _core_aten_decompositions_post_autograd, global_decomposition_table
 
 from monograph.host.dispatch import has_kernel
+from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from torch._ops import OpOverload
 
 
 @cache
@@ -55,7 +54,10 @@ def composite_formula(overload: OpOverload) -> Callable[..., Any]:
 
 
 def composite_operators(namespace: str) -> list[OpOverload]:
-    """All composite operators of a namespace (`_dispatch_get_registrations_for_dispatch_key`)."""
+    """All composite operators of a namespace (`_dispatch_get_registrations_for_dispatch_key`).
+
+    Those written in Python have their body beside a formula.
+    """
     names = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
     found: list[OpOverload] = []
     for qualified in sorted(names):
@@ -65,12 +67,22 @@ def composite_operators(namespace: str) -> list[OpOverload]:
         overload = getattr(packet, overload_name or "default", None)
         if overload is not None:
             found.append(overload)
-    return found
+    in_python = (
+        each
+        for each in global_decomposition_table["post_autograd"]
+        if isinstance(each, OpOverload) and DispatchKey.CompositeImplicitAutograd in each.py_kernels
+    )
+    return [*found, *(each for each in in_python if each.namespace == namespace)]
 
 
 def is_core(overload: OpOverload) -> bool:
     """Whether PyTorch tags the operator as core ATen."""
     return torch.Tag.core in overload.tags
+
+
+def is_question(overload: OpOverload) -> bool:
+    """Whether the operator is asked for a size, a stride or the like, and computes no tensor."""
+    return overload.namespace == "aten" and overload.name().startswith("aten::sym_")
 
 
 def is_view(overload: OpOverload) -> bool:

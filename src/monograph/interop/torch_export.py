@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import logging
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.node import Node
 
 from monograph.archive import program_of_schema, schema_of, unsaid
 from monograph.diagnostics import problem
+from monograph.program.assertions import ASSERT_METADATA, ASSERT_SCALAR
 from monograph.program.hand_over import way_out
 
 if TYPE_CHECKING:
@@ -60,9 +63,45 @@ def unchecked(program: ExportedProgram) -> torch.export.ExportedProgram:
             name: value.detach() if isinstance(value, torch.nn.Parameter) else value
             for name, value in program.constants.items()
         }
-        return serialize.ExportedProgramDeserializer().deserialize(read, state, constants, given)
+        made = serialize.ExportedProgramDeserializer().deserialize(read, state, constants, given)
     except Exception as error:
         raise problem("not-handed-over", system="torch.export", reason=said(error)) from error
+    _compare_sizes_as_numbers(made.graph_module)
+    return made
+
+
+def _compare_sizes_as_numbers(graph_module: torch.fx.GraphModule) -> None:
+    """Promised sizes, each in an assertion of its own.
+
+    `_assert_tensor_metadata` compares them as well where tensors are real. On fake tensors stock
+    finds that a list is no `torch.Size`, whatever is in it, and so could not lower the program.
+    """
+    for module in graph_module.modules():
+        if not isinstance(module, torch.fx.GraphModule):
+            continue
+        found: list[Any] = module.graph.find_nodes(op="call_function", target=ASSERT_METADATA)
+        stated = [node for node in found if len(node.args) > 1 and node.args[1] is not None]
+        for node in stated:
+            tensor, promised, *rest = node.args
+            node.args = (tensor, None, *rest)
+            _compare(module.graph, node, tensor, promised)
+        if stated:
+            module.recompile()
+
+
+def _compare(graph: torch.fx.Graph, node: Any, tensor: Any, promised: Sequence[Any]) -> None:
+    with graph.inserting_after(node):  # every time right after it, so the last comes first
+        for dim, expected in reversed([*enumerate(promised)]):
+            text = f"the operator promises another size of dimension {dim}"
+            asserted = graph.call_function(ASSERT_SCALAR, (None, text))
+            with graph.inserting_before(asserted):
+                size = graph.call_function(torch.ops.aten.sym_size.int, (tensor, dim))
+                size.meta = {**node.meta, "val": tensor.meta["val"].shape[dim]}
+                equal = graph.call_function(operator.eq, (size, expected))
+                value = expected.meta["val"] if isinstance(expected, Node) else expected
+                equal.meta = {**node.meta, "val": size.meta["val"] == value}
+            asserted.args = (equal, text)
+            asserted.meta = {**node.meta, "val": None}
 
 
 def from_torch(program: torch.export.ExportedProgram) -> ExportedProgram:

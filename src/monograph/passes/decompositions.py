@@ -18,7 +18,7 @@ from monograph.host.decompositions import (
     composite_operators,
     core_formulas,
     is_composite,
-    is_core,
+    is_question,
 )
 from monograph.host.operator_types import OpOverload, overload_of
 from monograph.integers import ge, known
@@ -81,7 +81,7 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
         formula = OF_USERS.get(operator) or FORMULAS.get(operator) or core_formulas().get(operator)
         if formula is not None:
             return formula
-        is_open = isinstance(operator, OpOverload) and not is_core(operator)
+        is_open = isinstance(operator, OpOverload) and not is_question(operator)
         return composite_formula(operator) if is_open and is_composite(operator) else None
 
     def __setitem__(self, operator: Any, formula: Callable[..., Any]) -> None:
@@ -252,5 +252,11 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
 
 
-KEPT = frozenset({aten.detach.default, aten.resolve_conj.default, aten.resolve_neg.default})
-"""What formulas take for nothing, and callers notice who differentiate or pass a conjugate."""
+KEPT = frozenset(
+    {
+        *(aten.detach.default, aten.resolve_conj.default, aten.resolve_neg.default),
+        *(aten.upsample_nearest2d.vec, aten.upsample_bilinear2d.vec),
+    }
+)
+"""What formulas take for nothing, and callers notice who differentiate or pass a conjugate; and the
+composite operators that PyTorch's exporter keeps whole, which are core."""

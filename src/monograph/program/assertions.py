@@ -86,7 +86,7 @@ def _maker(node: Node) -> Node | None:
     made = node.args[0]
     if isinstance(made, torch.fx.Node) and made.target is operator.getitem:
         made = made.args[0]
-    if not isinstance(made, torch.fx.Node) or len(node.args) != N_STATED:
+    if not isinstance(made, torch.fx.Node) or len(node.args) != N_STATED or node.args[1] is None:
         return None
     target = made.target
     return made if isinstance(target, OpOverload) and target.namespace != "aten" else None

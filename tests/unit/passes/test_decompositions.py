@@ -1,6 +1,7 @@
 """The table: a dictionary of formulas, changed by its owner, with functions of users in it."""
 
 import io
+from collections import Counter
 
 import pytest
 import torch
@@ -215,6 +216,52 @@ def test_provenance_is_kept():
             if node.target is aten.addmm.default:
                 assert list(node.meta["nn_module_stack"])[-1] == "linear"
                 assert node.meta["from_node"][-1].name == "linear"
+
+
+NOT_IN_OURS = {"aten.detach.default": "gradients would differ"}
+
+
+def test_the_table_has_what_pytorchs_has():
+    """Each of its operators that computes a tensor; iteration and look-up agree."""
+    theirs = {each for each in torch.export.default_decompositions() if each.namespace == "aten"}
+    ours = monograph.default_decompositions()
+    listed = set(ours)
+    questions = {each for each in theirs if "::sym_" in each.name()}
+    assert {str(each) for each in theirs - questions - listed} == set(NOT_IN_OURS)
+    assert all(each in ours for each in listed)
+    kept = {aten.upsample_nearest2d.vec, aten.upsample_bilinear2d.vec}
+    assert not kept & (theirs | listed)
+    assert questions
+    assert not any(each in ours for each in questions)
+
+
+class Pools(nn.Module):
+    """Composite operators that are core all the same."""
+
+    def forward(self, x):
+        pool = nn.functional
+        return (
+            *(pool.adaptive_avg_pool1d(x, 1), pool.adaptive_avg_pool1d(x, 3)),
+            *(pool.avg_pool1d(x, 2), pool.adaptive_avg_pool1d(x[0], 2), x.var(dim=1), x.std(dim=1)),
+        )
+
+
+@pytest.mark.parametrize("how", ["static", "dynamic"])
+def test_core_operators_that_are_composite_are_lowered(how):
+    """As PyTorch lowers them, to other core operators."""
+    x = torch.randn(2, 5, 12)
+    shapes = {"x": {0: monograph.Dim.AUTO, 2: monograph.Dim.AUTO}} if how == "dynamic" else None
+    lowered = monograph.export(Pools(), (x,), dynamic_shapes=shapes).run_decompositions()
+    assert not lowered.exceptions
+    called = Counter(map(str, operators(lowered)))
+    assert not called.keys() & {
+        *("aten.adaptive_avg_pool1d.default", "aten.avg_pool1d.default", "aten.var.dim")
+    }
+    if how == "static":
+        theirs = torch.export.export(Pools(), (x,)).run_decompositions()
+        assert called == Counter(map(str, operators(theirs)))
+    for given in [x, torch.randn(3, 5, 17)] if how == "dynamic" else [x]:
+        torch.testing.assert_close(lowered.module()(given), Pools()(given))
 
 
 def test_custom_operators_that_write_work_on_copies():
