@@ -40,6 +40,14 @@ def share_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
     return _is_alias_of(left, right)
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether a strided tensor has elements of its own, as what autograd takes for zero has not.
+
+    Asks `_is_zerotensor`.
+    """
+    return tensor.layout is torch.strided and not tensor._is_zerotensor()
+
+
 def active_modes() -> list[TorchDispatchMode]:
     """The dispatch modes of this thread (`_get_current_dispatch_mode_stack`)."""
     return _python_dispatch._get_current_dispatch_mode_stack()

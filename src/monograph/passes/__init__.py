@@ -23,7 +23,6 @@ from monograph.passes.partition import Partition, partition
 from monograph.passes.registry import REWRITES, Rewrite, rewrite
 from monograph.passes.replace_pattern import replace_pattern
 from monograph.passes.to_dtype import to_dtype
-from monograph.passes.value_types import infer_types
 
 __all__ = [
     "REWRITES",
@@ -42,7 +41,6 @@ __all__ = [
     "facts_of_program",
     "fold_batch_norm",
     "fold_constants",
-    "infer_types",
     "lift",
     "move_to_device",
     "partition",

@@ -50,6 +50,16 @@ def _is_dead_when_unused(module: torch.fx.GraphModule, node: Node) -> bool:
     return is_droppable(node.target)
 
 
+def has_effect(module: torch.fx.GraphModule | None, node: Node) -> bool:
+    """Whether a call changes what is seen beside its result; a region, whether anything in it does.
+
+    Without a module the bodies of regions are not known, and may do anything.
+    """
+    if module is None:
+        return isinstance(node.target, HigherOrderOperator)
+    return node.op == "call_function" and not _is_dead_when_unused(module, node)
+
+
 def _is_harmless(module: torch.fx.GraphModule) -> bool:
     return all(
         node.op in {"placeholder", "output", "get_attr"} or _is_dead_when_unused(module, node)
@@ -82,4 +92,4 @@ def _narrow(module: torch.fx.GraphModule, node: Node) -> None:
         _sweep(body)
 
 
-__all__ = ["dead_code"]
+__all__ = ["dead_code", "has_effect"]

@@ -26,8 +26,11 @@ aten = torch.ops.aten
 # Where the weight has its output channels; one that is grouped and transposed has them in parts.
 _CHANNELS = {
     aten.conv1d.default: 0,
+    aten.conv1d.padding: 0,
     aten.conv2d.default: 0,
+    aten.conv2d.padding: 0,
     aten.conv3d.default: 0,
+    aten.conv3d.padding: 0,
     aten.linear.default: 0,
 }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node, map_arg
 
+from monograph.host.dispatch import has_memory
 from monograph.host.operator_types import OpOverload
 from monograph.passes.material import Held, Material
 from monograph.passes.registry import rewrite
@@ -36,7 +37,7 @@ def fold_constants(material: Material, *, state: bool = False, max_elements: int
     for node in list(material.graph.nodes):
         if _is_foldable(node, known, sharing):
             value = _value(node, known)
-            if isinstance(value, torch.Tensor) and value.numel() <= max_elements:
+            if _can_be_kept(value) and value.numel() <= max_elements:
                 known[node] = value
     for node, value in known.items():
         if node.op == "placeholder" or all(user in known for user in node.users):
@@ -65,6 +66,16 @@ def _is_foldable(node: Node, known: Mapping[Node, Any], sharing: Sharing) -> boo
         and isinstance(node.meta["val"], torch.Tensor)
         and not sharing.is_written(node)
         and not sharing.is_returned(node)
+    )
+
+
+def _can_be_kept(value: Any) -> bool:
+    """Whether a value is a tensor that lies in memory as its type says."""
+    return (
+        isinstance(value, torch.Tensor)
+        and has_memory(value)
+        and not value.is_conj()
+        and not value.is_neg()
     )
 
 

@@ -2,6 +2,7 @@
 
 Law: every value of the old type is of the new one: state, inputs, results, and the types that
 operators name. So what user code computed in the old type on purpose is computed in the new one.
+Numbers that are limits of the old type (`torch.finfo(x.dtype).min` fills masks) are the new one's.
 """
 
 from __future__ import annotations
@@ -43,11 +44,28 @@ def to_dtype(
     material.dtypes = {**material.dtypes, source: dtype}
 
 
+_UNMISTAKABLE = 1e-6
+"""An epsilon below it is one; the greater ones of short types are numbers as any others."""
+
+
+def _limits(source: torch.dtype, dtype: torch.dtype) -> dict[float, float]:
+    """The limits of one type, each with that of the other."""
+    if not all(each.is_floating_point or each.is_complex for each in (source, dtype)):
+        return {}
+    old, new = torch.finfo(source), torch.finfo(dtype)
+    found = {old.min: new.min, old.max: new.max, old.tiny: new.tiny}
+    return found | ({old.eps: new.eps} if old.eps < _UNMISTAKABLE else {})
+
+
 def _retype(
     graph: torch.fx.Graph, node: Node, source: torch.dtype, dtype: torch.dtype, *, is_born: bool
 ) -> None:
+    limits = _limits(source, dtype)
+
     def constant(value: Any) -> Any:
-        return dtype if value is source else value
+        if value is source:
+            return dtype
+        return limits.get(value, value) if isinstance(value, float) else value
 
     def change(t: TensorType) -> TensorType:
         changed = dtype if t.dtype is source else t.dtype

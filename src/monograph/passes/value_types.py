@@ -1,4 +1,4 @@
-"""What the nodes of a graph return, worked out for those that do not say."""
+"""What a node of a graph returns, worked out from its operator and its arguments."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.operators import OPERATORS
 from monograph.diagnostics import problem
+from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
-from monograph.integers import use
-from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import torch
-
     from monograph.integers import Facts
+    from monograph.rules.fallback import Memo
 
 
 class Described:
@@ -42,21 +40,7 @@ class Described:
         """Let a reader of a finished graph look at dtypes."""
 
 
-def infer_types(module: torch.fx.GraphModule, facts: Facts) -> None:
-    """Say of each call what it returns, where that is not said.
-
-    Raises: what the operators' rules refuse.
-    """
-    memo = Memo()
-    with use(facts):
-        for node in module.graph.nodes:
-            if node.op == "call_function" and "val" not in node.meta:
-                found = _inferred(node, memo, facts)
-                if found is not None:
-                    node.meta["val"] = found[0]
-
-
-def _inferred(node: Node, memo: Memo, facts: Facts) -> tuple[Any] | None:
+def inferred(node: Node, memo: Memo, facts: Facts) -> tuple[Any] | None:
     """The value of a call, in a tuple; None where this cannot tell."""
     target: Any = node.target
     if isinstance(target, OpOverload):
@@ -67,9 +51,21 @@ def _inferred(node: Node, memo: Memo, facts: Facts) -> tuple[Any] | None:
         return (described(result, facts),)
     if target is operator.getitem:
         source, index = node.args
-        return (source.meta["val"][index],) if isinstance(source, Node) else None  # pyright: ignore[reportArgumentType, reportIndexIssue]
+        if not isinstance(source, Node) or "val" not in source.meta:
+            return None
+        return (source.meta["val"][index],)
+    if target in region_operators():
+        return (_result_of_region(node),)
     args = [arg.meta["val"] if isinstance(arg, Node) else arg for arg in node.args]
     return (target(*args),) if callable(target) and target.__module__ == "_operator" else None
+
+
+def _result_of_region(node: Node) -> Any:
+    """A region returns what its subgraph does."""
+    (body,) = (each for each in node.all_input_nodes if each.op == "get_attr")
+    child: Any = getattr(body.graph.owning_module, str(body.target))
+    returned: Any = child.graph.output_node().args[0]
+    return tuple([each.meta["val"] if isinstance(each, Node) else each for each in returned])
 
 
 def _type(arg: Any) -> Any:
@@ -100,4 +96,4 @@ def retyped(val: Any, change: Callable[[TensorType], TensorType]) -> Any:
     return val
 
 
-__all__ = ["described", "infer_types", "retyped"]
+__all__ = ["described", "inferred", "retyped"]

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
+from monograph.passes.dead_code import has_effect
 from monograph.program.printing import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from torch.fx.graph import PythonCode
+    from torch.fx.node import Node
 
 NUMBERS = itertools.count()
 
@@ -34,6 +36,27 @@ GENERATED = ("_code", "_lineno_map", "_prologue_start")
 
 # Structures never change, and may hold types that cannot be copied.
 SPECS = {"_in_spec", "_out_spec"}
+
+
+class Graph(torch.fx.Graph):
+    """A graph whose dead code is what has no effect.
+
+    For torch.fx a region has none, whatever it writes to, draws or asserts inside.
+    """
+
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
+        """Remove what nobody uses, but for what `is_impure_node` keeps: by default, all effects."""
+        return super().eliminate_dead_code(is_impure_node or self._is_kept)
+
+    def _is_kept(self, node: Node) -> bool:
+        return node.is_impure() or has_effect(self.owning_module, node)
+
+
+def with_effects(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """The graph, which knows from now on what has an effect in it."""
+    if graph.__class__ is torch.fx.Graph:
+        graph.__class__ = Graph
+    return graph
 
 
 class GraphModule(torch.fx.GraphModule):
@@ -54,7 +77,7 @@ class GraphModule(torch.fx.GraphModule):
         torch.nn.Module.__init__(self)
         # Straight into `__dict__`: `Module.__setattr__` looks at each value for a microsecond.
         self.__dict__.update(
-            _graph=graph,
+            _graph=with_effects(graph),
             _class_name=class_name,
             _tracer_cls=None,
             _tracer_extras={},
@@ -80,7 +103,7 @@ class GraphModule(torch.fx.GraphModule):
 
     @graph.setter
     def graph(self, g: torch.fx.Graph) -> None:
-        self.__dict__["_graph"] = g
+        self.__dict__["_graph"] = with_effects(g)
         g.owning_module = self
         self.forget_code()
 
@@ -179,7 +202,7 @@ class GraphModule(torch.fx.GraphModule):
         for name in SPECS & kept.keys():
             memo[id(kept[name])] = kept[name]
         copied.__dict__.update(copy.deepcopy(kept, memo))
-        copied.graph.owning_module = copied
+        with_effects(copied.graph).owning_module = copied
         for hook in self._deepcopy_hooks:
             hook(copied)
         return copied

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.questions import asks_tensor
 from monograph.diagnostics import problem
 from monograph.integers import Facts
 from monograph.passes.lift import lift
 from monograph.passes.material import Held, Material, copied
 from monograph.passes.registry import Rewrite
-from monograph.passes.value_types import infer_types
-from monograph.program.contract import TensorClause
+from monograph.passes.retyping import retype, snapshot
+from monograph.passes.sharing import Sharing, writes
+from monograph.program.contract import FoundLater, TensorClause
 from monograph.program.graph_module import GraphModule
 from monograph.program.signature import (
     ConstantArgument,
@@ -56,17 +58,44 @@ def transformed(
 
 def _after(program: ExportedProgram, each: Rewrite | Callable[[Any], Any]) -> ExportedProgram:
     material = _material(program)
+    before = snapshot(material.module)
     if isinstance(each, Rewrite):
         each.apply(material)
+        if material.devices or material.dtypes:
+            before = snapshot(material.module)  # which says the new types already
     else:
         result = each(material.module)
         found = getattr(result, "graph_module", result)
         if isinstance(found, torch.fx.GraphModule):
             material.module = found
         lift().apply(material)
-    for module in list(material.graphs()):
-        infer_types(module, material.facts)
+    retype(material.module, before, material.facts)
+    _check_writes(program, material)
     return _program(program, material)
+
+
+def _check_writes(program: ExportedProgram, material: Material) -> None:
+    """A pass may let the graph write to the inputs and state that it wrote to, and to no other.
+
+    Raises: invalid-program.
+    """
+    if not writes(material.module):
+        return
+    new = _written_inputs(material.module)
+    known = {spec.arg.name for spec in program.graph_signature.input_specs}
+    for node in known & new.keys() - _written_inputs(program.graph_module).keys():
+        if node not in material.written:
+            reason = "is written to, which the signature does not say"
+            raise problem(
+                "invalid-program", at=(), graph=material.graph, node=new[node], reason=reason
+            )
+
+
+def _written_inputs(module: torch.fx.GraphModule) -> dict[str, torch.fx.Node]:
+    """The inputs that may be written to, by name."""
+    sharing = Sharing(module)
+    inputs = (node for node in module.graph.nodes if node.op == "placeholder")
+    return {node.name: node for node in inputs if sharing.is_written(node)}
 
 
 def _material(program: ExportedProgram) -> Material:
@@ -84,7 +113,7 @@ def _material(program: ExportedProgram) -> Material:
         held,
         {**program.constants, **program.state_dict},
         frozenset(written),
-        program.facts or Facts(),
+        Facts.copy(program.facts or Facts()),
     )
 
 
@@ -115,7 +144,8 @@ def _program(program: ExportedProgram, material: Material) -> ExportedProgram:
         graph_signature=ExportGraphSignature(inputs, outputs, mutated),
         state_dict=state,
         constants={name: t for name, t in material.tensors.items() if name not in state},
-        contract=_contract(program.contract, material),
+        contract=_contract(program, material),
+        facts=material.facts,
         module_call_graph=list(program.module_call_graph),
     )
     result.graph_module.meta.update(program.graph_module.meta)
@@ -147,7 +177,29 @@ def _output_spec(spec: OutputSpec, value: Any) -> OutputSpec:
     return replace(spec, arg=replace(spec.arg, name=value.name))
 
 
-def _contract(contract: Contract, material: Material) -> Contract:
+def _without_lost_state(contract: Contract, material: Material) -> Contract:
+    """What is asked of state asks no longer where a pass has replaced it."""
+    kept = material.tensors.keys()
+    asked = (e for e in contract.answers if asks_tensor(e) and e.argument is None)
+    lost = [answer for answer in asked if answer.path not in kept]
+    apart = tuple(pair for pair in contract.apart_from_state if pair[1] in kept)
+    if not lost and apart == contract.apart_from_state:
+        return contract
+    answers = tuple(answer for answer in contract.answers if answer not in lost)
+    return replace(contract, answers=answers, apart_from_state=apart)
+
+
+def _with_guards(program: ExportedProgram, facts: Facts) -> Contract:
+    """The contract, with what operators need that a pass has put in."""
+    contract, known = program.contract, len((program.facts or Facts()).guards)
+    added = facts.guards[known:]
+    if not added:
+        return contract
+    return replace(contract, guards=FoundLater(lambda: [*contract.guards, *added]))
+
+
+def _contract(program: ExportedProgram, material: Material) -> Contract:
+    contract = _without_lost_state(_with_guards(program, material.facts), material)
     if not material.devices and not material.dtypes:
         return contract
     anywhere = material.devices.get(None)
