@@ -2,6 +2,7 @@
 
 import io
 import linecache
+import sys
 
 import pytest
 import torch
@@ -105,3 +106,13 @@ def test_a_chain_of_conditions_is_saved_and_loaded(kind):
     for k in range(4):
         x = torch.randn(3, generator=torch.Generator().manual_seed(k)) * 12
         torch.testing.assert_close(made(x.clone()), eager(x.clone()), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["two sides", "nested return", "helper", "in place"])
+def test_no_profiler_looks_on_while_ways_are_recorded(kind, monkeypatch):
+    """They are interpreted; a profiler would be told of each call that the capture itself makes."""
+    set_to = []
+    real = sys.setprofile
+    monkeypatch.setattr(sys, "setprofile", lambda new: (set_to.append(new), real(new)))
+    monograph.export(chain(kind, 5), (torch.ones(3),))
+    assert set_to == []
