@@ -200,7 +200,7 @@ def _placeholders(graph: Graph, lowering: Lowering) -> dict[Node, Any]:
             continue
         val = node.meta["val"]
         new = draft.placeholder(node.name, val)
-        new.meta = dict(node.meta)
+        new.meta.update(node.meta)
         number = to_python(val)
         if isinstance(val, AbstractTensor):
             bind_sizes(val.tensor_type, new, draft.writer)

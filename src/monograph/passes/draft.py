@@ -80,7 +80,7 @@ class Draft:
         """An input; the name must be new."""
         node = append_node(self.writer.graph, name, "placeholder", name, (), {})
         self.writer.names.add(name)
-        node.meta = {"val": val}
+        node.meta["val"] = val  # filled, for `Node.__setattr__` costs as much as all of this
         return node
 
     def emit(self, target: Any, base: str, args: Any, kwargs: dict[str, Any], val: Any) -> Node:

@@ -13,12 +13,15 @@ from monograph.capture.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.integers import ge, known
-from monograph.passes.arguments import as_called
-from monograph.passes.formulas import CannotDecomposeError
+from monograph.passes.arguments import as_called, call_key, gather
+from monograph.passes.draft import Draft, argument_type, is_tensor, tensor_type
+from monograph.passes.formulas import CannotDecomposeError, FormulaWriter
 from monograph.passes.functional_forms import Results, functional_form
 from monograph.passes.functionalize import Alias, Storage, copied, write
 from monograph.passes.history import hides_writes, is_hidden, seen_from
+from monograph.passes.memory import is_static
 from monograph.passes.owners import is_view
+from monograph.passes.templates import instantiate, template_of
 from monograph.passes.views import NoInverseError
 
 if TYPE_CHECKING:
@@ -164,9 +167,12 @@ def _mutation_without_form(
     if is_composite(overload):
         with suppress(CannotDecomposeError):
             return lowering.expanded(overload, args, kwargs)
-    copies = {name: _copied(lowering, bound.get(name)) for name in op.mutated}
-    given = {name: lowering.read(arg) for name, arg in bound.items()} | copies
-    results = lowering.draft.call(overload, *as_called(overload, given))
+    given = {name: lowering.read(arg) for name, arg in bound.items()}
+    if overload.namespace == "aten" and all(_is_to_copy(given.get(name)) for name in op.mutated):
+        results, copies = _on_copies(lowering, op, given)
+    else:
+        copies = {name: _copied(lowering, given.get(name)) for name in op.mutated}
+        results = lowering.draft.call(overload, *as_called(overload, given | copies))
     for name in op.mutated:
         _write_all(lowering, [bound.get(name)], _listed(copies[name]))
     flat = results if isinstance(results, list) else [results]
@@ -177,11 +183,51 @@ def _mutation_without_form(
 def _copied(lowering: Lowering, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_copied(lowering, item) for item in value]
-    if value is None:
-        return None
-    newest = lowering.read(value)
-    is_copy = newest.target is aten.clone.default and not newest.users
-    return newest if is_copy else lowering.compute(aten.clone.default, newest)
+    is_needed = value is not None and _is_to_copy(value)
+    return lowering.compute(aten.clone.default, value) if is_needed else value
+
+
+def _is_to_copy(value: Any) -> bool:
+    """Whether it is one tensor, and no copy already that nobody else sees."""
+    is_copy = value.__class__ is Node and value.target is aten.clone.default and not value.users
+    return value.__class__ is Node and not is_copy
+
+
+def _on_copies(lowering: Lowering, op: Operator, given: dict[str, Any]) -> tuple[Any, Any]:
+    """The results of an operator that writes to copies of what it is given, and these, by name.
+
+    As formulas are, it is written once for equal types.
+    """
+    overload, memory = op.overload, lowering.memory
+    types = {name: argument_type(value) for name, value in given.items()}
+    key = ("on copies", call_key(overload, tuple(types.values()), {}, ()))
+    template = memory.find(key, None)
+    if template is None:
+        fixed = is_static(types.values())
+        facts = memory.lasting.facts if fixed else lowering.facts
+        draft = Draft(facts, FormulaWriter())
+        inside = lowering.__class__(lowering.table, facts, draft, memory)
+        slots: list[Node] = []
+
+        def slot(value: Any) -> Any:
+            if isinstance(value, list | tuple):
+                return [slot(item) for item in value]
+            if not is_tensor(value):
+                return value
+            made = draft.described(tensor_type(value))
+            slots.append(draft.placeholder(f"arg_{len(slots)}", made))
+            return slots[-1]
+
+        placed = {name: slot(value) for name, value in given.items()}
+        for name in op.mutated:
+            placed[name] = inside.compute(aten.clone.default, placed[name])
+        results = draft.call(overload, *as_called(overload, placed))
+        template = template_of(slots, draft, [results, [placed[name] for name in op.mutated]])
+        memory.keep(key, template, is_static=fixed)
+    tensors: list[Any] = []
+    gather(given.values(), tensors)
+    results, copies = instantiate(template, tensors, lowering.draft)
+    return results, dict(zip(op.mutated, copies, strict=True))
 
 
 def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> Any:

@@ -41,6 +41,8 @@ def read_after_write(
         if node.op != "call_function":
             continue
         given = _memory_of(node.all_input_nodes, memory)
+        if not given:
+            continue
         for each in _memory_of(written_arguments(module, node), memory):
             first_write.setdefault(each, time)
         if not _only_looks(node):
@@ -62,7 +64,8 @@ def _pairs(
 
 
 def _memory_of(nodes: Any, memory: dict[Node, Held]) -> Held:
-    return frozenset().union(*(memory[each] for each in nodes if each in memory))
+    found = [memory[each] for each in nodes if each in memory]
+    return found[0] if len(found) == 1 else frozenset().union(*found)
 
 
 def _only_looks(node: Node) -> bool:

@@ -18,7 +18,7 @@ from monograph.host.decompositions import is_composite
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 
 class Sharing:
@@ -89,7 +89,7 @@ def written_arguments(module: torch.fx.GraphModule, node: Node) -> list[Node]:
     """What a node of this module writes to; a subgraph that writes to anything, to all it takes."""
     target: Any = node.target
     if isinstance(target, OpOverload):
-        return list(_written_arguments(node, target))
+        return _written_arguments(node, target)
     if not isinstance(target, HigherOrderOperator):
         return []
     bodies = (each for each in node.all_input_nodes if each.op == "get_attr")
@@ -104,7 +104,7 @@ def writes(module: object) -> bool:
         return False
     for node in module.graph.nodes:
         target = node.target
-        if isinstance(target, OpOverload) and list(_written_arguments(node, target)):
+        if isinstance(target, OpOverload) and _written_arguments(node, target):
             return True
     return any(writes(child) for child in module.children())
 
@@ -115,17 +115,17 @@ def may_hold_memory(node: Node) -> bool:
     return val is None or isinstance(val, torch.Tensor | tuple | list)
 
 
-def _written_arguments(node: Node, target: OpOverload) -> Iterator[Node]:
+def _written_arguments(node: Node, target: OpOverload) -> list[Node]:
     known = OPERATORS.of(target)
     if not known.mutated and known.silent_flag is None:
-        return
+        return []
     bound = dict(zip(known.argument_names, node.args, strict=False)) | node.kwargs
     names = list(known.mutated)
     if known.silent_flag is not None and bound.get(known.silent_flag) is not False:
         names += STATISTICS
     found: list[Node] = []
     map_arg([bound.get(name) for name in names], found.append)
-    yield from found
+    return found
 
 
 __all__ = ["Sharing", "is_pure", "may_alias", "may_hold_memory", "writes", "written_arguments"]

@@ -192,6 +192,43 @@ def _batch_norm(
     return call(op, x, weight, bias, mean, var, momentum, eps)[0]
 
 
+@shortcut(aten.max_pool2d.default)
+def _max_pool2d(
+    call: Any,
+    x: Node,
+    kernel: Sequence[Int],
+    stride: Sequence[Int] = (),
+    padding: Sequence[Int] = (0,),
+    dilation: Sequence[Int] = (1,),
+    ceil_mode: bool = False,  # noqa: FBT001, FBT002 - as in the schema
+) -> Any:
+    steps = [[*each] for each in (kernel, stride, padding, dilation)]
+    return call(aten.max_pool2d_with_indices.default, x, *steps, ceil_mode)[0]
+
+
+@shortcut(aten.adaptive_avg_pool2d.default)
+def _adaptive_avg_pool2d(call: Any, x: Node, output_size: Sequence[Int]) -> Any:
+    given = tensor_type(x)
+    is_plain = given.rank == 4 and given.strides is None and given.device.type == "cpu"
+    if not is_plain or list(output_size) != [1, 1]:
+        return NotImplemented
+    if not all(type(size) is int and size > 1 for size in given.shape[1:]):
+        return NotImplemented
+    return call(aten.mean.dim, x, [-1, -2], True)
+
+
+@shortcut(aten.flatten.using_ints)
+def _flatten(call: Any, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any:
+    given = tensor_type(x)
+    if given.strides is not None or not given.rank:
+        return NotImplemented
+    first, last = start_dim % given.rank, end_dim % given.rank
+    if first >= last:
+        return NotImplemented
+    shape = [*given.shape[:first], prod(given.shape[first : last + 1]), *given.shape[last + 1 :]]
+    return call(aten.view.default, x, shape)
+
+
 @shortcut(aten.to.dtype)
 def _to_dtype(
     call: Any,

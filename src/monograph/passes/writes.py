@@ -30,6 +30,7 @@ _GRAD, _AUTOCAST = region_operators()
 
 _FRESH: Final = frozenset(
     {
+        "adaptive_avg_pool2d",
         "batch_norm",
         "conv1d",
         "conv2d",

@@ -29,6 +29,7 @@ from monograph.program.signature import (
     ConstantArgument,
     ExportGraphSignature,
     InputKind,
+    InputSpec,
     OutputKind,
     OutputSpec,
     TensorArgument,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from monograph.passes.decompose import Place
     from monograph.program.contract import Contract
     from monograph.program.program import ExportedProgram
-    from monograph.program.signature import InputSpec
 
 _WRITTEN = {
     InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION,
@@ -270,7 +270,8 @@ def _signature(before: ExportGraphSignature, done: Decomposed) -> ExportGraphSig
         if isinstance(value, Node) and not isinstance(arg, ConstantArgument):
             arg.name = value.name
         outputs.append(OutputSpec(spec.kind, arg, spec.target))
-    return ExportGraphSignature([replace(spec) for spec in before.input_specs], outputs)
+    copies = [InputSpec(s.kind, s.arg, s.target, s.persistent) for s in before.input_specs]
+    return ExportGraphSignature(copies, outputs)
 
 
 def _write_spec(spec: InputSpec, value: Node) -> OutputSpec:

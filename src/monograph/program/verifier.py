@@ -77,12 +77,12 @@ FUNCTIONS: frozenset[Any] = frozenset(
 """Plain functions a graph may call: arithmetic of sizes, and taking results apart."""
 
 # Types fit kinds of argument like this; a constant fits any.
-KINDS: tuple[tuple[type[Any], type[Any]], ...] = (
-    (TensorArgument, torch.Tensor),
-    (SymIntArgument, torch.SymInt),
-    (SymFloatArgument, torch.SymFloat),
-    (SymBoolArgument, torch.SymBool),
-)
+KINDS: dict[type[Any], type[Any]] = {
+    TensorArgument: torch.Tensor,
+    SymIntArgument: torch.SymInt,
+    SymFloatArgument: torch.SymFloat,
+    SymBoolArgument: torch.SymBool,
+}
 
 STATE = {InputKind.PARAMETER, InputKind.BUFFER}
 HELD = {InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ}
@@ -235,12 +235,10 @@ def _output_faults(output: Node, signature: ExportGraphSignature) -> Iterator[Fa
 
 
 def _kind_fault(arg: object, node: Node) -> str:
-    value = node.meta.get("val")
-    for kind, expected in KINDS:
-        if isinstance(arg, kind) and not isinstance(value, expected):
-            # A symbolic number may have become a constant since.
-            if kind is not TensorArgument and isinstance(value, int | float):
-                return ""
-            found = type(value).__name__
-            return f"is a {found}, where the signature has a {expected.__name__}"
-    return ""
+    expected, value = KINDS.get(type(arg)), node.meta.get("val")
+    if expected is None or isinstance(value, expected):
+        return ""
+    # A symbolic number may have become a constant since.
+    if expected is not torch.Tensor and isinstance(value, int | float):
+        return ""
+    return f"is a {type(value).__name__}, where the signature has a {expected.__name__}"

@@ -76,6 +76,12 @@ def views(n, m):
     for shape in ([12], [-1], [3, 4], [2, 6], [2, -1, 3], [2, 2, 3], [1, 12], [2, 1, 6]):
         for strides in (None, (1, 2), (6, 1), (12, 1), (0, 1), (8, 1), (12, 2)):
             yield aten.reshape.default, (tensor(2, 6, strides=strides), shape)
+    for x in (tensor(n, 3, m, 4), tensor(2, 3, 4, strides=(4, 8, 1)), tensor(n, m, 4)):
+        for dims in ((), (1,), (1, -1), (0, 1), (-2, -1), (1, 1)):
+            yield aten.flatten.using_ints, (x, *dims)
+    for x in (tensor(n), tensor()):
+        for dims in ((), (0,), (-1, 0)):
+            yield aten.flatten.using_ints, (x, *dims)
     yield aten.reshape.default, (tensor(n, m, 4), [n, 4 * m])
     yield aten.reshape.default, (tensor(n, m, 4), [-1, 4])
     yield aten.reshape.default, (tensor(n, m, 4, strides=(4, 4 * n, 1)), [n, 4 * m])
@@ -115,6 +121,15 @@ def images(n):
     yield aten.conv1d.default, (tensor(n, 3, 8), tensor(4, 3, 3), tensor(4), [2], [1], [1])
     yield aten.conv1d.default, (tensor(n, 3, 8), tensor(4, 3, 3))
     yield aten.conv3d.default, (tensor(1, 3, 4, 4, 4), tensor(2, 3, 2, 2, 2))
+    for x in (
+        *(tensor(n, 3, 8, 8), tensor(3, 8, 8), tensor(2, 3, 8, 8, strides=(192, 1, 24, 3))),
+        *(tensor(n, 1, 8, 8), tensor(n, 3, 1, 1), tensor(n, 3, n, 8), tensor(0, 3, 8, 8)),
+    ):
+        for size in ([1, 1], [2, 1], [1]):
+            yield aten.adaptive_avg_pool2d.default, (x, size)
+        yield aten.max_pool2d.default, (x, [3, 3], [2, 2], [1, 1])
+        yield aten.max_pool2d.default, (x, [1], [2], [0], [1], True)
+    yield aten.max_pool2d.default, (tensor(n, 3, 8, 8), [2, 2])
     statistics = (tensor(3), tensor(3))
     for x in (tensor(n, 3, 4), tensor(2, 3, 4, 4), tensor(0, 3), tensor(4, 3, strides=(1, 4))):
         for affine in ((tensor(3), tensor(3)), (None, None)):
