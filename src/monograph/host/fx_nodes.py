@@ -59,6 +59,11 @@ def is_superfluous(node: Node) -> bool:
     return isinstance(notes, dict) and notes.get(_SUPERFLUOUS) is True
 
 
+def last_node(graph: Graph) -> Node:
+    """The last node, or the mark where the graph begins (`Graph._root`)."""
+    return graph._root._prev
+
+
 def put_before(place: Node, node: Node) -> None:
     """Insert `node` before `place` (`Node._prepend`)."""
     place._prepend(node)

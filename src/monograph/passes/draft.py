@@ -122,6 +122,14 @@ class Draft:
         node = self.emit(overload, op.base_name, args, kwargs, val)
         return self.results(node, val)
 
+    def call_for_first(self, overload: OpOverload, args: Any) -> Node:
+        """Call an operator with several results, of which nobody looks at any but the first."""
+        op = OPERATORS.of(overload)
+        result = self.inferred(overload, [argument_type(arg) for arg in args], {})
+        val = self.described(result)
+        node = self.emit(overload, op.base_name, args, {}, val)
+        return self.emit(operator.getitem, "getitem", (node, 0), {}, val[0])
+
     def inferred(self, overload: OpOverload, types: Any, keywords: dict[str, Any]) -> Any:
         """The types of an operator's results."""
         op = OPERATORS.of(overload)

@@ -10,6 +10,7 @@ copied. Operators keep their order, so that random numbers and assertions do.
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,6 +36,7 @@ from monograph.passes.draft import (
     same_layout,
     tensor_type,
 )
+from monograph.passes.first_calls import write_first
 from monograph.passes.formulas import (
     CannotDecomposeError,
     Formula,
@@ -51,7 +53,7 @@ from monograph.passes.memory import Memory, is_static
 from monograph.passes.mutations import mutation, not_functional, silent_mutation, statistics
 from monograph.passes.owners import type_in_training
 from monograph.passes.provenance import module_of, provenance_of
-from monograph.passes.shortcuts import SHORTCUTS
+from monograph.passes.shortcuts import SHORTCUTS, Calls
 from monograph.passes.slices import is_indexed_further, is_whole
 from monograph.passes.templates import Template, instantiate, template_of
 from monograph.passes.views import View, can_be_written_through
@@ -268,15 +270,10 @@ class Lowering:
         if formula is not None:
             name = OPERATORS.of(overload).base_name
             exact = COPIES_IF_NEEDED.get(name, 0) if source in self.returned else 0
-            template = self._template(overload, formula, args, kwargs, exact=exact)
-            if template is not None:
-                tensors: list[Node] = []
-                gather(args, tensors)
-                gather(list(kwargs.values()), tensors)
-                results = instantiate(template, tensors, self.draft)
-                self.laid_out.update([tensors[i] for i in template.laid_out])
-                if OPERATORS.of(overload).base_name in COPIES_IF_NEEDED:
-                    self._keep_layout(tensors[0], results, source)
+            results = self._made_of(overload, formula, args, kwargs, exact=exact)
+            if results is not NotImplemented:
+                if name in COPIES_IF_NEEDED:
+                    self._keep_layout(args[0], results, source)
                 return results
         return self._kept(overload, args, kwargs, source)
 
@@ -342,28 +339,41 @@ class Lowering:
             self.memory.keep_formula(key, found, is_static=fixed)
         return found
 
-    def _template(
+    def _made_of(
         self, overload: OpOverload, function: Any, args: Any, kwargs: dict[str, Any], *, exact: int
-    ) -> Template | None:
-        """What an operator becomes, None where its formula does not apply."""
+    ) -> Any:
+        """What an operator becomes, `NotImplemented` where its formula does not apply."""
         types = tuple([argument_type(arg) for arg in args])
         if needs_gradients(overload) is None:
             types = tuple([type_in_training(arg) for arg in args])
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
         key = (exact, *call_key(overload, types, keywords, self.autocast))
-        found = self.memory.find(key, self)
-        if found is not self:
-            return found
-        fixed = is_static(types) and is_static(list(keywords.values()))
-        self.memory.keep(key, None, is_static=fixed)  # what leads back to itself is kept whole
-        made = None
-        try:
-            made = self._new_template(overload, function, types, keywords, exact=exact, fixed=fixed)
-        except CannotDecomposeError as error:
-            self.memory.lasting.reasons[str(overload)] = str(error)
-        self.memory.keep(key, made, is_static=fixed)
-        return made
+        template: Any = self.memory.find(key, self)
+        tensors: list[Node] = []
+        gather(args, tensors)
+        gather(kwargs.values(), tensors)
+        if template is self:
+            fixed = is_static(types) and is_static(keywords.values())
+            shortcut = SHORTCUTS.get(overload) if self.has_shortcuts and not exact else None
+            if fixed and shortcut is not None:
+                call = partial(shortcut, Calls(self), *args, **kwargs)
+                results = write_first(call, tensors, key, self.draft, self.memory)
+                if results is not NotImplemented:
+                    return results
+            self.memory.keep(key, None, is_static=fixed)  # what leads back to itself is kept whole
+            template = None
+            try:
+                template = self._new_template(
+                    overload, function, types, keywords, exact=exact, fixed=fixed
+                )
+            except CannotDecomposeError as error:
+                self.memory.lasting.reasons[str(overload)] = str(error)
+            self.memory.keep(key, template, is_static=fixed)
+        if template is None:
+            return NotImplemented
+        self.laid_out.update([tensors[i] for i in template.laid_out])
+        return instantiate(template, tensors, self.draft)
 
     def _new_template(
         self,
@@ -420,7 +430,7 @@ class Lowering:
 
         args = [given(value) for value in types]
         named = {name: given(value) for name, value in keywords.items()}
-        results = shortcut(inside.compute, *args, **named)
+        results = shortcut(Calls(inside), *args, **named)
         return None if results is NotImplemented else template_of(slots, draft, results)
 
     def expanded(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -14,14 +14,15 @@ from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.integers import ge, known
 from monograph.passes.arguments import as_called, call_key, gather
-from monograph.passes.draft import Draft, argument_type, is_tensor, tensor_type
-from monograph.passes.formulas import CannotDecomposeError, FormulaWriter
+from monograph.passes.draft import argument_type
+from monograph.passes.first_calls import write_first
+from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functional_forms import Results, functional_form
 from monograph.passes.functionalize import Alias, Storage, copied, write
 from monograph.passes.history import hides_writes, is_hidden, seen_from
 from monograph.passes.memory import is_static
 from monograph.passes.owners import is_view
-from monograph.passes.templates import instantiate, template_of
+from monograph.passes.templates import instantiate
 from monograph.passes.views import NoInverseError
 
 if TYPE_CHECKING:
@@ -199,34 +200,23 @@ def _on_copies(lowering: Lowering, op: Operator, given: dict[str, Any]) -> tuple
     As formulas are, it is written once for equal types.
     """
     overload, memory = op.overload, lowering.memory
-    types = {name: argument_type(value) for name, value in given.items()}
-    key = ("on copies", call_key(overload, tuple(types.values()), {}, ()))
+    types = [argument_type(value) for value in given.values()]
+    key = ("on copies", call_key(overload, types, {}, ()))
     template = memory.find(key, None)
-    if template is None:
-        fixed = is_static(types.values())
-        facts = memory.lasting.facts if fixed else lowering.facts
-        draft = Draft(facts, FormulaWriter())
-        inside = lowering.__class__(lowering.table, facts, draft, memory)
-        slots: list[Node] = []
-
-        def slot(value: Any) -> Any:
-            if isinstance(value, list | tuple):
-                return [slot(item) for item in value]
-            if not is_tensor(value):
-                return value
-            made = draft.described(tensor_type(value))
-            slots.append(draft.placeholder(f"arg_{len(slots)}", made))
-            return slots[-1]
-
-        placed = {name: slot(value) for name, value in given.items()}
-        for name in op.mutated:
-            placed[name] = inside.compute(aten.clone.default, placed[name])
-        results = draft.call(overload, *as_called(overload, placed))
-        template = template_of(slots, draft, [results, [placed[name] for name in op.mutated]])
-        memory.keep(key, template, is_static=fixed)
     tensors: list[Any] = []
     gather(given.values(), tensors)
-    results, copies = instantiate(template, tensors, lowering.draft)
+
+    def written() -> Any:
+        copies = {name: lowering.compute(aten.clone.default, given[name]) for name in op.mutated}
+        results = lowering.draft.call(overload, *as_called(overload, given | copies))
+        return [results, list(copies.values())]
+
+    if template is not None:
+        results, copies = instantiate(template, tensors, lowering.draft)
+    elif is_static(types):
+        results, copies = write_first(written, tensors, key, lowering.draft, memory)
+    else:
+        results, copies = written()
     return results, dict(zip(op.mutated, copies, strict=True))
 
 

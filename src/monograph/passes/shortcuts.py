@@ -24,14 +24,34 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.host.operator_types import OpOverload
     from monograph.integers import Int
+    from monograph.passes.lowering import Lowering
 
 aten = torch.ops.aten
 
-Call = "Callable[..., Any]"
-
 SHORTCUTS: dict[Any, Callable[..., Any]] = {}
-"""By overload; each takes what computes an operator, and then the operator's own arguments."""
+"""By overload; each takes what computes an operator (`Calls`), and then the operator's arguments.
+
+One that does not know writes nothing, and leaves nothing unused behind otherwise.
+"""
+
+
+class Calls:
+    """Computes operators on values."""
+
+    __slots__ = ("lowering",)
+
+    def __init__(self, lowering: Lowering) -> None:
+        self.lowering = lowering
+
+    def __call__(self, overload: OpOverload, *args: Any, **kwargs: Any) -> Any:
+        """An operator's result, or all of them."""
+        return self.lowering.plain(overload, args, kwargs)
+
+    def first(self, overload: OpOverload, *args: Any) -> Node:
+        """The first result of an operator that has several, and no formula."""
+        return self.lowering.draft.call_for_first(overload, args)
 
 
 def shortcut(*overloads: Any) -> Callable[[Any], Any]:
@@ -45,12 +65,12 @@ def shortcut(*overloads: Any) -> Callable[[Any], Any]:
 
 
 @shortcut(aten.t.default)
-def _t(call: Any, x: Node) -> Any:
+def _t(call: Calls, x: Node) -> Any:
     return call(aten.permute.default, x, [1, 0]) if tensor_type(x).rank == 2 else NotImplemented
 
 
 @shortcut(aten.transpose.int)
-def _transpose(call: Any, x: Node, dim0: int, dim1: int) -> Any:
+def _transpose(call: Calls, x: Node, dim0: int, dim1: int) -> Any:
     rank = tensor_type(x).rank
     order = list(range(rank))
     if dim0 % max(rank, 1) == dim1 % max(rank, 1):
@@ -60,12 +80,14 @@ def _transpose(call: Any, x: Node, dim0: int, dim1: int) -> Any:
 
 
 @shortcut(aten.reshape.default, aten._reshape_alias.default)  # noqa: SLF001 - an operator's name
-def _reshape(call: Any, x: Node, shape: Sequence[Int], _strides: Any = None) -> Any:
+def _reshape(call: Calls, x: Node, shape: Sequence[Int], _strides: Any = None) -> Any:
     given = tensor_type(x)
     if given.strides is None:
         return call(aten.view.default, x, list(shape))
     if not are_ints(given.shape) or not are_ints(given.strides) or not are_ints(tuple(shape)):
         return NotImplemented
+    if is_contiguous(given) is True:
+        return call(aten.view.default, x, list(shape))
     sizes = list(inferred_shape(given.shape, shape))
     if view_strides(given.shape, given.strides, sizes) is None:
         x = _contiguous(call, x)
@@ -73,7 +95,7 @@ def _reshape(call: Any, x: Node, shape: Sequence[Int], _strides: Any = None) -> 
 
 
 @shortcut(aten.contiguous.default)
-def _contiguous(call: Any, x: Node, memory_format: Any = torch.contiguous_format) -> Any:
+def _contiguous(call: Calls, x: Node, memory_format: Any = torch.contiguous_format) -> Any:
     if memory_format is not torch.contiguous_format:
         return NotImplemented
     given = tensor_type(x)
@@ -89,7 +111,7 @@ def _contiguous(call: Any, x: Node, memory_format: Any = torch.contiguous_format
 
 
 @shortcut(aten.linear.default)
-def _linear(call: Any, x: Node, weight: Node, bias: Node | None = None) -> Any:
+def _linear(call: Calls, x: Node, weight: Node, bias: Node | None = None) -> Any:
     given = tensor_type(x)
     if tensor_type(weight).rank != 2 or given.rank < 2:
         return NotImplemented
@@ -112,7 +134,7 @@ def _linear(call: Any, x: Node, weight: Node, bias: Node | None = None) -> Any:
 
 
 @shortcut(aten.matmul.default)
-def _matmul(call: Any, x: Node, y: Node) -> Any:
+def _matmul(call: Calls, x: Node, y: Node) -> Any:
     left, right = tensor_type(x), tensor_type(y)
     if left.rank == right.rank == 2:
         return call(aten.mm.default, x, y)
@@ -128,7 +150,7 @@ def _matmul(call: Any, x: Node, y: Node) -> Any:
     return _products(call, x, y, batch)
 
 
-def _products(call: Any, x: Node, y: Node, batch: Sequence[Int]) -> Any:
+def _products(call: Calls, x: Node, y: Node, batch: Sequence[Int]) -> Any:
     """A stack of products, with one dimension for all that tell them apart."""
     left, right = tensor_type(x), tensor_type(y)
     flat: list[Node] = []
@@ -141,7 +163,7 @@ def _products(call: Any, x: Node, y: Node, batch: Sequence[Int]) -> Any:
 
 @shortcut(aten.layer_norm.default)
 def _layer_norm(
-    call: Any,
+    call: Calls,
     x: Node,
     shape: Sequence[Int],
     weight: Node | None = None,
@@ -149,12 +171,12 @@ def _layer_norm(
     eps: float = 1e-5,
     _cudnn: bool = True,  # noqa: FBT001, FBT002 - as in the schema
 ) -> Any:
-    return call(aten.native_layer_norm.default, x, list(shape), weight, bias, eps)[0]
+    return call.first(aten.native_layer_norm.default, x, list(shape), weight, bias, eps)
 
 
 @shortcut(aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
 def _convolution(
-    call: Any,
+    call: Calls,
     x: Node,
     weight: Node,
     bias: Node | None = None,
@@ -173,7 +195,7 @@ def _convolution(
 
 @shortcut(aten.batch_norm.default)
 def _batch_norm(
-    call: Any,
+    call: Calls,
     x: Node,
     weight: Node | None,
     bias: Node | None,
@@ -189,25 +211,16 @@ def _batch_norm(
     if training or mean is None or var is None or not is_plain:
         return NotImplemented
     op = aten._native_batch_norm_legit_no_training.default  # noqa: SLF001 - an operator's name
-    return call(op, x, weight, bias, mean, var, momentum, eps)[0]
+    return call.first(op, x, weight, bias, mean, var, momentum, eps)
 
 
 @shortcut(aten.max_pool2d.default)
-def _max_pool2d(
-    call: Any,
-    x: Node,
-    kernel: Sequence[Int],
-    stride: Sequence[Int] = (),
-    padding: Sequence[Int] = (0,),
-    dilation: Sequence[Int] = (1,),
-    ceil_mode: bool = False,  # noqa: FBT001, FBT002 - as in the schema
-) -> Any:
-    steps = [[*each] for each in (kernel, stride, padding, dilation)]
-    return call(aten.max_pool2d_with_indices.default, x, *steps, ceil_mode)[0]
+def _max_pool2d(call: Calls, x: Node, *steps: Any) -> Any:
+    return call.first(aten.max_pool2d_with_indices.default, x, *steps)
 
 
 @shortcut(aten.adaptive_avg_pool2d.default)
-def _adaptive_avg_pool2d(call: Any, x: Node, output_size: Sequence[Int]) -> Any:
+def _adaptive_avg_pool2d(call: Calls, x: Node, output_size: Sequence[Int]) -> Any:
     given = tensor_type(x)
     is_plain = given.rank == 4 and given.strides is None and given.device.type == "cpu"
     if not is_plain or list(output_size) != [1, 1]:
@@ -218,7 +231,7 @@ def _adaptive_avg_pool2d(call: Any, x: Node, output_size: Sequence[Int]) -> Any:
 
 
 @shortcut(aten.flatten.using_ints)
-def _flatten(call: Any, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any:
+def _flatten(call: Calls, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any:
     given = tensor_type(x)
     if given.strides is not None or not given.rank:
         return NotImplemented
@@ -231,7 +244,7 @@ def _flatten(call: Any, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @shortcut(aten.to.dtype)
 def _to_dtype(
-    call: Any,
+    call: Calls,
     x: Node,
     dtype: torch.dtype,
     non_blocking: bool = False,  # noqa: FBT001, FBT002 - as in the schema
@@ -246,8 +259,8 @@ def _to_dtype(
 
 
 @shortcut(aten.dropout.default)
-def _dropout(call: Any, x: Node, _p: float, train: bool) -> Any:  # noqa: FBT001 - as in the schema
+def _dropout(call: Calls, x: Node, _p: float, train: bool) -> Any:  # noqa: FBT001 - as in the schema
     return NotImplemented if train else call(aten.clone.default, x)
 
 
-__all__ = ["SHORTCUTS", "shortcut"]
+__all__ = ["SHORTCUTS", "Calls", "shortcut"]

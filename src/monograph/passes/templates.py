@@ -13,7 +13,7 @@ from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from monograph.passes.draft import Draft
 
@@ -54,15 +54,25 @@ def template_of(
     slots: list[Node], draft: Draft, results: Any, laid_out: Collection[Node] = ()
 ) -> Template:
     """The finished draft as a template; `results` are its nodes, numbers and constants."""
-    places = {node: Ref(i) for i, node in enumerate(slots)}
     needed = _needed(draft, results)
+    nodes = [node for node in draft.writer.graph.nodes if node in needed]
+    return template_from(slots, nodes, results, draft.described_anew, laid_out)
+
+
+def template_from(
+    slots: list[Node],
+    nodes: Iterable[Node],
+    results: Any,
+    describe: Callable[[Any], Any],
+    laid_out: Collection[Node] = (),
+) -> Template:
+    """Nodes as a template, for other tensors than `slots`, which are all different."""
+    places = {node: Ref(i) for i, node in enumerate(slots)}
     steps: list[Step] = []
-    for node in draft.writer.graph.nodes:
-        if node not in needed:
-            continue
-        args = tuple(_referring(arg, places) for arg in node.args)
+    for node in nodes:
+        args = tuple([_referring(arg, places) for arg in node.args])
         kwargs = {name: _referring(arg, places) for name, arg in node.kwargs.items()}
-        val = draft.described_anew(node.meta["val"])
+        val = describe(node.meta["val"])
         steps.append(Step(node.target, _base(node.target), args, kwargs, val))
         places[node] = Ref(len(slots) + len(steps) - 1)
     fixed = tuple(i for i, slot in enumerate(slots) if slot in laid_out)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from monograph.abstract.tensor_type import TensorType
+from monograph.host.fx_nodes import append_node
 from monograph.integers import Facts, ge, use
 from monograph.passes.decompositions import default_decompositions
 from monograph.passes.draft import Draft
@@ -155,7 +156,10 @@ def written(overload, args, facts, *, shortcuts):
     ]
     with use(lowered):
         result = lowering.plain(overload, tuple(given), {})
+    append_node(draft.writer.graph, "output", "output", "output", ((result,),), {})
+    before = len([*draft.writer.graph.nodes])
     draft.drop_unused()
+    assert not shortcuts or before == len([*draft.writer.graph.nodes]), "something is unused"
     lines = [
         f"{node} = {node.target}({node.args}, {node.kwargs}): {described(node.meta['val'])}"
         for node in draft.writer.graph.nodes
@@ -190,3 +194,27 @@ def test_shortcut_is_the_formula(index, call, how):
 def test_every_shortcut_is_held_to_its_formula():
     """No overload is left out above."""
     assert set(SHORTCUTS) == {overload for _, (overload, _) in ALL}
+
+
+@pytest.mark.parametrize("call", [c for _, c in ALL[::7]], ids=[f"{i}-{c[0]}" for i, c in ALL[::7]])
+def test_the_second_call_is_written_as_the_first(call):
+    """What the first call wrote is copied for the next, under the names it would have had."""
+    facts, memory = facts_for_lowering(Facts()), Memory(Lasting())
+    overload, args = call
+    written = []
+    for _ in range(2):
+        draft = Draft(facts, FormulaWriter())
+        lowering = Lowering(default_decompositions(), facts, draft, memory)
+        for n in range(2):
+            given = [
+                draft.placeholder(f"given_{n}_{i}", draft.described(arg))
+                if isinstance(arg, TensorType)
+                else arg
+                for i, arg in enumerate(args)
+            ]
+            with use(facts):
+                lowering.plain(overload, tuple(given), {})
+        nodes = draft.writer.graph.nodes
+        written.append([f"{node}: {node.target} {node.args} {node.kwargs}" for node in nodes])
+    assert memory.lasting.templates
+    assert written[0] == written[1]
