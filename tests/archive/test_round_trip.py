@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from monograph import export
 from tests.archive.peers import loaded, saved
 from tests.models import hugging_face, own  # noqa: F401  importing registers the models
 from tests.models.harness import Exporter, build, call, exporter_named, inputs_at
@@ -90,3 +91,29 @@ def test_a_model_comes_back(model):
         leaves = zip(*map(torch.utils._pytree.tree_leaves, (expected, actual)), strict=True)
         for left, right in leaves:
             torch.testing.assert_close(right, left, equal_nan=True)
+
+
+@pytest.mark.parametrize("is_lowered", [False, True])
+def test_a_buffer_that_a_call_computed_comes_back_as_a_value(is_lowered):
+    """What a call under gradients wrote to a buffer has a history here, and none in a file."""
+
+    class Keeps(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+            self.register_buffer("last", torch.zeros(3))
+
+        def forward(self, x):
+            y = self.linear(x)
+            self.last.copy_(y[0])
+            return y + self.last
+
+    program = export(Keeps(), (torch.ones(2, 3),))
+    program = program.run_decompositions() if is_lowered else program
+    module, x = program.module(), torch.randn(2, 3)
+    module(x)
+    assert program.state_dict["last"].grad_fn is not None
+    again = loaded(saved(program))
+    assert not again.state_dict["last"].requires_grad
+    torch.testing.assert_close(again.state_dict["last"], module.get_buffer("last").detach())
+    torch.testing.assert_close(again.module()(x), module(x))

@@ -192,10 +192,14 @@ def tensor_json(tensor: torch.Tensor, offset: int) -> Json:
 
 
 def with_gradients(plan: Plan, state: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say which tensors require gradients; what is written was detached."""
+    """Say which tensors require gradients; what is written was detached.
+
+    A buffer that a call computed and that has its history is a value without one in the file.
+    """
     for folder, config in plan.configs.items():
         for name, payload in config.items():
-            payload["tensor_meta"]["requires_grad"] = state[folder][name].requires_grad
+            tensor = state[folder][name]
+            payload["tensor_meta"]["requires_grad"] = tensor.requires_grad and tensor.is_leaf
 
 
 def block_bytes(block: Block) -> memoryview:

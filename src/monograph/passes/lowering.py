@@ -162,9 +162,11 @@ class Lowering:
         source, place = mapped(node.args, env)
         if isinstance(source, list):
             return self._held(node, source[place])
-        val = node.meta["val"]
-        copied = self.draft.emit(operator.getitem, "getitem", (source, place), {}, val)
-        self.draft.bind(copied, val)
+        draft, state, val = self.draft, self.draft.state, node.meta["val"]
+        draft.state = draft.states.get(source, state)  # a region returns items, and no tuples
+        copied = draft.emit(operator.getitem, "getitem", (source, place), {}, val)
+        draft.bind(copied, val)
+        draft.state = state
         return self._held(node, copied)
 
     def _held(self, node: Node, value: Any) -> Any:

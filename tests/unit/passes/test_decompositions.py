@@ -284,3 +284,23 @@ def test_custom_operators_that_write_work_on_copies():
         assert x[0].tolist() == [2.0, 2.0]
         assert x[1:].sum() == 0
         assert torch.equal(result, x * 2)
+
+
+def test_items_of_a_result_stay_in_its_region():
+    """A list made under autocast is taken apart there: a region returns tensors, and is one."""
+
+    def forward(self, x):
+        with torch.autocast("cpu", enabled=False):
+            one, other = x.reshape(x.shape[0], -1, 2).unbind(-1)
+            return torch.stack((-other, one), -1)
+
+    module = type("Model", (nn.Module,), {"forward": forward})()
+    program = monograph.export(module, (torch.randn(3, 4),), dynamic_shapes="x: n, 4")
+    lowered = program.run_decompositions({})
+    regions = [node for node in lowered.graph.nodes if "autocast" in str(node.target)]
+    assert len(regions) == 1
+    file, x = io.BytesIO(), torch.randn(5, 4)
+    monograph.save(lowered, file)
+    file.seek(0)
+    for each in (lowered, monograph.load(file)):
+        torch.testing.assert_close(each.module()(x), module(x))

@@ -1,0 +1,325 @@
+"""Hold what a zoo of models is lowered to against the models, each in a process of its own.
+
+    python -m bench.lowered_zoo FOLDER [--mode static|dynamic] [--only REGEX] [--append]
+
+FOLDER holds a `zoo.py` (see bench/zoo.md). Every program is lowered twice over: without writes
+(`run_decompositions({})`) and to core operators (`run_decompositions()`). Held are: values, writes
+to inputs and buffers as eager's, on the example, on other values and, when dynamic, at other sizes;
+only operators of the dialect, and exceptions that are named; the same graph when it is lowered
+again; and the same answers after it was saved and loaded.
+"""
+
+import argparse
+import copy
+import functools
+import importlib
+import io
+import json
+import logging
+import os
+import re
+import resource
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+import monograph
+from bench.results import Results
+from monograph.diagnostics import ContractError
+from monograph.program.dialect import dialect_fault
+from tests.laws.lowering import NAMED, with_formula
+
+TABLES = {"functional": dict, "core": monograph.default_decompositions}
+SEED = 3
+TOLERANCE = 1e-4
+"""How far values may be from eager's, absolutely and as a part of the greatest."""
+
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a module answers to inputs: results and inputs after the call, and its buffers."""
+
+    leaves: tuple[Any, ...]
+    buffers: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, and eager's answer to it."""
+
+    name: str
+    inputs: Inputs
+    expected: Answer
+
+
+class WrongError(Exception):
+    """A lowered program is not what lowering promises; the message says where."""
+
+
+# ------------------------------------------------------------------------------ beside the model
+def answer(module: nn.Module, inputs: Inputs, buffers: dict[str, Tensor]) -> Answer:
+    """Call on a private copy, with the buffers as they were at first."""
+    held = dict(module.named_buffers(remove_duplicate=False))
+    with torch.no_grad():
+        for name in held.keys() & buffers.keys():
+            held[name].copy_(buffers[name])
+    args, kwargs = copy.deepcopy(inputs)
+    torch.manual_seed(SEED)
+    result = module(*args, **kwargs)
+    leaves = [*pytree.tree_leaves(result), *pytree.tree_leaves((args, kwargs))]
+    held = dict(module.named_buffers(remove_duplicate=False))
+    after = {name: _kept(held[name]) for name in held.keys() & buffers.keys()}
+    return Answer(tuple(map(_kept, leaves)), after)
+
+
+def _kept(leaf: object) -> object:
+    return leaf.detach().clone() if isinstance(leaf, Tensor) else leaf
+
+
+def difference(expected: tuple[Any, ...], actual: tuple[Any, ...]) -> str:
+    """Say where two answers differ, "" where they do not."""
+    if len(expected) != len(actual):
+        return f"{len(actual)} leaves, not {len(expected)}"
+    for place, (one, other) in enumerate(zip(expected, actual, strict=True)):
+        if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+            if type(one) is not type(other) or (isinstance(one, int | float) and one != other):
+                return f"leaf {place} is {other!r}, not {one!r}"[:120]
+        elif (one.shape, one.dtype) != (other.shape, other.dtype):
+            return f"leaf {place} is {other.shape} {other.dtype}, not {one.shape} {one.dtype}"
+        elif not _is_close(one, other):
+            return f"the values of leaf {place} differ"
+    return ""
+
+
+def _is_close(one: Tensor, other: Tensor) -> bool:
+    if not one.numel():
+        return True
+    if not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(one, other)
+    scale = float(torch.nan_to_num(one, 0.0, 0.0, 0.0).abs().max())
+    return torch.allclose(other, one, 0.0, TOLERANCE * (1 + scale), equal_nan=True)
+
+
+# ---------------------------------------------------------------------------------- one model
+def held(zoo: Any, name: str, mode: str) -> dict[str, Any]:
+    """Capture a model, and hold each lowering of it; give what is wrong with each, by table."""
+    entry = zoo.get(name)
+    module, args, kwargs, shapes = entry()
+    buffers = {n: b.clone() for n, b in module.named_buffers(remove_duplicate=False)}
+    at = {"example": (args, kwargs), "values": replace(entry, B=entry.A).second_inputs()}
+    if mode == "dynamic":
+        at["sizes"] = entry.second_inputs()
+    inputs = copy.deepcopy((args, kwargs))
+    torch.manual_seed(SEED)
+    try:
+        program = monograph.export(
+            module,
+            *inputs,
+            dynamic_shapes=shapes if mode == "dynamic" else None,
+            strict=False,
+        )
+    except monograph.MonographError as error:
+        return {"error": _said(error)}
+    reference = copy.deepcopy(module)
+    calls = [Call(n, inputs, answer(reference, inputs, buffers)) for n, inputs in at.items()]
+    accepted = [call for call in calls if accepts(program.module(), call, buffers) is None]
+    found: dict[str, Any] = {"calls": [call.name for call in accepted]}
+    for table in TABLES:
+        try:
+            found[table] = held_with(program, table, accepted, buffers)
+        except WrongError as error:
+            found[table] = {"wrong": str(error)}
+        except Exception as error:  # noqa: BLE001 - whatever it raises, it is the finding
+            found[table] = {"wrong": _said(error)}
+    return found
+
+
+def accepts(module: nn.Module, call: Call, buffers: dict[str, Tensor]) -> str | None:
+    """Hold a call against eager; give the refusal where the contract refuses it.
+
+    Raises: WrongError, and what the program raises.
+    """
+    try:
+        actual = answer(module, call.inputs, buffers)
+    except ContractError as error:
+        return _said(error)
+    wrong = difference(call.expected.leaves, actual.leaves)
+    for name, buffer in actual.buffers.items():
+        wrong = wrong or difference((call.expected.buffers[name],), (buffer,))
+    if wrong:
+        raise WrongError(f"{call.name}: {wrong}")
+    return None
+
+
+def held_with(
+    program: Any, table: str, calls: list[Call], buffers: dict[str, Tensor]
+) -> dict[str, Any]:
+    """Lower by one table, and hold the result; give how many calls it has, and the exceptions.
+
+    Raises: WrongError.
+    """
+    lowered = program.run_decompositions(TABLES[table]())
+    hold_operators(lowered, table)
+    again = lowered.run_decompositions(TABLES[table]())
+    if texts(again) != texts(lowered):
+        raise WrongError("lowered twice, it is not what it was")
+    file = io.BytesIO()
+    monograph.save(lowered, file)
+    file.seek(0)
+    narrower: list[str] = []
+    for what, each in (("", lowered), ("loaded, ", monograph.load(file))):
+        for call in calls:
+            try:
+                refusal = accepts(each.module(), call, buffers)
+            except WrongError as error:
+                raise WrongError(f"{what}{error}") from error
+            if refusal is not None:
+                narrower.append(f"{what}{call.name}: {refusal}")
+    n_calls = sum(each.op == "call_function" for each in lowered.graph.nodes)
+    return {"calls": n_calls, "exceptions": dict(lowered.exceptions), "narrower": narrower}
+
+
+def hold_operators(lowered: Any, table: str) -> None:
+    """Nothing is written to but copies; nothing with a formula is left; all else is core or named.
+
+    Raises: WrongError.
+    """
+    if lowered.graph_signature.mutated_in_place:
+        raise WrongError(f"writes to {lowered.graph_signature.mutated_in_place}")
+    exceptions = lowered.exceptions
+    for module in lowered.graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            if node.op == "call_function" and (fault := dialect_fault(node)):
+                raise WrongError(fault)
+            if table == "functional" or not isinstance(node.target, torch._ops.OpOverload):  # noqa: SLF001 - torch names it so
+                continue
+            if torch.Tag.core not in node.target.tags and str(node.target) not in exceptions:
+                raise WrongError(f"{node.target} is no core operator, and is not named")
+    if table == "core" and (left := with_formula(lowered)):
+        raise WrongError(f"has a formula, and is left: {', '.join(left)}")
+
+
+def texts(program: Any) -> list[str]:
+    """Give the text of every graph; its nodes are numbered, since what was left out had names."""
+    return [
+        "\n".join(_lines(module.graph))
+        for module in program.graph_module.modules()
+        if isinstance(module, torch.fx.GraphModule)
+    ]
+
+
+def _lines(graph: torch.fx.Graph) -> Iterator[str]:
+    numbers = {node: f"%{at}" for at, node in enumerate(graph.nodes)}
+    for node, number in numbers.items():
+        target = "" if node.op in {"placeholder", "get_attr"} else node.target
+        given = torch.fx.map_arg((node.args, dict(node.kwargs)), numbers.__getitem__)
+        yield f"{number} = {node.op} {target} {given}"
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+
+
+# ------------------------------------------------------------------------------------ the zoo
+def in_a_process(run: Callable[[], dict[str, Any]], seconds: int) -> dict[str, Any]:
+    """Run in a fork, which may take this much processor time; where it fails, say how."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        child = os.fork()
+        if child == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+                Path(file.name).write_text(json.dumps(run()), encoding="utf-8")
+            except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
+                failed = json.dumps({"failed": _said(error)})
+                Path(file.name).write_text(failed, encoding="utf-8")
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        text = Path(file.name).read_text(encoding="utf-8")
+    return json.loads(text) if text else {"failed": "killed"}
+
+
+def row(table: str, found: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    """Count what became of the models with one table."""
+    each = [model[table] for model in found.values() if table in model]
+    right = [one for one in each if "wrong" not in one]
+    return (
+        table,
+        str(len(found)),
+        str(len(each)),
+        str(len(right)),
+        str(sum(not one["narrower"] for one in right)),
+        str(sum(one["calls"] for one in right)),
+    )
+
+
+def notes(found: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    """Name the models that were not captured, those that are wrong, and operators left over."""
+    refused = [name for name, each in found.items() if "error" in each]
+    failed = [f"{name} ({each['failed']})" for name, each in found.items() if "failed" in each]
+    lines = [f"Not captured: {len(refused)} ({', '.join(refused)})."]
+    lines += [f"Failed: {', '.join(failed)}."] if failed else []
+    left: Counter[str] = Counter()
+    for name, each in found.items():
+        for table in TABLES:
+            one = each.get(table, {})
+            lines += [f"Wrong, {table}: {name}: {one['wrong']}."] if "wrong" in one else []
+            lines += [f"Narrower, {table}: {name}: {why}." for why in one.get("narrower", ())]
+        left.update(each.get("core", {}).get("exceptions", {}).keys() - NAMED)
+    lines.append("Operators outside of core, by models that have them: " + _counted(left) + ".")
+    return tuple(lines)
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} ({n})" for name, n in counts.most_common()) or "none"
+
+
+def main() -> None:
+    """Hold every model, and show how many are right."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--mode", choices=["static", "dynamic"], default="static")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=int, default=200, help="of processor time for a model")
+    parser.add_argument("--json", type=Path, help="where to keep what was found, to go on from")
+    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(1)
+    sys.setrecursionlimit(10_000)
+    sys.path.insert(0, str(options.folder))
+    zoo = importlib.import_module("zoo")
+
+    kept = options.json if options.json and options.json.exists() else None
+    found: dict[str, dict] = json.loads(kept.read_text(encoding="utf-8")) if kept else {}
+    shared = (options.folder / "shared.txt").read_text(encoding="utf-8").split()
+    for name in filter(functools.partial(re.search, options.only), shared):
+        if name not in found:
+            run = functools.partial(held, zoo, name, options.mode)
+            found[name] = in_a_process(run, options.seconds)
+            print(name, found[name], flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(found), encoding="utf-8")
+
+    columns = ("table", "models", "captured", "right", "as wide", "calls")
+    title = f"What lowering makes of the zoo, {options.mode}"
+    results = Results(title, columns, [row(t, found) for t in TABLES], notes(found))
+    results.show()
+    if options.append:
+        results.append()
+
+
+if __name__ == "__main__":
+    main()
