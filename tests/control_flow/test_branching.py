@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import monograph
-from tests.control_flow import aliases, heap, unmodified  # noqa: F401 - they enter programs
+from tests.control_flow import aliases, heap, unmodified, written  # noqa: F401 - they enter programs
 from tests.control_flow.branching import PROGRAMS, Branching
 from tests.control_flow.forms import made_forms, naming
 
@@ -125,3 +125,16 @@ def test_gradients_follow_the_way_that_is_taken():
         exported(one)[0].sum().backward()
         module(other)[0].sum().backward()
         torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_gradients_of_what_rounds_write():
+    """They are eager code's, for every number of rounds."""
+    eager = written.WritesWithGradients()
+    mine = monograph.export(copy.deepcopy(eager), (written.ALL[0],)).module()
+    for x in written.ALL:
+        results = [module(x) for module in (eager, mine)]
+        grads = [
+            torch.autograd.grad(result, module.weight)
+            for result, module in zip(results, (eager, mine), strict=True)
+        ]
+        torch.testing.assert_close((results[1], grads[1]), (results[0], grads[0]), rtol=0, atol=0)

@@ -42,7 +42,7 @@ class BeamSearchStep(nn.Module):
         return best, words
 
 
-@branching(*ALL, refused="branch-writes")
+@branching(*ALL)
 class GreedyUntilEnd(nn.Module):
     """Words until the last one, or eight."""
 
@@ -212,7 +212,7 @@ def guards_one_after_the_other(x):
     return x * 2, 0
 
 
-@branching(*ALL, refused="branch-writes")
+@branching(*ALL)
 def top_p(logits):
     """The least words that have nine tenths of the mass."""
     probabilities, order = logits.softmax(0).sort(descending=True)

@@ -299,12 +299,13 @@ def while_loop(
     additional: Any = (),
     name: str = "while_loop",
     *,
-    stays: bool = False,
+    may_write: bool = False,
+    n_staying: int = 0,
     **_options: Any,
 ) -> Any:
     """A function of what it returned last, as long as another says so.
 
-    `name` is how messages call it. `stays`: as for `Branches`.
+    `name` is how messages call it; for `may_write` see `record_with`, for `n_staying` see `scan`.
 
     Raises: operator-arguments, loop-carry-changes, branch-writes.
     """
@@ -312,10 +313,14 @@ def while_loop(
     loop = Loop(recorder, name, carried)
     while True:
         step = record_with(
-            recorder, name, body_fn, lambda body: [*loop.stand_ins(body), *additional]
+            recorder,
+            name,
+            body_fn,
+            lambda body: [*loop.stand_ins(body), *additional],
+            may_write=may_write,
         )
         returned, spec = pytree.tree_flatten(step.result)
-        outputs = _owned(step, returned, len(returned) * stays)
+        outputs = _owned(step, returned, n_staying)
         if check_step(loop, step, outputs):
             break
         step.depart()
@@ -329,7 +334,7 @@ def while_loop(
         {"while_loop_cond_graph": asked, "while_loop_body_graph": step},
         lambda attributes: (*attributes, tuple(loop.initial()), tuple(lifted)),
     )
-    if stays:
+    if n_staying:
         mark_superfluous(node)
     types = [
         each if isinstance(each, TensorType) else fresh(label_of(recorder), None, None)

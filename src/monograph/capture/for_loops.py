@@ -19,12 +19,13 @@ import torch
 from monograph.abstract.symbols import to_sym
 from monograph.bytecode import Rounds
 from monograph.bytecode.forking import for_test, move, run_iteration
+from monograph.capture.carried_writes import CarriedWrites
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import scan
 from monograph.capture.grown_lists import require_a_round
 from monograph.capture.joining import described
 from monograph.capture.number_tensors import own
-from monograph.capture.subgraphs import WritesOutside, copied_as, gives_itself, refused_write
+from monograph.capture.subgraphs import WritesOutside, gives_itself
 from monograph.capture.swallowed import answered
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Expr
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from monograph.capture.carrying import Path
     from monograph.capture.recorder import Recorder
     from monograph.capture.sequences import Source
-    from monograph.capture.subgraphs import Body, Copied
+    from monograph.capture.subgraphs import Body
 
 NAME: Final = "for"
 """How messages call the loop."""
@@ -101,8 +102,7 @@ class _ForLoop:
         self.source = source
         self.test = test
         self.carrying = Carrying(recorder, frame, test, NAME, makes_last=True)
-        self.written: Copied = {}
-        """Tensors from outside that rounds write to: all that hold them, the owner first."""
+        self.writes = CarriedWrites(recorder)
         self.body: Body
         """The last round that was recorded."""
         self.begun: list[AbstractTensor] = []
@@ -125,7 +125,7 @@ class _ForLoop:
             begun = [recorder.abstract(each) for each in carrying.begin()]
             self.begun = begun
             known = [*begun, *[recorder.abstract(_unread(each)) for each in self.born.values()]]
-            roots = [same[0] for same in self.written.values()]
+            roots = self.writes.roots
             try:
                 results = scan(
                     recorder,
@@ -139,32 +139,19 @@ class _ForLoop:
             except More:
                 continue
             except WritesOutside as found:
-                self._carry_writes(found)
+                self.writes.add(found, self.body)
                 continue
             break
         return self._go_on(begun, roots, slices, list(results))
-
-    def _carry_writes(self, found: WritesOutside) -> None:
-        """Begin anew with what a round writes to.
-
-        Raises: branch-writes (it is what the round was given).
-        """
-        node = found.tensor.storage_root.node
-        if node is not None and node.graph is found.body.graph:
-            raise refused_write(found.body, found.tensor.storage_root, at=found.at)
-        copied_as(found, self.written)
 
     def _step(self, *given: Any) -> list[Any]:
         """Run one round on what is carried, on what is written to, and on slices."""
         body = self.recorder.body
         assert body is not None, "a round is recorded in a body"
         self.body = body
-        n_carried, n_written = len(self.carrying.carried), len(self.written)
+        n_carried, n_written = len(self.carrying.carried), len(self.writes.roots)
         n_known = n_carried + len(self.born)
-        for same, now in zip(
-            self.written.values(), given[n_known : n_known + n_written], strict=True
-        ):
-            body.copy_of(same, now)
+        self.writes.begin_round(body, given[n_known : n_known + n_written])
         slices = given[n_known + n_written :]
         for each in slices:
             self.recorder.doubts.differ("offset", each.node)
@@ -179,21 +166,10 @@ class _ForLoop:
         items = [item for _, new in appended for item in new]
         self._settle_born([self.recorder.abstract(each).tensor_type for each in born], body)
         results = [self.recorder.abstract(each) for each in (*values, *born, *written, *items)]
-        self._check_written(body, results[:n_known] + results[n_known + n_written :])
+        others = results[:n_known] + results[n_known + n_written :]
+        self.writes.check(body, [*self.begun, *self.slices, *others])
         self.shared = self.carrying.note_shared(results[len(values) :])
         return list(results)
-
-    def _check_written(self, body: Body, results: Sequence[AbstractTensor]) -> None:
-        """Refuse what eager code would see change when a round writes to it by another name.
-
-        Raises: branch-writes.
-        """
-        outside = [*self.begun, *self.slices]
-        for root, copy in body.written:
-            held = [each.storage_root for each in (*outside, *results)]
-            if any(each is root or each is copy for each in held):
-                reason = "and rounds hold it, or a view of it, besides"
-                raise refused_write(body, root, reason)
 
     def _settle_lists(self, appended: list[tuple[list[Any], list[Any]]]) -> None:
         """Record the round again if lists grow that it may have looked into.
@@ -277,9 +253,7 @@ class _ForLoop:
             [next(rest) for _ in each] for each in (begun, carrying.born, roots)
         )
         stacks = list(rest)
-        for root, last in zip(roots, written, strict=True):
-            holder = self.body.held_by(root)
-            recorder.call(torch.ops.aten.copy_.default, (holder, last), {})
+        self.writes.copy_back(self.body, written)
         # Of the results, those of tensors that are written to are these tensors.
         for shared, result in zip(self.shared, [*born, *roots, *stacks], strict=True):
             if shared:

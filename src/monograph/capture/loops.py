@@ -4,6 +4,8 @@ The interpreter stands at the test of a loop whose answer depends on data. One r
 copy of the frame, from behind the test to the next test, as the step of a loop; see `carrying` for
 what it is given. The test's own answer is carried too, so it does not matter how the loop asks:
 before a round, after it, or in the middle.
+
+A round may write to tensors from outside: see `carried_writes`.
 """
 
 from __future__ import annotations
@@ -12,19 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.forking import move, run_round
+from monograph.capture.carried_writes import CarriedWrites
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import while_loop
 from monograph.capture.number_tensors import number_tensor
 from monograph.capture.returning import Returns
-from monograph.capture.subgraphs import gives_itself
+from monograph.capture.subgraphs import WritesOutside, gives_itself
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import LoopTest
+    from monograph.bytecode.forking import End, LoopTest
     from monograph.capture.recorder import Recorder
+    from monograph.capture.subgraphs import Body
 
 NAME: Final = "while"
 """How messages call the loop."""
@@ -37,51 +44,92 @@ def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
 
     Raises: loop-carry-changes, branch-writes, branch-side-effect, and what a round refuses.
     """
-    carrying = Carrying(recorder, frame, test, NAME, makes_last=False)
-    returns = Returns(recorder)
-    first = as_truth(value)
+    return _Loop(recorder, frame, test).record(value)
 
-    def step(_going: Any, *given: Any) -> list[Any]:
+
+class _Loop:
+    """One loop while it is recorded.
+
+    What is carried is, in this order: whether another round comes, what rounds change, what they
+    return, and the tensors from outside that they write to.
+    """
+
+    def __init__(self, recorder: Recorder, frame: Frame, test: LoopTest) -> None:
+        self.recorder = recorder
+        self.frame = frame
+        self.test = test
+        self.carrying = Carrying(recorder, frame, test, NAME, makes_last=False)
+        self.writes = CarriedWrites(recorder)
+        self.returns = Returns(recorder, self.writes.holds)
+        self.begun: list[Any] = []
+        self.body: Body
+        """The last round that was recorded."""
+
+    def record(self, value: Any) -> Any:
+        """Write the loop, and put the frame behind it."""
+        recorder, carrying, returns = self.recorder, self.carrying, self.returns
+        first = as_truth(value)
+        while True:
+            begun = [first if self.test.stays_if else first.logical_not(), *carrying.begin()]
+            n_carried = len(begun)
+            begun += returns.begin()
+            roots = self.writes.roots
+            self.begun = begun[1:]
+            try:
+                ended = while_loop(
+                    recorder,
+                    lambda going, *_: going.clone(),
+                    self._step,
+                    [*begun, *roots],
+                    name=NAME,
+                    may_write=True,
+                    n_staying=len(begun) * gives_itself(recorder),
+                )
+            except More:
+                continue
+            except WritesOutside as found:
+                self.writes.add(found, self.body)
+                continue
+            break
+        self.writes.copy_back(self.body, ended[len(begun) :])
+        ended, left = ended[:n_carried], ended[n_carried : len(begun)]
+        stack, slots = carrying.state(ended[1:])
+        carrying.note_doubts(begun[1:n_carried], ended[1:], [*stack, *slots])
+        self.frame.leavings = returns.leaving(left, [*begun, *ended])
+        return move(self.frame, self.test.out, stack, slots)
+
+    def _step(self, _going: Any, *given: Any) -> list[Any]:
         """Run one round; returns whether another comes, and what is carried into it."""
-        end = run_round(frame, test, *carrying.state(given[: len(given) - returns.count]))
+        body = self.recorder.body
+        assert body is not None, "a round is recorded in a body"
+        self.body = body
+        n_carried = len(self.carrying.carried)
+        n_known = n_carried + self.returns.count
+        self.writes.begin_round(body, given[n_known:])
+        end = self._run(given[:n_carried])
+        returned, more = self.returns.ended(end)
+        if end.kind == "returned" and not end.frame.leavings:
+            going, values = returned.logical_not(), given[:n_carried]
+        else:
+            going = as_truth(end.frame.stack.pop())
+            going = going if self.test.stays_if else going.logical_not()
+            if returned is not None:
+                going = going.logical_and(returned.logical_not())
+            values, _ = self.carrying.ended(end.frame)
+            self.carrying.note_shared()
+        written = [copy for _, copy in body.written]
+        self.writes.check(body, [*self.begun, *values, *more])
+        return [going, *values, *more, *written]
+
+    def _run(self, carried: Sequence[Any]) -> End:
+        end = run_round(self.frame, self.test, *self.carrying.state(carried))
         if end.kind == "raised":
             if isinstance(end.value, MonographError | RecursionError | MemoryError):
                 raise end.value
             raise problem("loop-raises", error=end.value)
         if end.kind not in {"joined", "returned"}:
             raise problem("loop-leaves", how=end.kind)
-        returned, more = returns.ended(end)
-        if end.kind == "returned" and not end.frame.leavings:
-            return [returned.logical_not(), *given[: len(given) - len(more)], *more]
-        going = as_truth(end.frame.stack.pop())
-        going = going if test.stays_if else going.logical_not()
-        if returned is not None:
-            going = going.logical_and(returned.logical_not())
-        values, _ = carrying.ended(end.frame)
-        carrying.note_shared()
-        return [going, *values, *more]
-
-    while True:
-        begun = [first if test.stays_if else first.logical_not(), *carrying.begin()]
-        n_carried = len(begun)
-        begun += returns.begin()
-        try:
-            ended = while_loop(
-                recorder,
-                lambda going, *_: going.clone(),
-                step,
-                begun,
-                name=NAME,
-                stays=gives_itself(recorder),
-            )
-        except More:
-            continue
-        break
-    ended, left = ended[:n_carried], ended[n_carried:]
-    stack, slots = carrying.state(ended[1:])
-    carrying.note_doubts(begun[1:n_carried], ended[1:], [*stack, *slots])
-    frame.leavings = returns.leaving(left, [*begun, *ended])
-    return move(frame, test.out, stack, slots)
+        return end
 
 
 def as_truth(value: Any) -> Any:
@@ -89,7 +137,7 @@ def as_truth(value: Any) -> Any:
     if isinstance(value, AbstractTensor):
         truth = value if value.dtype == torch.bool else value.ne(0)
         return truth.reshape(())
-    return number_tensor(value, torch.bool)
+    return number_tensor(to_sym(to_python(value)), torch.bool)
 
 
 __all__ = ["NAME", "as_truth", "loop"]

@@ -24,7 +24,7 @@ from monograph.host.trees import pytree
 from monograph.integers import symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.bytecode.forking import End
@@ -36,8 +36,10 @@ _DTYPES = {int: torch.int64, float: torch.float64, bool: torch.bool}
 class Returns:
     """What is known so far of what rounds return."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, is_written: Callable[[Any], bool]) -> None:
+        """`is_written` says whether rounds write to a tensor, which is returned as it is."""
         self.recorder = recorder
+        self._is_written = is_written
         self.leaves: list[Any] | None = None
         """What a round returned, flat; None as long as none was seen to return."""
         self.spec: Any = None
@@ -86,6 +88,8 @@ class Returns:
         body = self.recorder.body
         assert body is not None, "a round is recorded as a body"
         if isinstance(leaf, AbstractTensor):
+            if self._is_written(leaf):
+                return None
             is_inside = leaf.node is not None and leaf.node.graph is body.graph
             return leaf if is_inside else None
         kind = kind_of_number(leaf)

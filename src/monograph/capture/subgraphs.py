@@ -269,13 +269,38 @@ class Body:
             return
         for node in self.graph.nodes:
             for source in node.all_input_nodes:
-                value = source.meta.get("val")
-                if source.graph is self.graph or not isinstance(value, AbstractTensor):
+                if source.graph is self.graph or node in self._copies:
                     continue
-                if id(value.storage_root) in copied and node not in self._copies:
-                    if _is_view_of(source, value.storage_root) and not self._stands(value):
-                        raise WritesOutside(self, value)
-                    raise refused_write(self, value.storage_root, "a view of it is used besides")
+                for value in self._standing_for(source):
+                    if id(value.storage_root) in copied:
+                        self._check_view(source, value)
+
+    def _standing_for(self, source: Node) -> list[AbstractTensor]:
+        """The tensors that a node from outside is: what it makes, or what it stands for there."""
+        made = source.meta.get("val")
+        found = [made] if isinstance(made, AbstractTensor) else []
+        around = self.recorder.body
+        while around is not None:
+            found += around.represented(source)
+            around = around.outer
+        # First what nothing stands for in here yet.
+        return sorted(found, key=self._stands)
+
+    def _check_view(self, source: Node, value: AbstractTensor) -> None:
+        """A value from outside is used, and a copy stands for its owner.
+
+        Raises: WritesOutside, branch-writes.
+        """
+        if _is_view_of(source, value.storage_root) and not self._stands(value):
+            raise WritesOutside(self, value)
+        lacking = _lacking(self.recorder.body, value)
+        if lacking is not None:
+            raise WritesOutside(lacking, value)
+        raise refused_write(self, value.storage_root, "a view of it is used besides")
+
+    def represented(self, source: Node) -> list[AbstractTensor]:
+        """The tensors from outside that a node in here stands for."""
+        return [tensor for tensor, node in self._stand_ins if node is source]
 
     def lacks(self, tensor: AbstractTensor) -> bool:
         """Whether a copy stands for the owner of a tensor in here, and nothing for the tensor."""
@@ -357,6 +382,13 @@ def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
     return True
 
 
+def _lacking(body: Body | None, tensor: AbstractTensor) -> Body | None:
+    """The nearest body, from here outwards, in which a copy stands for the owner alone."""
+    while body is not None and not body.lacks(tensor):
+        body = body.outer
+    return body
+
+
 def copied_as(found: WritesOutside, copies: Copied) -> None:
     """Note what is to be copied, and what else holds it, before a body begins anew.
 
@@ -365,10 +397,10 @@ def copied_as(found: WritesOutside, copies: Copied) -> None:
     """
     tensor, node = found.tensor, found.tensor.node
     root = tensor.storage_root
-    around = found.body.recorder.body
     is_made_here = node is not None and node.graph is found.body.graph
-    if around is not None and not is_made_here and around.lacks(tensor):
-        raise WritesOutside(around, tensor)
+    lacking = None if is_made_here else _lacking(found.body.recorder.body, tensor)
+    if lacking is not None:
+        raise WritesOutside(lacking, tensor)
     is_known = id(root) in copies
     same = copies.setdefault(id(root), [root])
     is_new = all(each is not tensor for each in same)
