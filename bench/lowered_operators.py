@@ -51,6 +51,16 @@ VIEWS = {
 """What moves values and computes none."""
 
 
+REPEATABLE = frozenset(
+    getattr(getattr(aten, name), overload)
+    for name, overload in (
+        *(("view", "default"), ("permute", "default"), ("slice", "Tensor"), ("select", "int")),
+        *(("unsqueeze", "default"), ("expand", "default"), ("squeeze", "dims")),
+    )
+)
+"""Views, which may be made again from what they show: without writes, each is the one before."""
+
+
 class Verdict(StrEnum):
     """How the operators of two lowered graphs compare, from equal to unexplained."""
 
@@ -73,20 +83,26 @@ def operators(program: object) -> Counter[str]:
 
 
 def computing(program: object) -> Counter[str]:
-    """Operators that are used, but for checks and for what changes nothing (`unchanged`).
+    """Operators that are used, but for checks and for what changes nothing.
 
-    Batch normalisation that updates its statistics and memory of any content have two names each.
+    That is what `unchanged` says, and views made again of the same. Batch normalisation that
+    updates its statistics and memory of any content have two names each.
     """
     module = copy.deepcopy(program.graph_module)
     found: Counter[str] = Counter()
     for child in module.modules():
         if not isinstance(child, torch.fx.GraphModule):
             continue
+        views: dict[str, torch.fx.Node] = {}
         for node in list(child.graph.nodes):
             if str(node.target) in CHECKS:
                 child.graph.erase_node(node)
             elif (same := unchanged(node)) is not None:
                 node.replace_all_uses_with(same)
+            elif node.target in REPEATABLE:
+                first = views.setdefault(f"{node.target}{node.args}{node.kwargs}", node)
+                if first is not node:
+                    node.replace_all_uses_with(first)
         child.graph.eliminate_dead_code()
         found.update(
             str(node.target)
@@ -96,16 +112,17 @@ def computing(program: object) -> Counter[str]:
     found["aten.full_like.default"] += found.pop("aten.empty_permuted.default", 0)
     normalised = found.pop("aten._native_batch_norm_legit_functional.default", 0)
     found["aten._native_batch_norm_legit.default"] += normalised
-    found["aten.clone.default"] += 2 * normalised  # it has no gradient: ours writes to copies
     return +found
 
 
 def unchanged(node: torch.fx.Node) -> torch.fx.Node | None:
     """Give what a node only repeats, by a view of the whole, one undone, or a copy over all.
 
+    A copy that lies as its original changes nothing either: dropouts that are off are copies, and
+    in ours their argument itself where somebody can see it; what is written to is copied in ours.
     A view of a view becomes one view on the way.
     """
-    if node.target in WHOLE:
+    if node.target in WHOLE or (node.target is aten.clone.default and not node.kwargs):
         return node.args[0]
     if node.target is aten.slice.Tensor:
         return node.args[0] if shape_of(node) == shape_of(node.args[0]) else None
@@ -140,9 +157,6 @@ def verdict(ours: object, theirs: object) -> tuple[Verdict, dict[str, int]]:
         for name in sorted({*found, *expected})
         if found[name] != expected[name]
     }
-    n_copies = operators(theirs)["aten.copy.default"]
-    if 0 < difference.get("aten.clone.default", 0) <= n_copies:
-        del difference["aten.clone.default"]  # a copy of what is written, under another name
     return explained(difference), difference
 
 
@@ -210,12 +224,14 @@ def compared(zoo: object, name: str) -> dict[str, list]:
         return torch.export.export(fresh, args, kwargs, strict=False)
 
     for peer, make in zip(PEERS, (captured_by_torch, lambda: to_torch(program)), strict=True):
+        captured = None
         for table, ours in zip(TABLES, lowered, strict=True):
             try:
                 formulas = torch.export.default_decompositions()
                 if table:
                     formulas.pop(ATTENTION)
-                theirs = make().run_decompositions(formulas)
+                captured = captured or make()
+                theirs = captured.run_decompositions(formulas)
             except Exception as error:  # noqa: BLE001 - whatever it raises, there is no peer
                 found[peer + table] = ["", {}, f"{type(error).__name__}: {error}"[:200]]
             else:
@@ -277,6 +293,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1, help="each so many of the list")
     parser.add_argument("--seconds", type=int, default=200, help="of processor time for a model")
     parser.add_argument("--json", type=Path, help="where to keep what was found, to go on from")
     parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
@@ -291,7 +308,7 @@ def main() -> None:
     kept = options.json if options.json and options.json.exists() else None
     found: dict[str, dict] = json.loads(kept.read_text(encoding="utf-8")) if kept else {}
     shared = (options.folder / "shared.txt").read_text(encoding="utf-8").split()
-    for name in filter(functools.partial(re.search, options.only), shared):
+    for name in filter(functools.partial(re.search, options.only), shared[:: options.every]):
         if name not in found:
             found[name] = in_a_process(zoo, name, options.seconds)
             print(name, *(found[name].get(each, found[name]) for each in COLUMNS), flush=True)
@@ -301,7 +318,9 @@ def main() -> None:
     title = "Operators of lowered programs beside torch's, over the zoo, static"
     without = [name for name, each in found.items() if "error" in each]
     raised = {c: [n for n, e in found.items() if c in e and not e[c][0]] for c in COLUMNS}
-    notes = [f"Not captured by us: {len(without)} ({', '.join(without)})."]
+    which = "All" if options.every == 1 else f"Each {options.every}th"
+    notes = [f"{which} of the {len(shared)} models of the list."]
+    notes += [f"Not captured by us: {len(without)} ({', '.join(without)})."]
     notes += [
         f"{c}: torch raises for {len(each)} ({', '.join(each)})." for c, each in raised.items()
     ]

@@ -99,6 +99,15 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
         self.lasting = Lasting()
 
     @property
+    def removed(self) -> dict[str, str]:
+        """Operators that stay whole although there is a formula, by name, and why they do."""
+        taken = [operator for operator, formula in self._own.items() if formula is None]
+        kept = {operator: reason for operator, reason in KEPT.items() if operator not in self._own}
+        return {str(each): reason for each, reason in kept.items()} | {
+            str(each): "its formula was taken out of the table" for each in taken
+        }
+
+    @property
     def is_default(self) -> bool:
         """Whether nobody changed it."""
         return not self._own
@@ -252,11 +261,14 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""
 
 
-KEPT = frozenset(
-    {
-        *(aten.detach.default, aten.resolve_conj.default, aten.resolve_neg.default),
-        *(aten.upsample_nearest2d.vec, aten.upsample_bilinear2d.vec),
-    }
-)
-"""What formulas take for nothing, and callers notice who differentiate or pass a conjugate; and the
-composite operators that PyTorch's exporter keeps whole, which are core."""
+_SEEN = "callers who pass a conjugate, or a negative view, would notice"
+_CORE = "PyTorch's exporter keeps it whole"
+
+KEPT = {
+    aten.detach.default: "callers who differentiate would notice",
+    aten.resolve_conj.default: _SEEN,
+    aten.resolve_neg.default: _SEEN,
+    aten.upsample_nearest2d.vec: _CORE,
+    aten.upsample_bilinear2d.vec: _CORE,
+}
+"""What formulas take for nothing, or is core although it is composite; and why it stays."""

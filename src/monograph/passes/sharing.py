@@ -89,7 +89,7 @@ def written_arguments(module: torch.fx.GraphModule, node: Node) -> list[Node]:
     """What a node of this module writes to; a subgraph that writes to anything, to all it takes."""
     target: Any = node.target
     if isinstance(target, OpOverload):
-        return _written_arguments(node, target)
+        return written_by(node, target)
     if not isinstance(target, HigherOrderOperator):
         return []
     bodies = (each for each in node.all_input_nodes if each.op == "get_attr")
@@ -104,7 +104,7 @@ def writes(module: object) -> bool:
         return False
     for node in module.graph.nodes:
         target = node.target
-        if isinstance(target, OpOverload) and _written_arguments(node, target):
+        if isinstance(target, OpOverload) and written_by(node, target):
             return True
     return any(writes(child) for child in module.children())
 
@@ -115,7 +115,8 @@ def may_hold_memory(node: Node) -> bool:
     return val is None or isinstance(val, torch.Tensor | tuple | list)
 
 
-def _written_arguments(node: Node, target: OpOverload) -> list[Node]:
+def written_by(node: Node, target: OpOverload) -> list[Node]:
+    """What a call of an operator writes to, statistics that its schema keeps quiet about too."""
     known = OPERATORS.of(target)
     if not known.mutated and known.silent_flag is None:
         return []
@@ -128,4 +129,12 @@ def _written_arguments(node: Node, target: OpOverload) -> list[Node]:
     return found
 
 
-__all__ = ["Sharing", "is_pure", "may_alias", "may_hold_memory", "writes", "written_arguments"]
+__all__ = [
+    "Sharing",
+    "is_pure",
+    "may_alias",
+    "may_hold_memory",
+    "writes",
+    "written_arguments",
+    "written_by",
+]

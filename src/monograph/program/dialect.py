@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.host.decompositions import is_core
-from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
+from monograph.passes.sharing import written_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
         name = str(target)
         if name in found or not isinstance(target, OpOverload):
             continue
-        if any(writes_to(node)):
+        if writes_to(node):
             found[name] = "it writes to copies, which take the place of what it would write to"
         elif dialect == CORE_ATEN and not is_core(target):
             found[name] = reasons.get(name, "it has no formula in simpler operators")
@@ -53,20 +53,15 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
 def dialect_fault(node: Node) -> str:
     """What is wrong with a call in a graph without writes, "" where nothing is."""
     for written in writes_to(node):
-        if getattr(written, "target", None) is not _CLONE:
+        if written.target is not _CLONE:
             return f"writes to `{written}`, in a program whose mutations are outputs"
     return ""
 
 
-def writes_to(node: Node) -> Iterator[Any]:
+def writes_to(node: Node) -> list[Node]:
     """The arguments that an operator writes to."""
     target: Any = node.target
-    if not isinstance(target, OpOverload) or not target._schema.is_mutable:
-        return
-    for i, argument in enumerate(schema_of(target).arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            given = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
-            yield from given if isinstance(given, list | tuple) else [given]
+    return written_by(node, target) if isinstance(target, OpOverload) else []
 
 
 def calls(module: torch.fx.GraphModule) -> Iterator[Node]:

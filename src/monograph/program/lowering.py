@@ -93,7 +93,8 @@ def lowered(
         dialect=CORE_ATEN if to_core else ATEN,
     )
     result.graph_module.meta.update(program.graph_module.meta)
-    result.graph_module.meta[REASONS] = dict(done.reasons)
+    removed = table.removed if isinstance(table, DecompositionTable) else {}
+    result.graph_module.meta[REASONS] = {**done.reasons, **removed}
     result.validate()
     return result
 
