@@ -6,7 +6,13 @@ import pytest
 import torch
 
 import monograph
-from tests.control_flow import aliases, heap, unmodified, written  # noqa: F401 - they enter programs
+from tests.control_flow import (  # noqa: F401 - they enter programs
+    aliases,
+    heap,
+    once_wrong,
+    unmodified,
+    written,
+)
 from tests.control_flow.branching import PROGRAMS, Branching
 from tests.control_flow.forms import made_forms, naming
 

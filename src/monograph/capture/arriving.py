@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.flow import EXIT
 from monograph.bytecode.forking import Leaving, finish, live_at, move, near, place_of
@@ -119,7 +120,7 @@ def _arrive(
         recorder.doubts.entangle([*pair, made.value(container)])
     write(changes, made, bodies[0].part)
     answers = iter(results[len(results) - len(flags) :])
-    truth = as_truth(condition) if len(lefts) > len(flags) else None
+    truth = as_truth(to_sym(condition)) if len(lefts) > len(flags) else None
     frame.leavings = tuple(
         Leaving(
             left.place,

@@ -74,8 +74,9 @@ def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[N
     reads: list[Node] = []
     previous: Any = None
     for node in graph.nodes:
-        if previous is not None and _is_number_between(node):
-            numbers.append(node)
+        if _is_number_between(node):
+            if previous is not None:
+                numbers.append(node)
             continue
         if node.op == "get_attr":
             reads.append(node)
@@ -95,7 +96,7 @@ def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[N
 
 
 def _is_number_between(node: Node) -> bool:
-    """Whether it is arithmetic of sizes, which belongs to no line: it does not end a region."""
+    """Whether it is arithmetic of sizes, which belongs to no line: it ends and begins no region."""
     return node.op == "call_function" and "nn_module_stack" not in node.meta
 
 

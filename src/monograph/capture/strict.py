@@ -32,6 +32,7 @@ from monograph.capture.given import are_given, identity_refusal, same_number
 from monograph.capture.heap import can_merge
 from monograph.capture.identities import are_one
 from monograph.capture.lasting import Effect, is_filled_once, lines, name_of
+from monograph.capture.mistakes import no_mistake
 from monograph.capture.observed import Assumption, Island
 from monograph.capture.outside import Read, find_outside, is_own_business, is_suspect, refusal
 from monograph.capture.padding import PAD, padding
@@ -41,7 +42,7 @@ from monograph.capture.sequences import made, rows_of, source_of
 from monograph.capture.situation import SHARED_GENERATORS
 from monograph.capture.subgraphs import WritesOutside
 from monograph.capture.territory import TORCH, is_entered, is_library
-from monograph.diagnostics import MonographError, problem
+from monograph.diagnostics import BugError, MonographError, problem
 from monograph.host.module_calls import (
     functional_is_original,
     is_plain_layer,
@@ -350,7 +351,10 @@ class Strict(Watcher):
         if not self._forks:
             return NotImplemented
         try:
-            return fork(self._recorder, frame, value, on_sizes=self._on_sizes)
+            with no_mistake("the capture of a condition"):
+                return fork(self._recorder, frame, value, on_sizes=self._on_sizes)
+        except BugError:
+            raise
         except MonographError as refusal:
             return self.go_past(refusal, value)
 
@@ -400,7 +404,10 @@ class Strict(Watcher):
 
         Raises: what a round refuses.
         """
-        return repeat(self._recorder, frame, rounds) if self._forks else NotImplemented
+        if not self._forks:
+            return NotImplemented
+        with no_mistake("the capture of a loop"):
+            return repeat(self._recorder, frame, rounds)
 
     def strange_truth(self, owner: list[Any]) -> None:
         """Whether there is an item: the program has to have one.

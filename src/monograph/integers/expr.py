@@ -270,6 +270,7 @@ class Ring(ABC):
         "rank",
         "sums",
         "table",
+        "unbacked",
     )
 
     def __init__(self) -> None:
@@ -285,6 +286,8 @@ class Ring(ABC):
         self.intervals: dict[Expr, Interval] = {}
         # Symbols whose missing upper bound `Real` read as `SIZE_LIMIT`; callers are checked for it.
         self.leaned_on: dict[Expr, None] = {}
+        # Symbols that callers cannot be checked for: what they stand for comes from data.
+        self.unbacked: set[Expr] = set()
         # Interned things of other files of this folder: relations, reals.
         self.memo: dict[object, object] = {}
 

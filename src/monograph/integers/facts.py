@@ -208,6 +208,7 @@ class Facts:
         self._symbols[made] = _Symbol(hint, source)
         if hint is None:
             self._unbacked.add(made)
+            self.pool.unbacked.add(made)
         else:
             self._hints[made] = hint
             if source and _ANONYMOUS.fullmatch(name):

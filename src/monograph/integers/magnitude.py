@@ -15,7 +15,8 @@ __all__ = ["EXACT", "SIZE_LIMIT", "magnitude"]
 # are further apart than the rounding error |n/d| * 2**-53, so rounding crosses none of them.
 EXACT: Final = 2**52
 # A symbol declared without an upper bound, but not negative, is read as a size: below 2**44.
-# Symbols this was used for are listed in `Pool.leaned_on`; the contract checks them.
+# Symbols this was used for are listed in `Pool.leaned_on`; the contract checks them. Numbers from
+# data are no sizes, and no contract knows them.
 SIZE_LIMIT: Final = 2**44
 
 
@@ -36,7 +37,7 @@ def magnitude(e: Int) -> Bound:
     clipped: dict[Expr, Interval] = {}
     for symbol in e.symbols:
         lower, upper = e.pool.declared[symbol]
-        if lower >= 0 and upper == INFINITY:
+        if lower >= 0 and upper == INFINITY and symbol not in e.pool.unbacked:
             clipped[symbol] = Interval(lower, max(lower, SIZE_LIMIT))
     sized = bound(e, clipped, {})
     result = max(-sized.lower, sized.upper)

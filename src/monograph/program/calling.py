@@ -410,8 +410,8 @@ def _close(
     signature = program.graph_signature
     specs = signature.output_specs
     early = {node.name for node in _written_parameters(program, inputs)}
-    holders = {
-        spec.target if spec.kind in STATE else spec.arg.name: copies[node]
+    holders = {  # an input may be called as a buffer is
+        (spec.kind in STATE, spec.target if spec.kind in STATE else spec.arg.name): copies[node]
         for spec, node in zip(signature.input_specs, inputs, strict=True)
     }
     values: Any = output.args[0]
@@ -421,8 +421,9 @@ def _close(
             spec.kind is OutputKind.PARAMETER_MUTATION and value.name in early
         ):
             is_parameter = spec.kind is OutputKind.PARAMETER_MUTATION
-            holder, new = holders[spec.target], copies[value]
-            is_unseen = _is_unseen(value, spec.target)
+            of_input = spec.kind is OutputKind.USER_INPUT_MUTATION
+            holder, new = holders[not of_input, spec.target], copies[value]
+            is_unseen = of_input and _is_unseen(value, spec.target)
             beneath = is_parameter or is_unseen
             written[value] = _put_back(put, holder, new, taken, beneath=beneath)
             if is_unseen:

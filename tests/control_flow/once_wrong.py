@@ -1,0 +1,64 @@
+"""Programs that random drawing found: each was captured wrong, or failed inside, before.
+
+Registered beside `branching`.
+"""
+
+import torch
+from torch import nn
+
+from tests.control_flow.branching import DOWN, UP, ZERO, branching
+
+APART = (UP, DOWN)
+
+
+@branching(APART, (DOWN, UP), (ZERO, UP))
+def returns_under_a_plain_truth(a, b):
+    """The inner condition is a `bool` of Python's, and its way leaves the outer one."""
+    if a.any():  # noqa: SIM102 - it is what was wrong
+        if bool(a.sum() > 0):
+            return b + 1
+    return b * 2
+
+
+@branching((UP, UP / 3), APART, (DOWN, UP), (UP, -UP), stock=False)
+def number_asked_in_a_mode(a, b):
+    """What is asked of a number is computed beside the mode, and its branches in none."""
+    j, f = 2, 0.5
+    if a.sum() > 1:
+        with torch.no_grad():
+            if 0 < b.sum() < 3:
+                j = j * 2 - 1
+            elif (b > 0).sum().item() > 1:
+                f = f / 2
+            else:
+                a = a if (b.min() > 0) else b
+    return a * j, a[:1], f
+
+
+@branching((UP, UP), APART, (DOWN, UP), (ZERO, ZERO), stock=False)
+def numbers_of_either_side_as_floats(a, b):
+    """A number from data has no limit that callers could be asked for."""
+    i, j, f = 1, 2, 0.5
+    for row in a.unbind(0):
+        a = a + row
+        if (a > 0).sum().item() > i:
+            f = f / 2 + i
+        else:
+            i = max(i, j)
+        if (b > 0).sum().item() > 2:
+            j = round(f)
+    return a, i, j
+
+
+@branching(APART, (DOWN, UP))
+class InputCalledAsABuffer(nn.Module):
+    """What is written is the buffer, in the lowered program too, where writes are results."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(3))
+
+    def forward(self, a, b):
+        if a.sum() > 0:
+            self.b.mul_(0.5)
+        return a + b, self.b * 2
