@@ -3,6 +3,10 @@
 A tensor is a constant of the program if it is made of tensor literals, factories and pure operators
 alone (`torch.tensor(3.0) * 2`, `torch.arange(4).max()`); its value is then the same in every call,
 and the part of the graph that makes it is run when the value is asked for, not before.
+
+What is made of buffers too is data like any other, for they may change. Only where a capture cannot
+be completed otherwise it begins anew, and takes what they hold by now; the program asserts that
+they hold it still (`Paths.state_decides`).
 """
 
 from __future__ import annotations
@@ -13,21 +17,22 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import map_arg
 
-from monograph.abstract.symbols import to_sym
+from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.operators import OPERATORS
 from monograph.capture.ranges import state_bounds
 from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import without_modes
 from monograph.host.operator_types import OpOverload
-from monograph.integers import Expr, Real, eq, fresh, known
+from monograph.integers import Expr, Real, Relation, eq, fresh, known, negate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch.fx.node import Node
 
     from monograph.capture.recorder import Recorder
+    from monograph.integers import Truth
 
 _MOST_NODES = 200
 _MOST_ELEMENTS = 1 << 20
@@ -46,6 +51,23 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
     if value is not None:
         with without_modes():
             return value.item()
+    number = _read(recorder, tensor)
+    held = state_value(recorder, tensor)
+    if held is None:
+        return number
+    with without_modes():
+        plain = held.item()
+    recorder.facts.assert_at_run(_is(to_python(number), plain))
+    return plain
+
+
+def _is(number: Any, plain: Any) -> Truth:
+    if isinstance(number, Relation):
+        return number if plain else negate(number)
+    return eq(number, plain)
+
+
+def _read(recorder: Recorder, tensor: AbstractTensor) -> Any:
     count = tensor.tensor_type.numel()
     if count != 1 and known(eq(count, 1)) is False:
         message = f"a Tensor with {count} elements cannot be converted to Scalar"
@@ -81,6 +103,8 @@ def truth(recorder: Recorder, tensor: AbstractTensor) -> bool:
     Raises: data-dependent-branch.
     """
     value = known_value(recorder, tensor)
+    if value is None and state_value(recorder, tensor) is not None:
+        return bool(recorder.item(tensor))
     if value is None:
         raise problem("data-dependent-branch")
     with without_modes():
@@ -111,21 +135,41 @@ def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
 
 def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
     """The tensor's data where it is a constant of the program, else None."""
+    return _value(recorder, tensor, recorder.writer.constant_of)
+
+
+def state_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
+    """The tensor's data where it is made of buffers and constants, and those are to decide."""
+    writer = recorder.writer
+    if not writer.buffer_of or tensor.storage_root.version or tensor.node is None:
+        return None
+    known = {**writer.constant_of, **writer.buffer_of}
+    if not recorder.paths.state_decides:
+        if _is_made_of(known, tensor.node):
+            recorder.paths.asked.append(tensor.node.name)
+        return None
+    value = _value(recorder, tensor, known)
+    return value if value is not None and value.numel() == 1 else None
+
+
+def _value(
+    recorder: Recorder, tensor: AbstractTensor, known: Mapping[Node, torch.Tensor]
+) -> torch.Tensor | None:
     if tensor.storage_root.version or tensor.node is None:
         return None
-    if not _is_made_of_constants(recorder, tensor.node):
+    if not _is_made_of(known, tensor.node):
         return None
+    known = {node: real for node, real in known.items() if node.name not in recorder.mutated}
     try:
         with without_modes(), torch.no_grad():
-            value = _Evaluation(recorder).value(tensor.node)
+            value = _Evaluation(known).value(tensor.node)
     except _NotConstantError:
         return None
     return value if isinstance(value, torch.Tensor) else None
 
 
-def _is_made_of_constants(recorder: Recorder, node: Node) -> bool:
-    """Whether no input stands behind a node, which most questions come to know at once."""
-    constants = recorder.writer.constant_of
+def _is_made_of(constants: Mapping[Node, torch.Tensor], node: Node) -> bool:
+    """Whether nothing else stands behind a node, which most questions come to know at once."""
     waiting, seen = [node], {node}
     while waiting:
         current = waiting.pop()
@@ -140,10 +184,8 @@ def _is_made_of_constants(recorder: Recorder, node: Node) -> bool:
 class _Evaluation:
     """Runs the part of the graph behind one node, if it is constant."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._constants = {
-            node: recorder.constant_value(node) for node in recorder.writer.constant_of
-        }
+    def __init__(self, known: Mapping[Node, torch.Tensor]) -> None:
+        self._constants = known
         self._values: dict[Node, Any] = {}
 
     def value(self, node: Node) -> Any:

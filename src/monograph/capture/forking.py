@@ -48,7 +48,7 @@ from monograph.bytecode.snapshots import snapshot
 from monograph.capture import swallowed
 from monograph.capture.arriving import Apart, arrive
 from monograph.capture.control_flow import record_both
-from monograph.capture.data import known_value
+from monograph.capture.data import known_value, state_value
 from monograph.capture.effects import NeedsCare
 from monograph.capture.loops import as_truth, loop
 from monograph.diagnostics import MonographError, problem
@@ -166,7 +166,7 @@ def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
     if isinstance(value, AbstractTensor):
         if value.recorder is not recorder or known_value(recorder, value) is not None:
             return None
-        if value.tensor_type.numel() != 1:
+        if value.tensor_type.numel() != 1 or state_value(recorder, value) is not None:
             return None
         return value
     condition = to_python(value)

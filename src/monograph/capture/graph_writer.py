@@ -114,6 +114,7 @@ class GraphWriter:
         self._attribute_names: Callable[[torch.Tensor], str | None] = lambda _: None
         self.constants: dict[str, torch.Tensor] = {}
         self.constant_of: dict[Node, torch.Tensor] = {}
+        self.buffer_of: dict[Node, torch.Tensor] = {}
         self.placeholder_of: dict[int, Node] = {}
         self._prologue: set[Node] = set()
         """Numbers that inputs determine."""

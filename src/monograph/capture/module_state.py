@@ -71,6 +71,8 @@ class ModuleState:
             _copy_markers(real, abstract)
             node.meta["val"] = abstract
             writer.know(real, abstract)
+            if not is_parameter:
+                writer.buffer_of[node] = real
             self.tensors.append(StateTensor(path, real, node, abstract, is_parameter, persistent))
         writer.name_attributes_by(self.attribute_path)
 

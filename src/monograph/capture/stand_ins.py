@@ -32,6 +32,8 @@ class Paths:
     `fixed` (by the name of their Dim, without one by path) are numbers, whatever the example says.
     With `decided`, conditions on sizes are decided where they are made (see `conditions`). With
     `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
+    With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
+    program asserts that they still do; `asked` are the tensors that were asked.
     """
 
     literal: AbstractSet[str] = frozenset()
@@ -39,6 +41,8 @@ class Paths:
     decided: bool = False
     unrolled: bool = False
     loops: list[str] = field(default_factory=list[str])
+    state_decides: bool = False
+    asked: list[str] = field(default_factory=list[str])
 
 
 Run = TypeVar("Run")
@@ -86,6 +90,8 @@ def _otherwise(paths: Paths, inputs: Inputs, facts: Facts, error: Exception) -> 
         return replace(paths, decided=True)
     if paths.loops and not paths.unrolled:
         return replace(paths, unrolled=True)
+    if paths.asked and not paths.state_decides:
+        return replace(paths, state_decides=True)
     if inputs.examples == dict(facts.hints):
         return None
     return replace(paths, literal=frozenset(map(facts.source_of, facts.symbols)))
