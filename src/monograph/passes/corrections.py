@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.layout import stride_order
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import TensorType
 from monograph.host.decompositions import composite_formula
 
 if TYPE_CHECKING:
@@ -130,7 +133,7 @@ def _flash(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Any:
-    """By products, whose result is contiguous; laid out as the query, if by batches or steps."""
+    """By products, whose result is contiguous; laid out as the query, without its gaps."""
     out, weights = aten._scaled_dot_product_attention_math.default(
         query,
         key,
@@ -143,11 +146,20 @@ def _flash(
     )
     if query.is_contiguous():
         return out, weights
-    if query.transpose(1, 2).is_contiguous():
+    order = _slowest_first(query)
+    if order == [0, 2, 1, 3]:
         return out.transpose(1, 2).contiguous().transpose(1, 2), weights
-    if query.permute(2, 0, 1, 3).is_contiguous():
-        return out.permute(2, 0, 1, 3).contiguous().permute(1, 2, 0, 3), weights
-    return out, weights
+    back = [order.index(dim) for dim in range(len(order))]
+    return out.permute(order).contiguous().permute(back), weights
+
+
+def _slowest_first(tensor: Tensor) -> list[int]:
+    """The dimensions of a tensor in the order they lie in memory."""
+    if isinstance(tensor, AbstractTensor):
+        return [*reversed(stride_order(tensor.tensor_type))]
+    strides = tuple(tensor.stride())
+    given = TensorType(tuple(tensor.shape), tensor.dtype, tensor.device, strides)
+    return [*reversed(stride_order(given))]
 
 
 CORRECTIONS: dict[Any, Callable[..., Any]] = {

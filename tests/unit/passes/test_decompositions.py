@@ -235,6 +235,41 @@ def test_the_table_has_what_pytorchs_has():
     assert not any(each in ours for each in questions)
 
 
+def parts(x):
+    """Three parts, by heads; each lies in the whole."""
+    return [each.unflatten(2, (4, 8)) for each in x.split(32, 2)]
+
+
+ARRANGED = {
+    "slices": lambda x: [each.transpose(1, 2) for each in parts(x)],
+    "slices by steps": lambda x: [each.permute(1, 2, 0, 3) for each in parts(x)],
+    "by heads": lambda x: [each.transpose(1, 2).contiguous() for each in parts(x)],
+    "by steps": lambda x: [(2 * each).permute(1, 2, 0, 3) for each in parts(x)],
+    "by batches": lambda x: [(2 * each).transpose(1, 2) for each in parts(x)],
+    "by widths": lambda x: [(2 * each).permute(1, 3, 0, 2).transpose(1, 3) for each in parts(x)],
+}
+"""Queries, keys and values as models make them, of three parts in a row."""
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("how", ARRANGED)
+def test_lowered_attention_lies_as_the_kernels(how, dynamic):
+    """In the order that the query has in memory, also where that is part of something larger."""
+
+    class Attends(nn.Module):
+        def forward(self, x):
+            return nn.functional.scaled_dot_product_attention(*ARRANGED[how](x))
+
+    x, other = torch.randn(5, 6, 96), torch.randn(3, 7, 96)
+    shapes = {"x": {0: monograph.Dim("a", min=2), 1: monograph.Dim("b", min=2)}}
+    program = monograph.export(Attends(), (x,), dynamic_shapes=shapes if dynamic else None)
+    lowered = program.run_decompositions().module()
+    for each in [x, other] if dynamic else [x]:
+        found, expected = lowered(each), Attends()(each)
+        torch.testing.assert_close(found, expected)
+        assert found.stride() == expected.stride()
+
+
 class Pools(nn.Module):
     """Composite operators that are core all the same."""
 
