@@ -277,6 +277,14 @@ def an_unfolded_axis_written(x):
     return x
 
 
+@program((3, 8), (3, 7))
+def windows_with_gaps_written(x, y):
+    """Windows along an axis, of a tensor that does not lie in a row; some elements are in none."""
+    x.t().unfold(0, 2, 3).mul_(2)
+    y.unfold(1, 1, 1).add_(1)
+    return x.unfold(1, 2, 3)[0], y
+
+
 @program((3, 4))
 def two_views_written(x):
     """Writes through two views that overlap."""
@@ -581,6 +589,13 @@ class ARowOfStateReturned(OneMemory):
     def forward(self, x):
         self.table.add_(x)
         return self.row
+
+
+@program((3, 4))
+class EachNameOfStateReturned(OneMemory):
+    def forward(self, x):
+        self.row.add_(x[0])
+        return self.same, self.row, self.table, self.corner, self.turned, self.row[1:], self.same
 
 
 @program((3, 4))

@@ -7,7 +7,6 @@ from torch import nn
 import monograph
 from tests.contract.forms import Form
 from tests.contract.judging import AGREES, exported, judged
-from tests.contract.judging import REFUSED as REFUSED_BY_NAME
 from tests.contract.registry import Call, Probe, module_of
 from tests.passes.mutations import INPUTS, PROGRAMS
 
@@ -17,13 +16,6 @@ FORMS = {
     "core": lambda program: program.run_decompositions().module(),
     "twice": lambda program: program.run_decompositions().run_decompositions().module(),
 }
-
-REFUSED = {
-    "an_unfolded_axis_written": "write-through-view",
-    "ARowOfStateReturned": "not-functional",
-}
-"""Programs that no functional graph stands for today, and the name of the refusal."""
-
 
 def export(module, args, kwargs, shapes):
     """Export as plain Python."""
@@ -39,9 +31,6 @@ def test_as_eager(name, form):
     probe = Probe(name, "write", build, call, {"twice": call})
     made = Form(form, export, monograph.Dim, FORMS[form])
     program, verdict = exported(probe, made)
-    if name in REFUSED and form != "before":
-        assert (verdict.kind, verdict.why) == (REFUSED_BY_NAME, REFUSED[name])
-        return
     assert program is not None, str(verdict)
     verdict = judged(probe, program, made, call)
     assert verdict.kind == AGREES, str(verdict)

@@ -110,13 +110,13 @@ def decompose(
         source = graph.output_node()
         returned: Any = source.args[0]
         held = [mapped(each, env) for each in returned]
-        _check_returned(held, inputs)
-        outputs = [draft.written(lowering.read(value)) for value in held]
         writes = {
             node.name: alias.storage.value
             for node, alias in inputs.items()
             if alias.storage.generation and not alias.views and _owns(alias, node)
         }
+        writes |= _returned_themselves(held, inputs, {*writes.values()}, lowering)
+        outputs = [draft.written(lowering.read(value)) for value in held]
         outputs = _kept_apart(held, outputs, list(inputs.values()), draft)
         done = append_node(
             draft.writer.graph, "output", "output", "output", ((*writes.values(), *outputs),), {}
@@ -154,12 +154,23 @@ def _owns(alias: Alias, node: Node) -> bool:
     return alias.storage.input is not None and alias.storage.input.name == node.name
 
 
-def _check_returned(held: Sequence[Any], inputs: Mapping[Node, Alias]) -> None:
-    """Only a view of the memory's owner could be returned in the place of what is one itself."""
+def _returned_themselves(
+    held: Sequence[Any], inputs: Mapping[Node, Alias], written: set[Node], lowering: Lowering
+) -> dict[str, Node]:
+    """The values of inputs that are returned, and lie in the memory of another that is written to.
+
+    Each is said to be written as well, by a node of its own: so what is returned is that input.
+    """
+    found: dict[str, Node] = {}
     for node, alias in inputs.items():
-        if not _owns(alias, node) and any(value is alias for value in held):
-            reason = f"`{node}` is returned itself, and lies in the memory of another input"
-            raise problem("not-functional", at=(), op="a write", reason=reason)
+        if _owns(alias, node) or not any(value is alias for value in held):
+            continue
+        value = lowering.draft.written(lowering.read(alias))
+        if value in written:
+            value = alias.node = lowering.compute(aten.alias.default, value)
+        written.add(value)
+        found[node.name] = value
+    return found
 
 
 def _share(env: dict[Node, Any], lowering: Lowering, shared: Sequence[Mapping[str, Place]]) -> None:
@@ -177,7 +188,7 @@ def _share(env: dict[Node, Any], lowering: Lowering, shared: Sequence[Mapping[st
             seen = node.meta["val"].tensor_type
             view = View(aten.as_strided.default, group[node.name], {}, None, owner.type, seen)
             is_all = same_layout(seen, owner.type) and not group[node.name][2]
-            env[node] = owner if is_all else view_of(owner, view)
+            env[node] = Alias(owner.storage, owner.type) if is_all else view_of(owner, view)
 
 
 def _returned(graph: Graph) -> frozenset[Node]:

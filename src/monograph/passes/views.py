@@ -82,6 +82,7 @@ _ANEW = frozenset(
         aten.split_with_sizes.default,
         aten.unbind.int,
         aten.as_strided.default,
+        aten.unfold.default,
     )
 )
 
@@ -239,6 +240,22 @@ def _as_strided(call: Any, view: View, source: Node, value: Node) -> Node:
     return call(
         aten.as_strided.default, row, list(view.source.shape), list(view.source.stride()), 0
     )
+
+
+@inverse_of(aten.unfold.default)
+def _unfolded(call: Any, view: View, source: Node, value: Node) -> Node:
+    """Windows that do not overlap, by the places that they show."""
+    size, step = _argument(view, 1, "size", 0), _argument(view, 2, "step", 0)
+    if known(ge(step, size)) is not True:
+        raise NoInverseError("its windows may overlap in memory")
+    shape = list(view.source.shape)
+    length = view.source.numel()
+    places = call(aten.arange.default, length, device=view.source.device)
+    places = call(aten.reshape.default, places, shape)
+    places = call(aten.unfold.default, places, *view.args, **view.kwargs)
+    row = call(aten.reshape.default, source, [-1])
+    rest = [call(aten.reshape.default, each, [-1]) for each in (places, value)]
+    return call(aten.reshape.default, call(aten.scatter.src, row, 0, *rest), shape)
 
 
 @inverse_of(aten.view_as_real.default)
