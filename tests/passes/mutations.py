@@ -172,6 +172,56 @@ def a_chunk_written(x):
     return one.sigmoid_() * other.tanh_(), one
 
 
+@program((4, 6))
+def drawn_in_place(x):
+    """Each operator that draws in place, in the order of the calls, through views."""
+    x[0].bernoulli_()
+    x[1].bernoulli_(0.2)
+    x[2].exponential_()
+    x[3].geometric_(0.3)
+    n = torch.empty(3, dtype=torch.int64).random_(0, 10)
+    m = torch.empty_like(x).random_(5)
+    return x, n, m, torch.rand(2), torch.empty(3).normal_()
+
+
+@program((4, 6), (4, 6))
+def chains_of_three_operands(x, y):
+    """Operators that read more than what they write."""
+    return x.lerp_(y, 0.3).addcmul_(x, y, value=2).addcdiv_(x, y.abs() + 1)
+
+
+@program((4, 6), (2, 6))
+def places_written(x, y):
+    """By index, by place, where a mask holds."""
+    x.index_fill_(0, torch.tensor([1]), 3.0)
+    x.index_copy_(0, torch.tensor([0, 2]), y)
+    x.put_(torch.tensor([1, 5]), torch.tensor([8.0, 9.0]))
+    x.masked_scatter_(x > 1, torch.arange(24.0))
+    return x * 1
+
+
+@program((4, 6))
+def results_written_out(x):
+    """Two results into two tensors, and one of fewer dimensions."""
+    values, places = torch.empty(4, 6), torch.empty(4, 6, dtype=torch.int64)
+    torch.sort(x, 1, out=(values, places))
+    total = torch.empty(6)
+    torch.sum(x, 0, out=total)
+    x[0] = total
+    return values, places, x
+
+
+@program((4, 6), (4, 6), dtype=torch.int64)
+def integers_in_place(x, y):
+    """Bits, shifts and division that rounds."""
+    x &= y
+    x |= 3
+    x ^= y
+    x //= 2
+    x <<= 1
+    return x.bitwise_not_().logical_and_(y)
+
+
 # --- through views -----------------------------------------------------------------------------
 @program((3, 4))
 def a_row_written(x):
@@ -283,6 +333,47 @@ def windows_with_gaps_written(x, y):
     x.t().unfold(0, 2, 3).mul_(2)
     y.unfold(1, 1, 1).add_(1)
     return x.unfold(1, 2, 3)[0], y
+
+
+@program((4, 6))
+def parts_written_in_turn(x):
+    """Rows that read the rows before them, then parts of unequal sizes."""
+    for i, row in enumerate(x.unbind(0)):
+        row.mul_(i)
+        if i:
+            row.add_(x[i - 1])
+    for i, part in enumerate(x.split([1, 2, 3], 1)):
+        part.sub_(i)
+    one, _ = x.tensor_split(2)
+    one.add_(1)
+    return x, one
+
+
+@program((4, 6))
+def axes_moved_and_written(x):
+    """Axes in another order, or split in two."""
+    x.movedim(0, 1)[1].add_(1)
+    x.swapaxes(0, 1)[0].mul_(2)
+    x.unflatten(1, (2, 3))[:, 0].zero_()
+    x.mT[0] = 1
+    return x, x.H.sum(0)
+
+
+@program((4, 6))
+def what_may_be_a_copy_written(x):
+    """`contiguous`, `to` and `reshape` give the tensor itself, a view, or a copy."""
+    x.contiguous().add_(1)
+    x.to(torch.float32).mul_(2)
+    x.reshape(6, 4).sub_(1)
+    copied = x.t().reshape(6, 4)
+    copied.zero_()
+    return x, copied
+
+
+@program((5, 4))
+def a_diagonal_filled(x):
+    """`fill_diagonal_` writes through strides of its own."""
+    return x.fill_diagonal_(3).triu_().renorm_(2, 0, 1.0)
 
 
 @program((3, 4))
@@ -544,6 +635,22 @@ class CutsGradients(nn.Module):
     def forward(self, x):
         scale = (x * self.weight).detach()
         return scale * self.weight, scale
+
+
+@program((4, 6))
+class RingWritten(nn.Module):
+    """A ring of rows, and the place in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(5, 6))
+        self.register_buffer("place", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.rows.index_copy_(0, (self.place + torch.arange(4)) % 5, x)
+        self.place.add_(4).remainder_(5)
+        self.rows[self.place] = 0
+        return self.rows.mean(0), self.place.clone()
 
 
 class OneMemory(nn.Module):

@@ -17,6 +17,7 @@ FORMS = {
     "twice": lambda program: program.run_decompositions().run_decompositions().module(),
 }
 
+
 def export(module, args, kwargs, shapes):
     """Export as plain Python."""
     return monograph.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
@@ -63,3 +64,71 @@ def test_a_parameter_written_twice_is_refused():
         program.run_decompositions()
     assert caught.value.diagnostic.name == "not-functional"
     assert "weight" in str(caught.value)
+
+
+OVERLAPPING = {
+    "rows below": lambda x: x[:3].add_(x[1:]),
+    "copied rows": lambda x: x[:3].copy_(x[1:]),
+    "transposed": lambda x: x.mul_(x.t()),
+    "one row": lambda x: x.add_(x[0]),
+    "into a part": lambda x: torch.add(x[:2], x[1:3], out=x[:2]),
+}
+"""What is read lies at other places of the memory that is written: PyTorch refuses when it runs."""
+
+APART = {
+    "itself": lambda x: x.add_(x),
+    "another row": lambda x: x[0].add_(x[1]),
+    "the same view": lambda x: x.t().mul_(x.t()),
+    "another shape": lambda x: x.view(-1).add_(x.view(-1)),
+    "a copy": lambda x: x.add_(x.t().clone()),
+    "only read": lambda x: x.copy_(torch.add(x[:3], x[1:]).sum()),
+    "into the rest": lambda x: torch.add(x[:1], x[1:2], out=x[2:3]),
+}
+
+
+def copied_and(change):
+    """Give a module that changes a copy of its input."""
+
+    def forward(x):
+        y = x * 1
+        change(y)
+        return y
+
+    return type("Changes", (nn.Module,), {"forward": staticmethod(forward)})()
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_overlapping_operands_are_refused(name):
+    """Eager raises in the operator, and lowering at its line; nothing is made up."""
+    module, x = copied_and(OVERLAPPING[name]), torch.randn(4, 4)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        module(x)
+    with pytest.raises(monograph.MonographError, match="overlaps in memory") as caught:
+        export(module, (x,), {}, None).run_decompositions({})
+    assert caught.value.diagnostic.name == "not-functional"
+
+
+@pytest.mark.parametrize("name", APART)
+def test_operands_that_do_not_overlap_are_lowered(name):
+    """Neither one tensor with itself, nor parts beside each other."""
+    module, x = copied_and(APART[name]), torch.randn(4, 4)
+    program = export(module, (x,), {}, None).run_decompositions()
+    torch.testing.assert_close(program.module()(x), module(x))
+
+
+def test_strided_writes_are_lowered_at_any_size():
+    """Strides that pass what is below them meet each element once, whatever the sizes are."""
+
+    class Filled(nn.Module):
+        def forward(self, x):
+            y = x * 1
+            y.fill_diagonal_(3)
+            y.as_strided((2,), (x.shape[1] + 1,)).add_(1)
+            return y
+
+    dim = monograph.Dim.AUTO
+    program = export(Filled(), (torch.ones(4, 5),), {}, {"x": {0: dim, 1: dim}})
+    lowered = program.run_decompositions().module()
+    for shape in [(3, 3), (6, 9), (2, 7)]:
+        x = torch.randn(shape)
+        torch.testing.assert_close(lowered(x), Filled()(x))

@@ -12,7 +12,6 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs import bind_number, bind_sizes
 from monograph.capture.regions import build_subgraphs
-from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.integers import Expr, Real, use
 from monograph.passes.arguments import mapped

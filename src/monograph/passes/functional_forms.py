@@ -29,12 +29,14 @@ class Results(Enum):
 class FunctionalForm:
     """An overload without side effects, and how to read its results.
 
-    `drops` are the arguments that it does not take (`out=`).
+    `drops` are the arguments that it does not take (`out=`), and `defaults` what it must be told
+    and the operator that writes need not be.
     """
 
     overload: OpOverload
     results: Results
     drops: frozenset[str] = frozenset()
+    defaults: tuple[tuple[str, Any], ...] = ()
 
 
 @cache
@@ -47,15 +49,25 @@ def functional_form(overload: OpOverload) -> FunctionalForm | None:
     )
     if outs and len(outs) == len(written):
         found = _with_arguments(overload, name, without=outs)
-        return found and FunctionalForm(found, Results.INSTEAD, outs)
+        return found and FunctionalForm(found, Results.INSTEAD, outs, _defaults(overload, found))
     for plain in _names_without_effect(name):
         found = _with_arguments(overload, plain)
         if found is not None:
-            return FunctionalForm(found, Results.INSTEAD)
+            return FunctionalForm(found, Results.INSTEAD, defaults=_defaults(overload, found))
     found = _with_arguments(overload, f"{name}_functional")
     if found is not None and schema_of(found).name in _WITHOUT_GRADIENT:
         return None
     return found and FunctionalForm(found, Results.AFTER)
+
+
+def _defaults(overload: OpOverload, form: OpOverload) -> tuple[tuple[str, Any], ...]:
+    """The defaults of arguments that have none in the functional form: `bernoulli_(p=0.5)`."""
+    needed = {a.name for a in schema_of(form).arguments if not a.has_default_value()}
+    return tuple(
+        (a.name, a.default_value)
+        for a in schema_of(overload).arguments
+        if a.has_default_value() and a.name in needed
+    )
 
 
 _WITHOUT_GRADIENT = frozenset({"aten::_native_batch_norm_legit_functional"})

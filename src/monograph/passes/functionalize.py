@@ -22,6 +22,7 @@ from monograph.abstract.layout import (
     stride_order,
     strides_for,
 )
+from monograph.integers import eq, ge, known
 from monograph.passes.draft import is_tensor, same_layout, tensor_type
 from monograph.passes.views import View, makes_anew, scatter
 
@@ -89,6 +90,25 @@ def read(alias: Alias, call: Callable[..., Any], state: tuple[Any, ...]) -> Node
             value = seen_through(view, value, call)
         alias.node, alias.generation, alias.state = value, storage.generation, state
     return alias.node
+
+
+def overlaps_partly(one: TensorType, other: TensorType) -> bool:
+    """Whether two tensors of one storage, which each fill a span of it, share a part for sure.
+
+    One and the same tensor is no part.
+    """
+    if one.dtype is not other.dtype or not (is_dense(one) and is_dense(other)):
+        return False
+    (begin, length), (start, count) = ((t.offset, t.numel()) for t in (one, other))
+    if known(ge(begin + length, start + 1)) is not True:
+        return False
+    if known(ge(start + count, begin + 1)) is not True:
+        return False
+    if known(eq(begin, start)) is False or known(eq(length, count)) is False:
+        return True
+    is_same_span = known(eq(begin, start)) is True and known(eq(length, count)) is True
+    pairs = zip(one.stride(), other.stride(), strict=False)
+    return is_same_span and any(known(eq(a, b)) is False for a, b in pairs)
 
 
 def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:

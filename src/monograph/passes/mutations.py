@@ -18,7 +18,7 @@ from monograph.passes.draft import argument_type
 from monograph.passes.first_calls import write_first
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functional_forms import Results, functional_form
-from monograph.passes.functionalize import Alias, Storage, copied, write
+from monograph.passes.functionalize import Alias, Storage, copied, overlaps_partly, write
 from monograph.passes.history import hides_writes, is_hidden, seen_from
 from monograph.passes.memory import is_static
 from monograph.passes.owners import is_view
@@ -41,6 +41,7 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
     form = functional_form(overload)
     target: Any = bound.get("self")
+    _check_overlap(lowering, op, bound)
     if overload is aten.copy_.default and target.__class__ is Alias:
         _write(lowering, target, copied(target, lowering.read(bound["src"]), lowering.compute))
         return target
@@ -49,6 +50,7 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     if form is None:
         return _mutation_without_form(lowering, op, bound, args, kwargs)
     given = {name: lowering.read(arg) for name, arg in bound.items() if name not in form.drops}
+    given |= {name: value for name, value in form.defaults if name not in given}
     if _is_kept_and_lost(lowering, op, target, given):
         given["self"] = lowering.compute(aten.clone.default, given["self"])
     results = lowering.call(form.overload, *as_called(form.overload, given))
@@ -57,6 +59,24 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     targets = [bound.get(name) for name in op.mutated]
     _write_all(lowering, targets, flat[n_own:] if n_own else flat)
     return _returned(op, bound, flat[:n_own])
+
+
+def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> None:
+    """Refuse what PyTorch refuses when it runs: to read the memory that is written at other places.
+
+    Elementwise operators look for it, where both tensors fill a span of memory.
+    """
+    overload = op.overload
+    if torch.Tag.pointwise not in overload.tags and overload is not aten.copy_.default:
+        return
+    given: list[Any] = [each for each in bound.values() if each.__class__ is Alias]
+    for written in [bound[name] for name in op.mutated if bound.get(name) in given]:
+        if any(
+            each.storage is written.storage and overlaps_partly(written.type, each.type)
+            for each in given
+            if each is not written
+        ):
+            raise not_functional(lowering, op, "what it reads overlaps in memory what it writes")
 
 
 _KEEPS_NOTHING = frozenset(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.abstract.layout import is_dense
+from monograph.abstract.layout import is_dense, stride_order
 from monograph.integers import eq, ge, known, require, total
 
 if TYPE_CHECKING:
@@ -276,14 +276,14 @@ def _reinterpreted(call: Any, view: View, _source: Node, value: Node) -> Node:
 def _meets_each_once(t: TensorType) -> bool:
     """Whether no two indices of a strided tensor are one place: each stride passes what is below.
 
-    Σ (n_j - 1) s_j < s_i for all dimensions j with smaller strides, for static sizes.
+    Σ (n_j - 1) s_j < s_i for all dimensions j with smaller strides.
     """
-    steps = list(zip(t.stride(), t.shape, strict=True))
-    if not all(isinstance(stride, int) and isinstance(size, int) for stride, size in steps):
-        return False
-    reach = 0
-    for stride, size in sorted((int(s), int(n)) for s, n in steps if n != 1):  # pyright: ignore[reportArgumentType] - all are ints, as checked
-        if stride <= reach:
+    strides, reach = t.stride(), 0
+    for dim in stride_order(t):
+        size = t.shape[dim]
+        if known(eq(size, 1)) is True:
+            continue
+        if known(ge(strides[dim], reach + 1)) is not True:
             return False
-        reach += (size - 1) * stride
+        reach = reach + (size - 1) * strides[dim]
     return True

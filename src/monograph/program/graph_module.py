@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import re
 import weakref
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -33,6 +34,9 @@ NUMBERS = itertools.count()
 
 # What generating the code adds to an instance; torch.fx reads each of them.
 GENERATED = ("_code", "_lineno_map", "_prologue_start")
+
+# Two overloads are called as a word of Python is.
+_FROM = re.compile(r"(torch\.ops\.aten\.random_?)\.from\(")
 
 # Structures never change, and may hold types that cannot be copied.
 SPECS = {"_in_spec", "_out_spec"}
@@ -139,6 +143,7 @@ class GraphModule(torch.fx.GraphModule):
         if info is not None:
             self.__dict__.update(_in_spec=info.in_spec, _out_spec=info.out_spec)
         python_code = graph.python_code(root_module="self")
+        python_code.src = _FROM.sub(r"getattr(\1, 'from')(", python_code.src)
         self.__dict__.update(
             _code=python_code.src,
             _lineno_map=python_code._lineno_map,  # noqa: SLF001  (torch.fx reads them off the module)

@@ -13,6 +13,7 @@ import json
 import operator
 import os
 import re
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -506,6 +507,8 @@ def operator_name(target: OpOverload) -> str:
     others = [each for each in overloads_named(namespace, name) if each is not target]
     if overload == "default" and all(_needs_out(each) for each in others):
         return f"{home}.{name}"
+    if iskeyword(overload):
+        return f"getattr({home}.{name}, '{overload}')"
     return f"{home}.{name}.{overload}"
 
 

@@ -306,6 +306,12 @@ def bernoulli_p(x: TensorType, p: float, *, generator: Generator = None) -> Tens
     return like(x)
 
 
+@rule(aten.bernoulli_.float)
+def bernoulli_in_place(x: TensorType, p: float = 0.5, *, generator: Generator = None) -> TensorType:
+    """x.bernoulli_(p): [*a] -> [*a]; only here may the probability be left out."""
+    return x
+
+
 @rule(aten.bernoulli.Tensor)
 def bernoulli_tensor(x: TensorType, p: TensorType, *, generator: Generator = None) -> TensorType:
     """bernoulli([*a], [*p]) -> [*a]; p broadcasts to a."""
