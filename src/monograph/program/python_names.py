@@ -1,12 +1,17 @@
-"""Names for what is written anew: variables of Python text, nodes of graphs."""
+"""Names for what is written anew: variables of Python text, nodes of graphs, operators."""
 
 from __future__ import annotations
 
 import itertools
 import keyword
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from monograph.capture.graph_writer import identifier
+from monograph.host.dispatch import overloads_named, schema_of
+
+if TYPE_CHECKING:
+    from monograph.host.operator_types import OpOverload
 
 
 @dataclass(slots=True)
@@ -28,4 +33,29 @@ class Names:
         return free
 
 
-__all__ = ["Names"]
+def operator_name(target: OpOverload) -> str:
+    """How an operator is called: without the overload where no other could be meant.
+
+    >>> import torch
+    >>> operator_name(torch.ops.aten.linear.default), operator_name(torch.ops.aten.add.Tensor)
+    ('aten.linear', 'aten.add.Tensor')
+    """
+    namespace, _, name = schema_of(target).name.partition("::")
+    home = "aten" if namespace == "aten" else f"torch.ops.{namespace}"
+    overload = str(target).rpartition(".")[2]
+    others = [each for each in overloads_named(namespace, name) if each is not target]
+    if overload == "default" and all(_needs_out(each) for each in others):
+        return f"{home}.{name}"
+    if keyword.iskeyword(overload):
+        return f"getattr({home}.{name}, '{overload}')"
+    return f"{home}.{name}.{overload}"
+
+
+def _needs_out(overload: OpOverload) -> bool:
+    return any(
+        argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
+        for argument in schema_of(overload).arguments
+    )
+
+
+__all__ = ["Names", "operator_name"]

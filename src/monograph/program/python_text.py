@@ -13,7 +13,6 @@ import json
 import operator
 import os
 import re
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -21,7 +20,6 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
 from monograph.diagnostics import problem
-from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, is_symbol
 from monograph.program.assertions import ASSERT_METADATA, N_STATED, assert_holds, assert_promised
@@ -39,7 +37,7 @@ from monograph.program.python_layout import (
     statement,
 )
 from monograph.program.python_loops import loop_lines, n_returned
-from monograph.program.python_names import Names
+from monograph.program.python_names import Names, operator_name
 from monograph.program.python_structures import (
     built,
     importable,
@@ -495,30 +493,6 @@ class _Body:
 
 
 # ------------------------------------------------------------------------------------------ words
-def operator_name(target: OpOverload) -> str:
-    """How an operator is called: without the overload where no other could be meant.
-
-    >>> operator_name(torch.ops.aten.linear.default), operator_name(torch.ops.aten.add.Tensor)
-    ('aten.linear', 'aten.add.Tensor')
-    """
-    namespace, _, name = schema_of(target).name.partition("::")
-    home = "aten" if namespace == "aten" else f"torch.ops.{namespace}"
-    overload = str(target).rpartition(".")[2]
-    others = [each for each in overloads_named(namespace, name) if each is not target]
-    if overload == "default" and all(_needs_out(each) for each in others):
-        return f"{home}.{name}"
-    if iskeyword(overload):
-        return f"getattr({home}.{name}, '{overload}')"
-    return f"{home}.{name}.{overload}"
-
-
-def _needs_out(overload: OpOverload) -> bool:
-    return any(
-        argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
-        for argument in schema_of(overload).arguments
-    )
-
-
 def _module(node: Node) -> str:
     """The path of the innermost module around a node that is not PyTorch's own."""
     stack = node.meta.get("nn_module_stack", {}).values()
@@ -600,4 +574,4 @@ def _even(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [(*row, *[""] * (widest - len(row))) for row in rows]
 
 
-__all__ = ["operator_name", "to_python_text", "user_line"]
+__all__ = ["to_python_text", "user_line"]
