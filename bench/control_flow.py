@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 
 SIZE = 8
 CHAINS = {
-    "one operator": "if {asked}:\n    y = y + {k}\n",
-    "a layer": "if {asked}:\n    y = self.layer(y, {k})\n",
+    "one operator": ("if {asked}:\n    y = y + {k}\n", (True, None)),
+    "a layer": ("if {asked}:\n    y = self.layer(y, {k})\n", (True, None)),
     "a layer on either side": (
-        "if {asked}:\n    y = self.layer(y, {k})\nelse:\n    y = self.other(y, {k})\n"
+        "if {asked}:\n    y = self.layer(y, {k})\nelse:\n    y = self.other(y, {k})\n",
+        (True, None),
     ),
-    "a layer, and a return": "if {asked}:\n    return y\ny = self.layer(y, {k})\n",
+    "a layer, and a return": (
+        "if {asked}:\n    return y\ny = self.layer(y, {k})\n",
+        (False, None),
+    ),
     "a layer, a return under two": (
         "if {asked}:\n    if {asked_too}:\n        return y\n    y = self.other(y, {k})\n"
-        "y = self.layer(y, {k})\n"
+        "y = self.layer(y, {k})\n",
+        (True, False),
     ),
 }
-"""A piece of each program: the condition is on data, or known."""
+"""A piece of each program, whose conditions are on data, and the answers of its longest way."""
 
 
 class Layers(nn.Module):
@@ -54,22 +59,27 @@ class Layers(nn.Module):
         return y - self.down(torch.nn.functional.silu(self.up(self.norm(y)))) / (k + 1)
 
 
-def program(kind: str, n: int, *, known: bool | None) -> nn.Module:
-    """A chain of n conditions; all of them the same, if `known`."""
+def program(kind: str, n: int, *, longest: bool = False) -> nn.Module:
+    """A chain of n conditions on data; of its `longest` way, where they are asked but known."""
+    text, answers = CHAINS[kind]
     lines = ["def forward(self, y):"]
     for k in range(n):
-        asked, too = f"y[0, {k % SIZE}] > {k}", f"y[1, {k % SIZE}] > {k}"
-        if known is not None:
-            asked, too = (f"({each}) is None or {known}" for each in (asked, too))
-            asked = f"({asked})" if known else f"({asked}) and False"
-        piece = CHAINS[kind].format(asked=asked, asked_too=too, k=k)
+        asked, too = (f"y[{row}, {k % SIZE}] > {k}" for row in (0, 1))
+        if longest:
+            asked, too = map(_known, (asked, too), answers)
+        piece = text.format(asked=asked, asked_too=too, k=k)
         lines += [f"    {line}" for line in piece.splitlines()]
     source = "\n".join([*lines, "    return y", ""])
-    name = f"<{kind} {n} {known}>"
+    name = f"<{kind} {n} {longest}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {}
     exec(compile(source, name, "exec"), names)  # noqa: S102 - it is written above
     return type("Chain", (Layers,), {"forward": names["forward"]})()
+
+
+def _known(condition: str, answer: bool | None) -> str:  # noqa: FBT001 - the condition's answer
+    """A condition that computes what it asked, and has this answer whatever that is."""
+    return f"({condition}) is not None" if answer else f"({condition}) is None"
 
 
 def seconds(capture: Callable[[], object]) -> float:
@@ -82,17 +92,13 @@ def seconds(capture: Callable[[], object]) -> float:
 def measured(kind: str, n: int, times: int) -> tuple[float, float]:
     """Seconds for both ways of every condition, and for the longest way."""
     example = (torch.ones(2, SIZE),)
-    forked = program(kind, n, known=None)
-    single = [program(kind, n, known=known) for known in (True, False)]
-    if "return" in kind:
-        single = single[1:]
-    found: dict[int, list[float]] = {}
+    modules = [program(kind, n), program(kind, n, longest=True)]
+    found: list[list[float]] = [[], []]
     for _ in range(times):
-        for i, module in enumerate([forked, *single]):
-            spent = seconds(lambda module=module: monograph.export(module, example))
-            found.setdefault(i, []).append(spent)
-    both, *one = (min(each) for each in found.values())
-    return both, max(one)
+        for module, spent in zip(modules, found, strict=True):
+            spent.append(seconds(lambda module=module: monograph.export(module, example)))
+    both, one = map(min, found)
+    return both, one
 
 
 def main() -> None:
