@@ -68,8 +68,7 @@ class GraphReader:
         for call in listed(self.written["nodes"]):
             self._call(mapping(call))
         self._output()
-        names = [node.name for node in self.graph.nodes]
-        close_graph(self.graph, names)
+        close_graph(self.graph)
         return GraphModule(self.children, self.graph)
 
     # --- values ------------------------------------------------------------------------------

@@ -144,6 +144,19 @@ class Frame:
         self.value = None
         self.depth = 0
 
+    def copied(self) -> Frame:
+        """Return the same frame once more, which shares everything with this one, to be replaced.
+
+        Written out, as `copy.copy` takes ten times as long.
+        """
+        made = object.__new__(Frame)
+        made.interpreter, made.code, made.body = self.interpreter, self.code, self.body
+        made.function, made.globals, made.builtins = self.function, self.globals, self.builtins
+        made.names, made.outside, made.depth = self.names, self.outside, self.depth
+        made.stack, made.slots, made.ip = self.stack, self.slots, self.ip
+        made.leavings, made.back, made.value = self.leavings, self.back, self.value
+        return made
+
     def __repr__(self) -> str:
         return f"<frame of {self.code.co_qualname}, line {self.f_lineno}>"
 

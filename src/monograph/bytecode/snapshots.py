@@ -11,6 +11,7 @@ import copy
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
+from monograph.bytecode.frame import Mark
 from monograph.bytecode.generators import InterpretedGenerator
 from monograph.bytecode.iteration import IteratorAdapter, SequenceIterator
 from monograph.bytecode.loop import run
@@ -19,7 +20,7 @@ from monograph.bytecode.rounds import Rounds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from monograph.bytecode.frame import Frame, Mark
+    from monograph.bytecode.frame import Frame
 
 __all__ = ["clone", "resume", "snapshot", "stand_alike"]
 
@@ -42,7 +43,7 @@ def snapshot(frame: Frame, memo: dict[int, Any] | None = None) -> Frame:
     Raises: TypeError for an iterator that cannot be cloned.
     """
     memo = {} if memo is None else memo
-    made = copy.copy(frame)
+    made = frame.copied()
     memo[id(frame)] = made
     made.stack = _cloned(frame.stack, memo)
     made.slots = _cloned(frame.slots, memo)
@@ -65,7 +66,8 @@ def clone(value: Any, memo: dict[int, Any]) -> Any:
     """Return an iterator at the same place as this one; anything else is returned as it is."""
     kind = type(value)
     if kind not in _ITERATORS and kind not in _OF_OURS:
-        _refuse_unknown(value)
+        if not kind.__flags__ & _HEAP_TYPE and kind not in _STAND_STILL:
+            _refuse_unknown(value)
         return value
     known = memo.get(id(value))
     if known is None:
@@ -121,16 +123,19 @@ def _all_alike(one: list[Any], other: list[Any]) -> bool:
 def _refuse_unknown(value: Any) -> None:
     """Raise TypeError for an iterator of C that nobody knows how to clone."""
     kind = type(value)
-    if kind.__flags__ & _HEAP_TYPE or not hasattr(kind, "__next__"):
-        return
-    raise TypeError(f"an iterator of type {kind.__name__} cannot be copied")
+    if hasattr(kind, "__next__"):
+        raise TypeError(f"an iterator of type {kind.__name__} cannot be copied")
+    _STAND_STILL.add(kind)
 
 
 _HEAP_TYPE = 1 << 9
+_STAND_STILL: set[type] = {Mark}
+"""Kinds of values that were seen to be no iterators: of C, which has them for good; and our own."""
 
 
 def _cloned(values: Iterable[Any], memo: dict[int, Any]) -> list[Any]:
-    return [clone(value, memo) for value in values]
+    known = _STAND_STILL
+    return [value if type(value) in known else clone(value, memo) for value in values]
 
 
 def _clone_of_c(iterator: Any, memo: dict[int, Any]) -> Any:

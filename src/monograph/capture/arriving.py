@@ -28,6 +28,7 @@ from monograph.capture.effects import NeedsCare
 from monograph.capture.heap import met_writes, write
 from monograph.capture.joining import ABSENT, Join, Made
 from monograph.capture.loops import as_truth
+from monograph.capture.merging import merge_leaves
 from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 
@@ -226,7 +227,8 @@ def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Jo
     written = [tensor for body in bodies for tensor, _ in body.written]
     before = [tensor.tensor_type.requires_grad for tensor in written]
     branches = Branches(recorder, bodies, (), stays=gives_itself(recorder))
-    results = branches.close(_as_condition(condition))
+    leaves = merge_leaves(bodies, bodies[0].result, bodies[1].result)
+    results = branches.call(_as_condition(condition), leaves)
     for pair, roots, result in zip(pairs, map(add, lefts, rights), results, strict=True):
         if isinstance(result, AbstractTensor):
             if roots:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import operator
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
@@ -21,7 +21,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.looping import Loop, check_step, pointwise, stacked, step_type
-from monograph.capture.merging import merge, merge_types
+from monograph.capture.merging import Merged, merge, merge_types
 from monograph.capture.subgraphs import Body, Copied, call, close, label_of, record, record_with
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import mark_superfluous
@@ -142,8 +142,15 @@ class Branches:
 
         Raises: branches-disagree.
         """
+        leaves, spec = merge(self.bodies)
+        return pytree.tree_unflatten(self.call(condition, leaves), spec)
+
+    def call(self, condition: Any, leaves: Sequence[Merged]) -> list[Any]:
+        """Write the call; returns what these leaves are after it.
+
+        Raises: branches-disagree.
+        """
         recorder, bodies = self.recorder, self.bodies
-        leaves, spec = merge(bodies)
         changed = {id(tensor): tensor for body in bodies for tensor, _ in body.written}
         returned = [leaf.values for leaf in leaves if leaf.values]
         writes = [self._last_values(tensor) for tensor in changed.values()]
@@ -165,8 +172,7 @@ class Branches:
             holder = bodies[0].held_by(tensor)
             recorder.call(torch.ops.aten.copy_.default, (holder, value), {})
         made = iter(results)
-        values = [next(made) if leaf.values else leaf.constant for leaf in leaves]
-        return pytree.tree_unflatten(values, spec)
+        return [next(made) if leaf.values else leaf.constant for leaf in leaves]
 
     def _last_values(self, tensor: AbstractTensor) -> tuple[AbstractTensor, ...]:
         """What a tensor from outside holds after either branch."""
@@ -189,8 +195,16 @@ def _owned(body: Body, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
     """A body's results, each with storage of its own in the graph; the first may stay the same."""
     taken: list[Any] = []
     tensors: list[AbstractTensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if not _is_owned(value, body, tensors):
+                break
+            tensors.append(value)
+        taken.append(value)
+    if len(taken) == len(values):
+        return taken
     with body:
-        for i, value in enumerate(values):
+        for i, value in enumerate(values[len(taken) :], len(taken)):
             if isinstance(value, torch.Tensor):
                 tensor = body.recorder.abstract(value)
                 tensors.append(body.own(tensor, tensors, stays=i < n_staying))
@@ -199,6 +213,15 @@ def _owned(body: Body, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
                 taken.append(value)
         body.recorder.write_assertions()
     return taken
+
+
+def _is_owned(
+    value: torch.Tensor, body: Body, taken: Sequence[AbstractTensor]
+) -> TypeGuard[AbstractTensor]:
+    """Whether it is one of the body's own, which shares its storage with no other result."""
+    if not isinstance(value, AbstractTensor) or value.recorder is not body.recorder:
+        return False
+    return body.is_owned(value, taken)
 
 
 def _condition(recorder: Recorder, name: str, pred: Any) -> tuple[Any, bool | None]:
@@ -491,7 +514,7 @@ def take_results(recorder: Recorder, node: Node, types: Sequence[Any]) -> list[A
     """What user code gets for the results of an operator: tensors of these types, or numbers."""
     results: list[Any] = []
     for i, result in enumerate(types):
-        item = recorder.append(operator.getitem, "getitem", (node, i), {})
+        item = recorder.append(operator.getitem, "getitem", (node, i), {}, beside=node)
         flag = isinstance(result, TensorType) and result.requires_grad
         results.append(recorder.wrap(result, item, requires_grad=flag))
     node.meta["val"] = tuple(results)

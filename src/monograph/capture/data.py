@@ -23,6 +23,7 @@ from monograph.capture.operators import OPERATORS
 from monograph.capture.ranges import state_bounds
 from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import without_modes
+from monograph.host.fx_nodes import inputs_of
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation, eq, fresh, known, negate
 
@@ -145,7 +146,7 @@ def state_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | No
         return None
     known = {**writer.constant_of, **writer.buffer_of}
     if not recorder.paths.state_decides:
-        if _is_made_of(known, tensor.node):
+        if _is_made_of(recorder, known, tensor.node):
             recorder.paths.asked.append(tensor.node.name)
         return None
     value = _value(recorder, tensor, known)
@@ -157,7 +158,7 @@ def _value(
 ) -> torch.Tensor | None:
     if tensor.storage_root.version or tensor.node is None:
         return None
-    if not _is_made_of(known, tensor.node):
+    if not _is_made_of(recorder, known, tensor.node):
         return None
     known = {node: real for node, real in known.items() if node.name not in recorder.mutated}
     try:
@@ -168,16 +169,28 @@ def _value(
     return value if isinstance(value, torch.Tensor) else None
 
 
-def _is_made_of(constants: Mapping[Node, torch.Tensor], node: Node) -> bool:
-    """Whether nothing else stands behind a node, which most questions come to know at once."""
-    waiting, seen = [node], {node}
+def _is_made_of(recorder: Recorder, constants: Mapping[Node, torch.Tensor], node: Node) -> bool:
+    """Whether nothing else stands behind a node, which most questions come to know at once.
+
+    Nodes seen to have an input behind them are remembered: each condition is asked about, and all
+    may stand behind the last.
+    """
+    known = recorder.behind_inputs
+    after: dict[Node, Node | None] = {node: None}
+    waiting = [node]
     while waiting:
         current = waiting.pop()
-        if current.op == "placeholder" and current not in constants:
+        if current in known or (current.op == "placeholder" and current not in constants):
+            if current not in recorder.writer.buffer_of:  # which another question may count as one
+                found: Node | None = current
+                while found is not None:
+                    known.add(found)
+                    found = after[found]
             return False
-        new = [each for each in current.all_input_nodes if each not in seen]
-        seen.update(new)
-        waiting += new
+        for each in inputs_of(current):
+            if each not in after:
+                after[each] = current
+                waiting.append(each)
     return True
 
 

@@ -87,8 +87,17 @@ class Follower(Recorder):
 
     # --- following ---------------------------------------------------------------------------
 
-    def append(self, target: Any, base: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    def append(
+        self,
+        target: Any,
+        base: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        beside: Node | None = None,
+    ) -> Node:
         """A node at the end of the graph, the counterpart of the other capture's next."""
+        del beside
         if self._difference is not None:
             raise self._difference
         self._check_last_result()

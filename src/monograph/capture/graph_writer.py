@@ -144,16 +144,17 @@ class GraphWriter:
 
     def inner_page(self) -> Page:
         """A new graph inside of the one that is written now, whose numbers can be used in it."""
-        return Page(Graph(), dict(self._numbers), dict(self._sources), dict(self._readings))
+        return Page(Graph(), {**self._numbers}, {**self._sources}, {**self._readings})
 
     def turn_to(self, page: Page) -> Page:
         """Write on another page from now on; gives the one that was written on."""
         left = Page(self.graph, self._numbers, self._sources, self._readings)
         self.graph, self._numbers, self._sources = page.graph, page.numbers, page.sources
         self._readings = page.readings
-        for number, node in left.numbers.items():
-            if node in self._prologue:
-                self._numbers.setdefault(number, node)
+        if self._prologue:
+            for number, node in left.numbers.items():
+                if node in self._prologue:
+                    self._numbers.setdefault(number, node)
         return left
 
     # --- placeholders ------------------------------------------------------------------------

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node, map_arg
 
-from monograph.host.fx_nodes import append_node, detached_node, put_before
+from monograph.host.fx_nodes import (
+    append_node,
+    detached_node,
+    inputs_of,
+    put_before,
+    replace_input,
+)
 from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:
@@ -63,21 +69,25 @@ def lift(graphs: Sequence[Graph], first: Sequence[Node] = ()) -> list[Node]:
 
     All graphs get the same inputs, after the placeholders they have; those of `first` come first.
     """
-    for graph in graphs:
-        _recompute_numbers(graph)
-    used = dict.fromkeys(source for graph in graphs for source in _outside(graph))
-    lifted = [node for node in dict.fromkeys(first) if node in used]
-    lifted += [node for node in used if node not in lifted]
-    for graph in graphs:
-        _take_inputs(graph, lifted)
+    used = [_used_from_outside(graph) for graph in graphs]
+    every = {source: None for each in used for source in each}
+    lifted = list(dict.fromkeys([*(node for node in first if node in every), *every]))
+    for graph, users in zip(graphs, used, strict=True):
+        _take_inputs(graph, lifted, users)
     return lifted
 
 
-def _outside(graph: Graph) -> list[Node]:
-    found = (
-        source for node in graph.nodes for source in node.all_input_nodes if source.graph != graph
-    )
-    return list(dict.fromkeys(found))
+def _used_from_outside(graph: Graph) -> dict[Node, list[Node]]:
+    """The nodes of other graphs that a graph uses, in order, each with those that use it."""
+    used: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for source in inputs_of(node):
+            if source.graph is not graph:
+                used.setdefault(source, []).append(node)
+    if any(map(_is_arithmetic, used)):
+        _recompute_numbers(graph)
+        return _used_from_outside(graph)
+    return used
 
 
 def _recompute_numbers(graph: Graph) -> None:
@@ -89,14 +99,14 @@ def _recompute_numbers(graph: Graph) -> None:
     anchor = _first_call(graph)
 
     def inside(source: Node) -> Any:
-        if source.graph == graph or not _is_arithmetic(source):
+        if source.graph is graph or not _is_arithmetic(source):
             return source
         if source not in memo:
             args = map_arg(source.args, inside)
             copy = detached_node(
                 graph, source.name, source.op, source.target, args, dict(source.kwargs)
             )
-            copy.meta = dict(source.meta)
+            copy.meta.update(source.meta)
             put_before(anchor, copy)
             memo[source] = copy
         return memo[source]
@@ -119,18 +129,16 @@ def _first_call(graph: Graph) -> Node:
     return next(node for node in graph.nodes if node.op != "placeholder")
 
 
-def _take_inputs(graph: Graph, lifted: Sequence[Node]) -> None:
+def _take_inputs(graph: Graph, lifted: Sequence[Node], users: dict[Node, list[Node]]) -> None:
+    """Give a graph these inputs; of those it uses, `users` says where."""
     anchor = _first_call(graph)
-    inputs: dict[Node, Node] = {}
     for source in lifted:
         node = detached_node(graph, source.name, "placeholder", source.name, (), {})
-        node.meta = dict(source.meta)
+        node.meta.update(source.meta)
         put_before(anchor, node)
-        inputs[source] = node
-    for node in graph.nodes:
-        if any(source in inputs for source in node.all_input_nodes):
-            node.args = map_arg(node.args, lambda source: inputs.get(source, source))
-            node.kwargs = map_arg(node.kwargs, lambda source: inputs.get(source, source))
+        if source in users:
+            for user in users[source]:
+                replace_input(user, source, node)
 
 
 __all__ = ["Subgraph", "as_nodes", "end", "lift", "read"]

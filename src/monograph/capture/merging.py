@@ -23,6 +23,7 @@ from monograph.integers import Expr, Relation, eq, fresh, known
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
     from monograph.diagnostics import MonographError
     from monograph.integers import Facts, Int, Interval
@@ -52,11 +53,20 @@ def merge(bodies: Sequence[Body]) -> tuple[list[Merged], Any]:
     (lefts, spec), (rights, other) = flat
     if spec != other:
         raise _disagree(bodies, "structure", "", (_shown(left), left), (_shown(right), right))
-    leaves = [
+    return merge_leaves(bodies, lefts, rights), spec
+
+
+def merge_leaves(
+    bodies: Sequence[Body], lefts: Sequence[Any], rights: Sequence[Any]
+) -> list[Merged]:
+    """What the two bodies return, as one, leaf by leaf.
+
+    Raises: branches-disagree.
+    """
+    return [
         _merge_leaf(bodies, a, b, f"result {i}" if len(lefts) > 1 else "")
         for i, (a, b) in enumerate(zip(lefts, rights, strict=True))
     ]
-    return leaves, spec
 
 
 def _shown(body: Body) -> str:
@@ -68,16 +78,16 @@ def _shown(body: Body) -> str:
 
 def _merge_leaf(bodies: Sequence[Body], a: Any, b: Any, which: str) -> Merged:
     recorder = bodies[0].recorder
-    tensors = [isinstance(each, torch.Tensor) for each in (a, b)]
-    if all(tensors):
+    tensors = isinstance(a, torch.Tensor), isinstance(b, torch.Tensor)
+    if tensors == (True, True):
         return Merged(values=(a, b), type=None)
-    if not any(tensors):
+    if tensors == (False, False):
         one, other = to_python(a), to_python(b)
         if type(one) is type(other) and _is_equal(one, other):
             return Merged(constant=a)
         if all(type(each) is int or isinstance(each, Expr) for each in (one, other)):
             facts = [body.facts for body in bodies]
-            return Merged(values=(a, b), type=_either(facts, one, other, label_of(recorder)))
+            return Merged(values=(a, b), type=_either(facts, one, other, recorder))
     raise _disagree(bodies, "value", which, (_described(a), a), (_described(b), b))
 
 
@@ -107,8 +117,8 @@ def merge_types(bodies: Sequence[Body], values: Sequence[AbstractTensor], which:
         if one != other:
             raise _disagree(bodies, what, which, (str(one), values[0]), (str(other), values[1]))
     facts = [body.facts for body in bodies]
-    label = label_of(bodies[0].recorder)
-    shape = tuple(_either(facts, m, n, label) for m, n in zip(a.shape, b.shape, strict=True))
+    recorder = bodies[0].recorder
+    shape = tuple([_either(facts, m, n, recorder) for m, n in zip(a.shape, b.shape, strict=True)])
     strides = None
     if a.strides is not None or b.strides is not None:
         lies = [_agreed(facts, *pair) for pair in zip(a.stride(), b.stride(), strict=True)]
@@ -122,7 +132,7 @@ def merge_types(bodies: Sequence[Body], values: Sequence[AbstractTensor], which:
     return with_requires_grad(merged, a.requires_grad or b.requires_grad)
 
 
-def _either(facts: Sequence[Facts], one: Int, other: Int, label: str) -> Int:
+def _either(facts: Sequence[Facts], one: Int, other: Int, recorder: Recorder) -> Int:
     """The number, if it is one; else an unknown one that is somewhere between the two."""
     agreed = _agreed(facts, one, other)
     if agreed is not None:
@@ -130,7 +140,7 @@ def _either(facts: Sequence[Facts], one: Int, other: Int, label: str) -> Int:
     spans = [each.interval(n) for each, n in zip(facts, (one, other), strict=True)]
     lower = min((span.lower for span in spans), key=float)
     upper = max((span.upper for span in spans), key=float)
-    return fresh(label, _end(lower), _end(upper))
+    return fresh(label_of(recorder), _end(lower), _end(upper))
 
 
 def _agreed(facts: Sequence[Facts], one: Int, other: Int) -> Int | None:
@@ -166,4 +176,4 @@ def _disagree(
     )
 
 
-__all__ = ["Merged", "merge", "merge_types"]
+__all__ = ["Merged", "merge", "merge_leaves", "merge_types"]

@@ -99,6 +99,8 @@ class Recorder(TorchDispatchMode):
         self.operations: list[Node] = []
         """Every operator recorded, in order, also those that are dropped in the end."""
         self.input_nodes: tuple[Node, ...] = ()
+        self.behind_inputs: set[Node] = set()
+        """Nodes that were seen to depend on inputs, which are no constants of the program."""
         self.asks_layout = False
         """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
         self.asks_dtype: tuple[Frame, ...] | None = None
@@ -345,13 +347,24 @@ class Recorder(TorchDispatchMode):
 
     # --- results -----------------------------------------------------------------------------
 
-    def append(self, target: Any, base: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
-        """A node at the end of the graph, with where user code stands."""
+    def append(
+        self,
+        target: Any,
+        base: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        beside: Node | None = None,
+    ) -> Node:
+        """A node at the end of the graph, with where user code stands: as another, `beside` it."""
         writer = self.writer
         node = append_node(
             writer.graph, writer.new_name(base), "call_function", target, args, kwargs
         )
-        self.scopes.describe(node, sys._getframe(1))
+        if beside is None:
+            self.scopes.describe(node, sys._getframe(1))
+        else:
+            self.scopes.describe_alike(node, beside)
         self.operations.append(node)
         inference, self._inference = self._inference, None
         if inference is not None:

@@ -62,7 +62,7 @@ def build_subgraphs(
     modules: dict[str, torch.nn.Module] = {}
     for name, child in children.items():
         below = build_subgraphs(child.graph, child.children, states, make_module, new_name)
-        close_graph(child.graph, [node.name for node in child.graph.nodes])
+        close_graph(child.graph)
         modules[name] = make_module(below, child.graph)
     return build_regions(graph, states, make_module, new_name, modules) if states else modules
 
@@ -128,7 +128,7 @@ def _extract(
     done = append_node(body, "output", "output", "output", (results,), {})
     done.meta["val"] = tuple(node.meta.get("val") for node in outputs)
     nested = build_regions(body, body_states, make_module, new_name, children)
-    close_graph(body, [node.name for node in body.nodes])
+    close_graph(body)
     _call_instead(graph, run, inputs, outputs, region, target, new_name)
     return make_module(nested, body)
 

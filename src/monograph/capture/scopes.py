@@ -126,6 +126,13 @@ class Scopes:
         if state:
             self.states[node] = state
 
+    def describe_alike(self, node: Node, other: Node) -> None:
+        """Put on a node what is on another that the same line made just now."""
+        for name in ("stack_trace", "nn_module_stack", "frames"):
+            node.meta[name] = other.meta[name]
+        if other in self.states:
+            self.states[node] = self.states[other]
+
     def regions(self) -> State:
         """The regions around what is recorded now."""
         call, grad = self.current, self.grad_mode()

@@ -37,7 +37,7 @@ from monograph.capture.operators import OPERATORS
 from monograph.capture.scopes import Region
 from monograph.capture.storages import is_inplace
 from monograph.diagnostics import problem, snippet
-from monograph.host.fx_nodes import append_node, mark_superfluous
+from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
 from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import fresh, use
@@ -81,6 +81,7 @@ class Body:
         self.recorder = recorder
         self.operator = operator
         self.page = recorder.writer.inner_page()
+        self.graph: Graph = self.page.graph
         self.before = frozenset(recorder.facts.symbols)
         """The sizes that are known outside of it."""
         recorder.premises[False] = (
@@ -103,11 +104,6 @@ class Body:
         self._originals: list[tuple[AbstractTensor, Node | None, TensorType]] = []
         self._outer: Any = None
 
-    @property
-    def graph(self) -> Graph:
-        """The graph so far."""
-        return self.page.graph
-
     def __enter__(self) -> Self:
         """From now on everything is written here."""
         recorder, facts = self.recorder, self.facts
@@ -118,15 +114,26 @@ class Body:
         page = recorder.writer.turn_to(self.page)
         self._outer = (in_force, waiting, page, recorder.body)
         recorder.body = self
-        copies = {id(root): copy.node for root, copy in self.written}
-        self._let_stand([(each, copies.get(id(each), node)) for each, node in self._stand_ins])
-        for root, copy in self.written:
-            _take_gradients(root, copy)
+        if self._stand_ins:
+            copies = {id(root): copy.node for root, copy in self.written}
+            self._let_stand([(each, copies.get(id(each), node)) for each, node in self._stand_ins])
+            for root, copy in self.written:
+                _take_gradients(root, copy)
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Write where it was written before; what is known of the body stays in it."""
         in_force, waiting, page, recorder = *self._outer[:3], self.recorder
+        if self._originals:
+            self._put_back()
+        recorder.body = self._outer[3]
+        recorder.writer.turn_to(page)
+        recorder.turn_back(waiting)
+        in_force.__exit__(None, None, None)
+        recorder.facts.take_symbols(self.facts)
+
+    def _put_back(self) -> None:
+        """Let tensors from outside that were written to be what they are there."""
         copies = {id(tensor): copy for tensor, copy in self.written}
         while self._originals:
             tensor, node, tensor_type = self._originals.pop()
@@ -134,11 +141,6 @@ class Body:
                 copies[id(tensor)].node = tensor.node
                 copies[id(tensor)].tensor_type = tensor.tensor_type
             tensor.node, tensor.tensor_type = node, tensor_type
-        recorder.body = self._outer[3]
-        recorder.writer.turn_to(page)
-        recorder.turn_back(waiting)
-        in_force.__exit__(None, None, None)
-        recorder.facts.take_symbols(self.facts)
 
     # --- values ------------------------------------------------------------------------------
 
@@ -170,14 +172,23 @@ class Body:
         graph. Where eager code gives the tensor itself (`stays`), the copy is marked, and left out
         when the program runs: nobody writes to it or to what it is a copy of (`doubts.entangle`).
         """
-        root = tensor.storage_root
-        shared = any(other.storage_root is root for other in taken)
-        if shared or self.is_outside(root) or any(root is each for each, _ in self.written):
+        if not self.is_owned(tensor, taken):
             copy = self.recorder.call(_CLONE, (tensor,), {})
             if stays and copy.tensor_type.strides == tensor.tensor_type.strides:
                 mark_superfluous(copy.node)
             return copy
         return tensor
+
+    def is_owned(self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = ()) -> bool:
+        """Whether it shares storage with no input of the body's, nor with another result."""
+        root = tensor.storage_root
+        for each in taken:
+            if each.storage_root is root:
+                return False
+        for each, _ in self.written:
+            if each is root:
+                return False
+        return not self.is_outside(root)
 
     @property
     def outer(self) -> Body | None:
@@ -314,17 +325,21 @@ class Body:
     def depart(self) -> None:
         """Refuse the tensors that were made here from now on."""
         departed: Any = Departed(self.facts, self.operator)
-        for node in self.graph.nodes:
-            for value in pytree.tree_leaves(node.meta.get("val")):
-                made = value.node if isinstance(value, AbstractTensor) else None
-                if made is not None and made.graph is self.graph:
-                    value.recorder = departed
+        graph = self.graph
+        for node in graph.nodes:
+            made = node.meta.get("val")
+            values = (made,) if isinstance(made, torch.Tensor) else pytree.tree_leaves(made)
+            for value in values:
+                if isinstance(value, AbstractTensor):
+                    maker = value.node
+                    if maker is not None and maker.graph is graph:
+                        value.recorder = departed
 
     def give_up(self) -> None:
         """Depart, and use nothing from outside."""
         self.depart()
         for node in self.graph.nodes:
-            for used in node.all_input_nodes:
+            for used in inputs_of(node):
                 if used.graph is not self.graph:
                     used.users.pop(node, None)
 
@@ -509,9 +524,12 @@ def close(bodies: Sequence[Body], results: Sequence[Any], first: Sequence[Node] 
 
 
 def _write_output(body: Body, values: Any) -> None:
+    several = isinstance(values, list | tuple)
+    if several and all(isinstance(value, AbstractTensor) for value in values):
+        returned: Any = tuple([value.node for value in values])
+        end(body.graph, returned, tuple(values))
+        return
     with body:
-        several = isinstance(values, list | tuple)
-        returned: Any
         if several:
             returned = tuple([_returned(body, value) for value in values])
         else:
@@ -527,6 +545,8 @@ def _returned(body: Body, value: Any) -> Any:
 def _strip_regions(body: Body) -> None:
     """Regions around the call of a body are none of the body's own."""
     states, around = body.recorder.scopes.states, body.around
+    if not states:
+        return
     for node in body.graph.nodes:
         state = states.pop(node, ())
         if node.op == "call_function":

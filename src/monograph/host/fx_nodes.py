@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch.fx.graph import Graph, _FindNodesLookupTable
+from torch.fx.graph import Graph, _FindNodesLookupTable, _Namespace
 from torch.fx.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 
 def append_node(
@@ -25,7 +25,7 @@ def append_node(
 ) -> Node:
     """A node at the end of the graph (`Graph._insert`). The name must be new in the graph."""
     node = Node(graph, name, op, target, args, kwargs)
-    graph._insert(node)
+    graph._root._prepend(node)
     return node
 
 
@@ -62,6 +62,16 @@ def is_superfluous(node: Node) -> bool:
 def last_node(graph: Graph) -> Node:
     """The last node, or the mark where the graph begins (`Graph._root`)."""
     return graph._root._prev
+
+
+def inputs_of(node: Node) -> Iterable[Node]:
+    """What `Node.all_input_nodes` lists, without making a list: the node's own, not to be kept."""
+    return node._input_nodes
+
+
+def replace_input(node: Node, old: Node, new: Node) -> None:
+    """Give one node another input for one that it has (`Node.replace_input_with`)."""
+    node._replace_input_with(old, new)
 
 
 def put_before(place: Node, node: Node) -> None:
@@ -111,18 +121,36 @@ class _LazyLookup(_FindNodesLookupTable):
         return super().find_nodes(op=op, target=target)
 
 
-def close_graph(graph: Graph, names: Iterable[str]) -> None:
-    """Register all names and count the nodes, after which `Graph`'s own methods work as usual."""
-    namespace = graph._graph_namespace
+class _LazyNames(_Namespace):
+    """The names in use, collected when somebody first makes a new one."""
+
+    def __init__(self, graph: Graph, reserved: Collection[str]) -> None:
+        self._graph = graph
+        self._reserved = reserved
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in {"_obj_to_name", "_used_names", "_base_count"}:
+            raise AttributeError(name)
+        super().__init__()
+        for node in self._graph.nodes:
+            self._obj_to_name[node] = node.name
+        self._used_names.update(self._reserved, self._obj_to_name.values())
+        for used in self._used_names:
+            base, _, number = used.rpartition("_")
+            if base and number.isdigit():
+                self._base_count[base] = max(int(number), self._base_count.get(base, 0))
+        return getattr(self, name)
+
+
+def close_graph(graph: Graph, names: Collection[str] = ()) -> None:
+    """Let `Graph`'s own methods work as usual from here on; they use none of these names.
+
+    Names and nodes are looked up when somebody first asks for them: most graphs inside of others
+    are never edited.
+    """
+    graph._graph_namespace = _LazyNames(graph, names)
     count = 0
-    for node in graph.nodes:
-        namespace._obj_to_name[node] = node.name
+    for _ in graph.nodes:
         count += 1
-    namespace._used_names.update(names)
-    namespace._used_names.update(namespace._obj_to_name.values())
-    for name in names:
-        base, _, number = name.rpartition("_")
-        if base and number.isdigit():
-            namespace._base_count[base] = max(int(number), namespace._base_count.get(base, 0))
     graph._len = count
     graph._find_nodes_lookup_table = _LazyLookup(graph)

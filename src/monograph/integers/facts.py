@@ -154,14 +154,26 @@ class Facts:
         >>> facts.known(ge(n, 3)), later.known(ge(n, 3))
         (None, True)
         """
-        copied = Facts()
-        for name in Facts.__slots__:
-            value = getattr(self, name)
-            setattr(copied, name, value.copy() if isinstance(value, dict | set | list) else value)
+        # Written out, for a capture copies its facts twice at each condition.
+        copied = object.__new__(Facts)
+        copied.pool = self.pool
+        copied._symbols = {**self._symbols}
+        copied._unbacked = {*self._unbacked}
+        copied._hints = {**self._hints}
+        copied._known_hints = {**self._known_hints}
+        copied.float_inputs = {*self.float_inputs}
+        copied.spoken = {**self.spoken}
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
-        copied.listener = copied.overlook = None
-        copied.example = None
+        copied.listener = copied.overlook = copied.example = None
+        copied.outer = self.outer
+        copied.within_branch = self.within_branch
+        copied.runs_plainly = self.runs_plainly
+        copied.stated = [*self.stated]
+        copied.guards = [*self.guards]
+        copied.assertions = [*self.assertions]
+        copied.premises = {**self.premises}
+        copied.rewritten = {**self.rewritten}
         return copied
 
     def branch(self) -> "Facts":
@@ -183,11 +195,14 @@ class Facts:
 
     def take_symbols(self, branch: "Facts") -> None:
         """Know the symbols that were made elsewhere: that they are, and nothing about them."""
-        for symbol in branch.symbols:
-            if symbol not in self._symbols:
-                self._symbols[symbol] = _Symbol(None, branch.source_of(symbol))
-                self._unbacked.add(symbol)
-        self.spoken.update(branch.spoken)
+        theirs = branch._symbols  # noqa: SLF001  (of the same class)
+        if not theirs.keys() <= self._symbols.keys():
+            for symbol, known in theirs.items():
+                if symbol not in self._symbols:
+                    self._symbols[symbol] = _Symbol(None, known.source)
+                    self._unbacked.add(symbol)
+        if branch.spoken:
+            self.spoken.update(branch.spoken)
 
     def symbol(
         self,

@@ -69,10 +69,20 @@ class Knowledge:
 
     def copy(self, precedence: Callable[[Expr], tuple[int, ...]]) -> "Knowledge":
         """The same knowledge, which can learn by itself from here on."""
-        copied = Knowledge(self.pool, precedence)
+        copied = object.__new__(Knowledge)
+        copied.pool = self.pool
+        copied.precedence = precedence
         copied.is_empty = self.is_empty
-        for name in ("ranges", "bindings", "visible", "witnesses", "truths", "at_least", "proofs"):
-            setattr(copied, name, getattr(self, name).copy())
+        copied.ranges = {**self.ranges}
+        copied.bindings = {**self.bindings}
+        copied.visible = {**self.visible}
+        copied.witnesses = {*self.witnesses}
+        copied.truths = {**self.truths}
+        copied.at_least = {**self.at_least}
+        copied.proofs = {**self.proofs}
+        copied.doubts = set()
+        copied.fuel = 0
+        copied.intervals, copied.answers, copied.simplified = {}, {}, {}
         return copied
 
     def changed(self) -> None:

@@ -182,6 +182,10 @@ class NoScopes:
         """Say nothing; where the formula is used is known when it is instantiated."""
         node.meta = {}
 
+    def describe_alike(self, node: Node, _other: Node) -> None:
+        """As `describe`."""
+        node.meta = {}
+
     def user_frames(self, _frame: Any) -> tuple[()]:
         """None."""
         return ()

@@ -122,7 +122,7 @@ def copied(
         kwargs = map_arg(node.kwargs, copies.__getitem__)
         copies[node] = append_node(graph, node.name, node.op, node.target, args, kwargs)  # pyright: ignore[reportArgumentType]
         copies[node].meta = dict(node.meta)
-    close_graph(graph, [node.name for node in graph.nodes])
+    close_graph(graph)
     children = {
         name: copied(child, make) if isinstance(child, torch.fx.GraphModule) else child
         for name, child in module.named_children()

@@ -41,7 +41,7 @@ class Partition:
             copy.meta = dict(node.meta)
         results = tuple(copies[node] for node in self.outputs)
         append_node(graph, "output", "output", "output", (results,), {})
-        close_graph(graph, [node.name for node in graph.nodes])
+        close_graph(graph)
         return graph
 
 

@@ -339,7 +339,7 @@ def stateful_graph(program: ExportedProgram, *, check: bool) -> Graph:
     for node, copied in copies.items():
         copied.meta = dict(node.meta)
     _put_calls(put, inputs, copies, program, taken)
-    close_graph(graph, [node.name for node in graph.nodes])
+    close_graph(graph)
     return graph
 
 

@@ -38,6 +38,9 @@ GENERATED = ("_code", "_lineno_map", "_prologue_start")
 # Two overloads are called as a word of Python is.
 _FROM = re.compile(r"(torch\.ops\.aten\.random_?)\.from\(")
 
+# What `Module.__init__` gives a module: containers, whether it trains, and what is not known yet.
+_OF_MODULES = vars(torch.nn.Module())
+
 # Structures never change, and may hold types that cannot be copied.
 SPECS = {"_in_spec", "_out_spec"}
 
@@ -78,9 +81,12 @@ class GraphModule(torch.fx.GraphModule):
         graph: torch.fx.Graph,
         class_name: str = "GraphModule",
     ) -> None:
-        torch.nn.Module.__init__(self)
         # Straight into `__dict__`: `Module.__setattr__` looks at each value for a microsecond.
         self.__dict__.update(
+            {
+                name: value if value is None or value is True else value.copy()
+                for name, value in _OF_MODULES.items()
+            },
             _graph=with_effects(graph),
             _class_name=class_name,
             _tracer_cls=None,

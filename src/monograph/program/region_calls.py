@@ -216,7 +216,7 @@ def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
         kwargs = torch.fx.map_arg(node.kwargs, copies.__getitem__)
         copies[node] = append_node(graph, node.name, node.op, runnable_target(node), args, kwargs)
         copies[node].meta = dict(node.meta)
-    close_graph(graph, [node.name for node in graph.nodes])
+    close_graph(graph)
     children = {name: runnable_child(inner) for name, inner in child.named_children()}
     runnable = GraphModule(children, graph)
     if keeps or any(getattr(inner, _KEEPS, False) for inner in children.values()):

@@ -306,7 +306,7 @@ class _Writer:
     def close(self, results: Any) -> torch.fx.Graph:
         """End the graph."""
         self.node("output", "output", "output", (results,))
-        close_graph(self.graph, [node.name for node in self.graph.nodes])
+        close_graph(self.graph)
         return self.graph
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.diagnostics import problem
+from monograph.host.fx_nodes import inputs_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.program.signature import (
     ConstantArgument,
@@ -105,13 +106,17 @@ def verify(
 
 
 def _verify_graph(module: torch.fx.GraphModule, *, is_root: bool) -> None:
+    graph = module.graph
     names: set[str] = set()
     made: set[Node] = set()
     last = ""
-    for node in module.graph.nodes:
+    for node in graph.nodes:
         op = node.op
-        reason = _call_fault(node) if op == "call_function" else _other_fault(module, node, is_root)
-        if reason or last == "output" or not made.issuperset(node.all_input_nodes):
+        if op == "call_function":
+            reason = _call_fault(node)
+        else:
+            reason = "" if op in _NEED_NO_LOOK else _other_fault(module, node, is_root)
+        if reason or last == "output" or not made.issuperset(inputs_of(node)):
             raise _invalid(module, node, reason or _order_fault(last))
         if node.name in names:
             raise _invalid(module, node, "has a name that an earlier node has")
@@ -123,6 +128,9 @@ def _verify_graph(module: torch.fx.GraphModule, *, is_root: bool) -> None:
     for child in module.children():
         if isinstance(child, torch.fx.GraphModule):
             _verify_graph(child, is_root=False)
+
+
+_NEED_NO_LOOK = frozenset({"placeholder", "output"})
 
 
 def _invalid(module: torch.fx.GraphModule, node: object, reason: str) -> MonographError:
@@ -138,8 +146,6 @@ def _order_fault(last: str) -> str:
 def _other_fault(module: torch.fx.GraphModule, node: Node, is_root: bool) -> str:  # noqa: FBT001
     if node.op == "get_attr":
         return _attribute_fault(_attribute(module, str(node.target)), is_root=is_root)
-    if node.op in {"placeholder", "output"}:
-        return ""
     return f"is a {node.op}, which programs do not have"
 
 
