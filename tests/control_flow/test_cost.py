@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import monograph
+from bench import control_flow
 from monograph.capture import forking
 
 HEADS = {
@@ -94,6 +95,53 @@ def test_a_chain_of_conditions_costs_what_it_is_long(kind, monkeypatch):
     for k in range(6):
         x = torch.randn(3, generator=torch.Generator().manual_seed(k)) * 12
         torch.testing.assert_close(made(x.clone()), eager(x.clone()), rtol=0, atol=0)
+
+
+def calls(module, example) -> int:
+    """How many functions an export calls, of Python and of C: what it costs, on any machine."""
+    found = 0
+
+    def tell(_frame, event, _argument):
+        nonlocal found
+        found += event in {"call", "c_call"}
+
+    monograph.export(module, example)  # whatever is made once has been made
+    before = sys.getprofile()
+    sys.setprofile(tell)
+    try:
+        monograph.export(module, example)
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+@pytest.mark.parametrize("kind", [*HEADS, *LINKS])
+def test_capturing_a_chain_costs_what_it_is_long(kind):
+    """Nothing walks through what was recorded before, at any condition."""
+    short, middle, long = (calls(chain(kind, n), (torch.ones(3),)) for n in (4, 8, 16))
+    assert (long - middle) / 8 <= (middle - short) / 4 * 1.1
+
+
+@pytest.mark.parametrize("kind", control_flow.CHAINS)
+def test_both_ways_cost_at_most_three_times_the_longest(kind):
+    """Of whole exports, and of what each condition more adds to them."""
+    example = (torch.ones(2, control_flow.SIZE),)
+    some, more = (
+        [calls(control_flow.program(kind, n, longest=one), example) for one in (False, True)]
+        for n in (10, 20)
+    )
+    assert more[0] <= 3 * more[1]
+    assert (more[0] - some[0]) / (more[1] - some[1]) <= MARGINAL[kind]
+
+
+MARGINAL = {
+    "one operator": 3.3,
+    "a layer": 2.2,
+    "a layer on either side": 2.9,
+    "a layer, and a return": 2.2,
+    "a layer, a return under two": 3,
+}
+"""What a condition more costs, in the longest ways: an operator is less than a branch is."""
 
 
 @pytest.mark.parametrize("kind", ["return", "nested return", "break"])

@@ -52,6 +52,8 @@ class Flow:
     set where slot n is read before it is written on some way from before instruction i. `loops` are
     the natural loops, inner ones before outer ones. `same[i]` is the instruction as which i counts;
     all the others are about those alone, and `groups` are those that count as each of them.
+    `ranks[i]` is i's place in an order in which ways go on, but for those back to where a round of
+    a loop begins. `leads[i]` has a bit for each instruction that some way on from i comes to.
     """
 
     successors: tuple[tuple[int, ...], ...]
@@ -60,6 +62,8 @@ class Flow:
     loops: tuple[Loop, ...]
     same: tuple[int, ...]
     groups: Mapping[int, frozenset[int]]
+    ranks: tuple[int, ...]
+    leads: tuple[int, ...]
 
     def loop(self, index: int) -> Loop | None:
         """The innermost loop that an instruction belongs to."""
@@ -91,13 +95,17 @@ def _analysed(decoded: Instructions) -> Flow:
     groups: dict[int, set[int]] = {}
     for index, first in enumerate(same):
         groups.setdefault(first, set()).add(index)
+    order = _order(successors)
+    ranks = _ranks(order)
     return Flow(
         successors,
         _joins(successors),
         _live(successors, decoded),
-        _loops(successors),
+        _loops(successors, ranks),
         same,
         {first: frozenset(group) for first, group in groups.items()},
+        ranks,
+        _leads(successors, order),
     )
 
 
@@ -250,10 +258,49 @@ def _postorder(root: int, onwards: Callable[[int], Sequence[int]]) -> list[int]:
     return order
 
 
+# --- what leads where ----------------------------------------------------------------------------
+
+
+def _order(successors: Sequence[tuple[int, ...]]) -> list[int]:
+    """All instructions, each before those that it leads to, but for ways back in loops."""
+    count = len(successors)
+    start = count  # a node before all: what only exceptions lead to comes first
+
+    def onwards(node: int) -> Sequence[int]:
+        if node == start:
+            return range(count)
+        return [way for way in successors[node] if way != EXIT]
+
+    return _postorder(start, onwards)[-2::-1]
+
+
+def _ranks(order: Sequence[int]) -> tuple[int, ...]:
+    ranks = [0] * len(order)
+    for rank, node in enumerate(order):
+        ranks[node] = rank
+    return tuple(ranks)
+
+
+def _leads(successors: Sequence[tuple[int, ...]], order: Sequence[int]) -> tuple[int, ...]:
+    leads = [0] * len(successors)
+    changed = True
+    while changed:
+        changed = False
+        for node in reversed(order):
+            found = 0
+            for way in successors[node]:
+                if way != EXIT:
+                    found |= leads[way] | 1 << way
+            if found != leads[node]:
+                leads[node] = found
+                changed = True
+    return tuple(leads)
+
+
 # --- loops ---------------------------------------------------------------------------------------
 
 
-def _loops(successors: Sequence[tuple[int, ...]]) -> tuple[Loop, ...]:
+def _loops(successors: Sequence[tuple[int, ...]], ranks: Sequence[int]) -> tuple[Loop, ...]:
     """Natural loops, those with one header as one; a smaller one is an inner one."""
     count = len(successors)
     backwards: list[list[int]] = [[] for _ in range(count)]
@@ -270,7 +317,9 @@ def _loops(successors: Sequence[tuple[int, ...]]) -> tuple[Loop, ...]:
     bodies: dict[int, set[int]] = {}
     for index, ways in enumerate(successors):
         for header in ways:
-            if header != EXIT and _dominates(header, index, dominators):
+            if header == EXIT or ranks[header] > ranks[index]:
+                continue  # it does not lead back
+            if _dominates(header, index, dominators):
                 bodies.setdefault(header, {header}).update(_round(header, index, backwards))
     found = [Loop(header, frozenset(body)) for header, body in bodies.items()]
     return tuple(sorted(found, key=lambda loop: len(loop.body)))

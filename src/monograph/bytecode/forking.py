@@ -186,8 +186,7 @@ def later(frame: Frame, found: Ways, most: int) -> Iterator[Ways]:
     if found.join is None or found.join == EXIT or found.within is not None:
         return
     flow = flow_of(frame.code)
-    *joins, last = later_joins(flow, flow.same[found.join])
-    for join in (*joins[:most], last):
+    for join in later_joins(flow, flow.same[found.join], most):
         yield replace(found, join=join, live=live_at(frame, join), outs=frozenset())
 
 

@@ -43,29 +43,28 @@ def meeting(flow: Flow, index: int) -> Meeting:
     return _KNOWN[key][1]
 
 
-def later_joins(flow: Flow, place: int) -> list[int]:
-    """Where ways that have met meet again, if they are kept apart: nearest first, EXIT last."""
+def later_joins(flow: Flow, place: int, most: int) -> list[int]:
+    """Where ways meet again that are kept apart where they have met: `most` places, then EXIT."""
     found: list[int] = []
     step = place
-    while step != EXIT and flow.joins[step] != step:
-        if len(flow.successors[step]) > 1:
+    while len(found) < most and step != EXIT and flow.joins[step] != step:
+        if len(flow.successors[step]) > 1 and flow.joins[step] != EXIT:
             found.append(flow.joins[step])
         step = flow.joins[step]
-    return list(dict.fromkeys([*found, EXIT]))
+    return [*found, EXIT]
 
 
 def nearer(flow: Flow, one: int, other: int) -> int | None:
     """Which of two places leads to the other; the one in the inner loop, if each does."""
     if one == other or EXIT in (one, other):
         return other if one == EXIT else one
-    edges = {node: [w for w in ways if w != EXIT] for node, ways in enumerate(flow.successors)}
-    leads = [end in _reach([start], edges) for start, end in ((one, other), (other, one))]
+    leads = [bool(flow.leads[start] >> end & 1) for start, end in ((one, other), (other, one))]
     if leads[0] is not leads[1]:
         return one if leads[0] else other
     if not leads[0]:
         return None
     loops = (flow.loop(one), flow.loop(other))
-    sizes = [len(edges) if each is None else len(each.body) for each in loops]
+    sizes = [len(flow.successors) if each is None else len(each.body) for each in loops]
     return one if sizes[0] < sizes[1] else other
 
 

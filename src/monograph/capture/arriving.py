@@ -48,7 +48,7 @@ class Apart(BaseException):  # no error: user code must not catch it
     """Two ways cannot be one where they meet, but perhaps later: `error` says why not here."""
 
     def __init__(self, error: MonographError) -> None:
-        super().__init__(str(error))
+        super().__init__(error.diagnostic.name)  # its words take longer than the way
         self.error = error
 
 

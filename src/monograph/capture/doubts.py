@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.diagnostics import problem
+from monograph.host.fx_nodes import inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,13 +42,15 @@ _WORDS: Final[dict[Question, str]] = {
 class Doubts:
     """What is in doubt so far."""
 
-    __slots__ = ("_answers", "_objects", "_storages")
+    __slots__ = ("_answers", "_certain", "_objects", "_storages")
 
     def __init__(self) -> None:
         # By identity; the objects are kept, so that none of these is given to a new one.
         self._storages: dict[int, AbstractTensor] = {}
         self._objects: dict[int, Any] = {}
         self._answers: dict[Question, set[Node]] = {}
+        # Nodes that were asked about and are not in doubt; until one is that others may use.
+        self._certain: dict[Question, set[Node]] = {}
 
     # --- entered -----------------------------------------------------------------------------
 
@@ -67,6 +70,8 @@ class Doubts:
         """What this node makes gives no answer that holds on every side."""
         if node is not None:
             self._answers.setdefault(question, set()).add(node)
+            if node.users or node in self._certain.get(question, ()):
+                self._certain.pop(question, None)
 
     # --- asked -------------------------------------------------------------------------------
 
@@ -102,17 +107,25 @@ class Doubts:
     def is_in_doubt(self, question: Question, tensor: AbstractTensor) -> bool:
         """Whether the sides would give different answers for it, or for what it is made of."""
         doubtful = self._answers.get(question)
-        if not doubtful:
+        if not doubtful or tensor.node is None:
             return False
-        waiting = [] if tensor.node is None else [tensor.node]
-        seen = set(waiting)
+        # What was found is remembered: questions about a chain would each walk through all of it.
+        certain = self._certain.setdefault(question, set())
+        after: dict[Node, Node | None] = {tensor.node: None}
+        waiting = [tensor.node]
         while waiting:
             node = waiting.pop()
             if node in doubtful:
+                found: Node | None = node
+                while found is not None:
+                    doubtful.add(found)
+                    found = after[found]
                 return True
-            new = [each for each in node.all_input_nodes if each not in seen]
-            seen.update(new)
-            waiting += new
+            for each in inputs_of(node):
+                if each not in after and each not in certain:
+                    after[each] = node
+                    waiting.append(each)
+        certain.update(after)
         return False
 
 

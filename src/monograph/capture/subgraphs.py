@@ -98,6 +98,8 @@ class Body:
         """Where the function that was recorded is given to the operator."""
         self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
         """Tensors from outside that it changes, and what holds their last values."""
+        self.is_within_python = False
+        """Whether it and all bodies around it are ways and rounds of Python's own."""
         self._copies: list[Node | None] = []
         self._stand_ins: list[tuple[AbstractTensor, Node | None]] = []
         """Those, and views of them from outside, and what stands for each in here at first."""
@@ -113,7 +115,10 @@ class Body:
         waiting = recorder.turn_to(facts)
         page = recorder.writer.turn_to(self.page)
         self._outer = (in_force, waiting, page, recorder.body)
-        recorder.body = self
+        around, recorder.body = recorder.body, self
+        self.is_within_python = self.operator in _PYTHON and (
+            around is None or around.is_within_python
+        )
         if self._stand_ins:
             copies = {id(root): copy.node for root, copy in self.written}
             self._let_stand([(each, copies.get(id(each), node)) for each, node in self._stand_ins])
@@ -189,11 +194,6 @@ class Body:
             if each is root:
                 return False
         return not self.is_outside(root)
-
-    @property
-    def outer(self) -> Body | None:
-        """The body around this one, which is entered."""
-        return self._outer[3]
 
     def is_outside(self, tensor: AbstractTensor) -> bool:
         """Whether a tensor was not made in this body: it is an input of it, or will be one."""
@@ -346,10 +346,7 @@ class Body:
 
 def gives_itself(recorder: Recorder) -> bool:
     """Whether all bodies around are Python's own `if` and `while`, whose results are no copies."""
-    body = recorder.body
-    while body is not None and body.operator in _PYTHON:
-        body = body.outer
-    return body is None
+    return recorder.body is None or recorder.body.is_within_python
 
 
 def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:

@@ -108,7 +108,7 @@ def test_ways_that_are_kept_apart_join_at_later_conditions():
 
     flow = flow_of(function.__code__)
     (jump,) = (index for index, ways in enumerate(flow.successors) if len(ways) > 1)
-    assert later_joins(flow, 0) == [flow.joins[jump], EXIT]
+    assert later_joins(flow, 0, 4) == [flow.joins[jump], EXIT]
 
 
 def test_the_nearer_of_two_places():
