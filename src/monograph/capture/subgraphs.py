@@ -195,6 +195,11 @@ class Body:
                 return False
         return not self.is_outside(root)
 
+    @property
+    def outer(self) -> Body | None:
+        """The body around this one, which is entered."""
+        return self._outer[3]
+
     def is_outside(self, tensor: AbstractTensor) -> bool:
         """Whether a tensor was not made in this body: it is an input of it, or will be one."""
         node = tensor.node
