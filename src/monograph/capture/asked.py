@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import place
+from monograph.integers import relation_text
+
+if TYPE_CHECKING:
+    from monograph.integers import Facts, Guard
 
 
-def asked_at(origin: Any) -> str:
+def broken(facts: Facts, guard: Guard, said: str | None) -> str:
+    """What to say where an assumption does not hold, in the user's words: what they `said`."""
+    names = {s: facts.source_of(s) or s.name for s in guard.relation.symbols}
+    words = f"`{relation_text(guard.relation, names)}` does not hold{_asked_at(guard.origin)}"
+    return f"{said}: {words}" if said else words
+
+
+def _asked_at(origin: Any) -> str:
     """` (model.py:31 needs it)`, where the user's line is known."""
     if not origin:
         return ""

@@ -20,9 +20,10 @@ import torch
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
+from monograph.capture.calling import call, close
 from monograph.capture.looping import Loop, check_step, pointwise, stacked, step_type
 from monograph.capture.merging import Merged, merge, merge_types
-from monograph.capture.subgraphs import Body, Copied, call, close, label_of, record, record_with
+from monograph.capture.subgraphs import Body, Copied, label_of, record, record_with
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import mark_superfluous
 from monograph.host.higher_order import (

@@ -29,7 +29,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture import consulted, data, indexing, texts
-from monograph.capture.asked import asked_at
+from monograph.capture.asked import broken
 from monograph.capture.counting import COUNTING, Counts
 from monograph.capture.departed import leaked
 from monograph.capture.doubts import Doubts
@@ -86,9 +86,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, writer: GraphWriter, scopes: Scopes, facts: Facts) -> None:
         super().__init__()
-        self.writer = writer
-        self.scopes = scopes
-        self.facts = facts
+        self.writer, self.scopes, self.facts = writer, scopes, facts
         self.fallback = Memo()
         self.consulted = consulted.Consulted()
         self.special: dict[int, Callable[..., Any]] = data.special_operators(self)
@@ -99,8 +97,6 @@ class Recorder(TorchDispatchMode):
         self.operations: list[Node] = []
         """Every operator recorded, in order, also those that are dropped in the end."""
         self.input_nodes: tuple[Node, ...] = ()
-        self.behind_inputs: set[Node] = set()
-        """Nodes that were seen to depend on inputs, which are no constants of the program."""
         self.asks_layout = False
         """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
         self.asks_dtype: tuple[Frame, ...] | None = None
@@ -113,7 +109,7 @@ class Recorder(TorchDispatchMode):
         """What anything but rules was told about sizes."""
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
-        self.doubts = Doubts()
+        self.doubts, self.behind_inputs = Doubts(), set["Node"]()  # what inputs stand behind
         self.n_branches = self.n_apart = 0  # of Python's own; those kept apart around this place
         self.careful = False  # whether branches look first which objects there were before
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
@@ -259,17 +255,9 @@ class Recorder(TorchDispatchMode):
             if guard in self._assertions_waiting:
                 continue
             condition = self.writer.assertion(guard.relation)
-            message = self._broken(guard)
+            message = broken(self.facts, guard, self.said.get(guard.relation))
             node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
             node.meta["val"] = None
-
-    def _broken(self, guard: Guard) -> str:
-        """What to say where an assumption does not hold, in the user's words."""
-        facts = self.facts
-        names = {s: facts.source_of(s) or s.name for s in guard.relation.symbols}
-        said = self.said.get(guard.relation)
-        words = f"`{relation_text(guard.relation, names)}` does not hold{asked_at(guard.origin)}"
-        return f"{said}: {words}" if said else words
 
     def write_last_assertions(self) -> None:
         """No assumption leaves the capture unchecked.
@@ -278,8 +266,8 @@ class Recorder(TorchDispatchMode):
         """
         self.write_assertions()
         for guard in self._assertions_waiting:
-            reason = f"nothing computes what {relation_text(guard.relation)} is about"
-            raise problem("bug", reason=reason)
+            about = relation_text(guard.relation)
+            raise problem("bug", reason=f"nothing computes what {about} is about")
 
     def assert_now(self, relation: Relation, message: str) -> None:
         """The program checks a relation here, and says this where it does not hold."""
@@ -358,9 +346,8 @@ class Recorder(TorchDispatchMode):
     ) -> Node:
         """A node at the end of the graph, with where user code stands: as another, `beside` it."""
         writer = self.writer
-        node = append_node(
-            writer.graph, writer.new_name(base), "call_function", target, args, kwargs
-        )
+        name = writer.new_name(base)
+        node = append_node(writer.graph, name, "call_function", target, args, kwargs)
         if beside is None:
             self.scopes.describe(node, sys._getframe(1))
         else:

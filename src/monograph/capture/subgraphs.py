@@ -8,7 +8,7 @@ enclosing function) is *lifted* without anybody naming it.
     body = record(recorder, "torch.cond", true_fn, operands, assumed=condition)
     with body:                                   # again: what is to be returned may be converted
         values = [body.own(value) for value in leaves]
-    lifted = close([body, other], [values, others], first=operands)
+    lifted = close([body, other], [values, others], first=operands)  # see `calling`
     node = call(recorder, operator, {"true_graph": body, ...}, lambda attributes: (..., lifted))
 
 What is assumed or decided about sizes in a body is a condition of that body: facts learnt there end
@@ -30,11 +30,8 @@ from torch.fx.node import Node
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
-from monograph.capture.closing import drop_unused_nodes
 from monograph.capture.departed import Departed
-from monograph.capture.lifting import Subgraph, end, lift, read
 from monograph.capture.operators import OPERATORS
-from monograph.capture.scopes import Region
 from monograph.capture.storages import is_inplace
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
@@ -49,8 +46,8 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.effects import Within
+    from monograph.capture.lifting import Subgraph
     from monograph.capture.recorder import Recorder
-    from monograph.capture.scopes import State
     from monograph.diagnostics import Frame
     from monograph.integers import Truth
 
@@ -503,88 +500,6 @@ def record_with(
 def _at_once(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of ours that runs frames: they are interpreted, it need not be watched."""
     return function(*args)
-
-
-# --- closing -----------------------------------------------------------------------------------
-
-
-def close(bodies: Sequence[Body], results: Sequence[Any], first: Sequence[Node] = ()) -> list[Node]:
-    """End bodies that are called with the same inputs; returns what these are, outside of them.
-
-    Each gets its results as outputs (tensors of its own, numbers, None; or one that is returned by
-    itself), and after the placeholders it has, one for each value from outside that any of them
-    uses; those of `first` come first.
-    """
-    for body, values in zip(bodies, results, strict=True):
-        _write_output(body, values)
-        body.depart()
-        drop_unused_nodes(body.graph)
-    lifted = lift([body.graph for body in bodies], first)
-    for body in bodies:
-        _strip_regions(body)
-    return lifted
-
-
-def _write_output(body: Body, values: Any) -> None:
-    several = isinstance(values, list | tuple)
-    if several and all(isinstance(value, AbstractTensor) for value in values):
-        returned: Any = tuple([value.node for value in values])
-        end(body.graph, returned, tuple(values))
-        return
-    with body:
-        if several:
-            returned = tuple([_returned(body, value) for value in values])
-        else:
-            returned = _returned(body, values)
-        body.recorder.write_assertions()
-    end(body.graph, returned, tuple(values) if several else values)
-
-
-def _returned(body: Body, value: Any) -> Any:
-    return value.node if isinstance(value, AbstractTensor) else body.recorder.convert(value)[1]
-
-
-def _strip_regions(body: Body) -> None:
-    """Regions around the call of a body are none of the body's own."""
-    states, around = body.recorder.scopes.states, body.around
-    if not states:
-        return
-    for node in body.graph.nodes:
-        state = states.pop(node, ())
-        if node.op == "call_function":
-            inner = _inner_regions(state, around)
-            if inner:
-                states[node] = inner
-
-
-def _inner_regions(state: State, around: State) -> State:
-    if state[: len(around)] == around:
-        return state[len(around) :]
-    # A grad mode around the call was undone inside of it.
-    enabled = next((each.settings[0] for each in reversed(state) if each.kind == "grad"), None)
-    outer = next(region for region in reversed(around) if region.kind == "grad")
-    undone = not outer.settings[0] if enabled is None else enabled
-    kept = tuple(region for region in state if region not in around and region.kind != "grad")
-    return (Region("grad", (undone,), outer.owner), *kept)
-
-
-# --- calling -----------------------------------------------------------------------------------
-
-
-def call(
-    recorder: Recorder,
-    operator: Any,
-    base: str,
-    bodies: dict[str, Body],
-    arguments: Callable[[list[Node]], tuple[Any, ...]],
-) -> Node:
-    """The node that calls closed bodies; `arguments` are made of the nodes that read these."""
-    children = recorder.children if recorder.body is None else recorder.body.children
-    attributes = [
-        read(recorder.writer, children, name, Subgraph(body.graph, body.children))
-        for name, body in bodies.items()
-    ]
-    return recorder.append(operator, base, arguments(attributes), {})
 
 
 def made_at(value: Any, body: Body) -> tuple[Frame, ...]:
