@@ -66,7 +66,7 @@ class Verdict(StrEnum):
 
     SAME = "the same operators"
     BESIDE = "the same, but for checks, dead code and what changes nothing"
-    FEWER = "fewer views and copies, after writes and attention"
+    FEWER = "fewer views and copies, after attention"
     ATTENTION = "one product for a layer after attention"
     OTHER = "other"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import monograph
-from bench.lowered_operators import Verdict, operators, verdict
+from bench.lowered_operators import ATTENTION, EQUAL, NO_MORE, operators, verdict
 from bench.models import CASES
 from monograph.interop import to_torch
 from tests.models import hugging_face, own  # noqa: F401  importing registers the models
@@ -27,26 +27,37 @@ def test_lowered_model_answers_as_the_model(model, how):
     assert operators(lowered.run_decompositions()) == operators(lowered)
 
 
-EXPLAINED = {Verdict.SAME, Verdict.BESIDE, Verdict.FEWER, Verdict.ATTENTION}
-"""Attention's result lies as eager's does in ours, and otherwise in PyTorch's lowered programs:
-what follows it is copied there, or multiplied in stacks."""
+def lowered_whole(program, tables):
+    """Lower without the formula of attention, the one that lays its result out in another way."""
+    table = tables.default_decompositions()
+    del table[ATTENTION]
+    return program.run_decompositions(table)
 
 
 @pytest.mark.parametrize("name", ["GPT, 12 layers", "ResNet-18, eval", "ResNet-18, train"])
 def test_operators_are_those_of_torch(name):
-    """PyTorch's own lowering calls the same operators as often, but for what follows attention."""
+    """PyTorch's own lowering calls the same operators as often."""
     case = CASES[name]()
-    ours = monograph.export(case.module, (), case.kwargs).run_decompositions()
-    theirs = torch.export.export(case.module, (), case.kwargs).run_decompositions()
-    expected = EXPLAINED if name.startswith("GPT") else {Verdict.SAME, Verdict.BESIDE}
-    assert verdict(ours, theirs)[0] in expected
+    ours = lowered_whole(monograph.export(case.module, (), case.kwargs), monograph)
+    theirs = lowered_whole(torch.export.export(case.module, (), case.kwargs), torch.export)
+    found, difference = verdict(ours, theirs)
+    assert found in EQUAL, difference
     assert not set(ours.exceptions) - {*theirs_not_core(theirs), NORMALISES}
+
+
+def test_with_torchs_formula_of_attention_operators_are_the_same():
+    """Nothing but the formula differs: in our table, it leads to what PyTorch's lowering makes."""
+    case = CASES["GPT, 12 layers"]()
+    program = monograph.export(case.module, (), case.kwargs)
+    table = monograph.default_decompositions()
+    table[ATTENTION] = torch.export.default_decompositions()[ATTENTION]
+    theirs = to_torch(program).run_decompositions()
+    found, difference = verdict(program.run_decompositions(table), theirs)
+    assert found in EQUAL, difference
 
 
 NORMALISES = "aten._native_batch_norm_legit.default"
 PEER = exporter_named("torch.export:export")
-NOT_LOWERED_BY_TORCH = {"gpt2"}
-"""PyTorch refuses to lower its own program: attention's result cannot be viewed any more."""
 HUGGING_FACE = [name for name, each in MODELS.items() if each.build.__module__.endswith("_face")]
 
 
@@ -59,19 +70,19 @@ HUGGING_FACE = [name for name, each in MODELS.items() if each.build.__module__.e
     ],
 )
 def test_operators_are_those_of_torch_but_for_what_is_explained(name):
-    """PyTorch lowers its own program and ours to the same, but for what follows attention."""
+    """PyTorch lowers its own program to the same, and ours to no fewer operators.
+
+    Attention's result lies as eager's does in ours, and otherwise in PyTorch's lowered programs:
+    what follows it is copied there, or multiplied in stacks.
+    """
     model = MODELS[name]
     captured = capture(model, OURS, "static")
-    ours = captured.run_decompositions()
-    found, difference = verdict(ours, to_torch(captured).run_decompositions())
-    assert found in EXPLAINED, difference
-    theirs = capture(model, PEER, "static")
-    if name in NOT_LOWERED_BY_TORCH:
-        with pytest.raises(ValueError, match="Cannot view a tensor"):
-            theirs.run_decompositions()
-        return
-    found, difference = verdict(ours, theirs.run_decompositions())
-    assert found in EXPLAINED, difference
+    lowered = captured.run_decompositions()
+    found, difference = verdict(lowered, to_torch(captured).run_decompositions())
+    assert found in NO_MORE, difference
+    theirs = lowered_whole(capture(model, PEER, "static"), torch.export)
+    found, difference = verdict(lowered_whole(captured, monograph), theirs)
+    assert found in EQUAL, difference
 
 
 def theirs_not_core(program):
