@@ -29,6 +29,7 @@ from monograph.capture.heap import met_writes, write
 from monograph.capture.joining import ABSENT, Join, Made
 from monograph.capture.loops import as_truth
 from monograph.capture.merging import merge_leaves
+from monograph.capture.origins import Origins
 from monograph.capture.subgraphs import gives_itself
 from monograph.diagnostics import MonographError, problem
 
@@ -80,7 +81,7 @@ def arrive(
     places = [place_of(end) for end in ends]
     place = near(frame, found, places)
     try:
-        return _arrive(recorder, frame, condition, place, bodies, before)
+        return _arrive(recorder, frame, condition, found, place, bodies, before)
     except NeedsCare:
         for body in bodies:
             body.give_up()
@@ -97,6 +98,7 @@ def _arrive(
     recorder: Recorder,
     frame: Frame,
     condition: Any,
+    found: Ways,
     place: int,
     bodies: Sequence[Body],
     before: frozenset[Expr],
@@ -104,8 +106,9 @@ def _arrive(
     ends: list[End] = [body.result for body in bodies]
     join = Join(bodies, before)
     here = [_state(end, place) if place_of(end) == place else None for end in ends]
-    joined = _met(join, here, _names(frame, here, place))
-    lefts = [_left(join, frame, each, ends) for each in _places_left(ends, place)]
+    origins = Origins(recorder, frame, found, ends)
+    joined = _met(join, here, _names(frame, here, place), place, origins)
+    lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
     changes = met_writes(recorder, frame, join, bodies)
     uncertain = _uncertain(bodies, join)
     simple = {(True, False), (False, True)}
@@ -114,7 +117,7 @@ def _arrive(
         (join.lefts if one is bodies[0] else join.rights).extend(other)
     for body, values in zip(bodies, join.returned(), strict=True):
         body.result = values
-    results = _closed(recorder, bodies, condition, join)
+    results = _closed(recorder, bodies, condition, join, origins)
     made = Made(results)
     values = [made.value(each) for each in joined]
     for pair, container in uncertain:
@@ -152,17 +155,30 @@ def _state(end: End, place: int) -> list[Any]:
 def _names(frame: Frame, states: Sequence[list[Any] | None], place: int) -> list[str]:
     """What the code calls what is in a state."""
     if place == EXIT:
-        return ["the result"]
+        return ["what they return"]
     heights = {len(state) for state in states if state is not None}
     if len(heights) > 1:
         raise problem("bug", reason="two ways join with stacks of different heights")
     n_slots = len(frame.body.slots)
-    return [""] * (heights.pop() - n_slots) + list(frame.body.slots)
+    return ["what they give"] * (heights.pop() - n_slots) + list(frame.body.slots)
 
 
-def _met(join: Join, states: Sequence[Sequence[Any] | None], names: Sequence[str]) -> list[Joined]:
+def _met(
+    join: Join,
+    states: Sequence[Sequence[Any] | None],
+    names: Sequence[str],
+    place: int,
+    origins: Origins,
+) -> list[Joined]:
     sides = [[ABSENT] * len(names) if state is None else state for state in states]
-    return [join.meet(one, other, name) for one, other, name in zip(*sides, names, strict=True)]
+    met: list[Joined] = []
+    for one, other, name in zip(*sides, names, strict=True):
+        join.where = (name, place)
+        try:
+            met.append(join.meet(one, other, name))
+        except MonographError as error:
+            raise origins.shown(error, join.where, (one, other)) from None
+    return met
 
 
 def _places_left(ends: Sequence[End], place: int) -> list[int]:
@@ -172,7 +188,7 @@ def _places_left(ends: Sequence[End], place: int) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _left(join: Join, frame: Frame, place: int, ends: Sequence[End]) -> _Left:
+def _left(join: Join, frame: Frame, place: int, ends: Sequence[End], origins: Origins) -> _Left:
     """What leaves for one place, on either side."""
     flags: list[Any] = []
     states: list[Sequence[Any] | None] = []
@@ -192,7 +208,7 @@ def _left(join: Join, frame: Frame, place: int, ends: Sequence[End]) -> _Left:
             states.append(None)
     names = _names(frame, [None if each is None else list(each) for each in states], place)
     one, other = flags
-    return _Left(place, (one, other), _met(join, states, names), n_stack)
+    return _Left(place, (one, other), _met(join, states, names, place, origins), n_stack)
 
 
 def _as_tensors(bodies: Sequence[Body], flags: Sequence[tuple[Any, Any]]) -> list[list[Any]]:
@@ -212,7 +228,9 @@ def _flag(truth: Any, flags: tuple[Any, Any]) -> Any:
 # --- the call ------------------------------------------------------------------------------------
 
 
-def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Join) -> list[Any]:
+def _closed(
+    recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Join, origins: Origins
+) -> list[Any]:
     """Write the call; its results, with what is in doubt about them noted."""
     doubts = recorder.doubts
     lefts, rights = (shared(doubts, body, body.result) for body in bodies)
@@ -226,7 +244,8 @@ def _closed(recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Jo
     ]
     written = [tensor for body in bodies for tensor, _ in body.written]
     before = [tensor.tensor_type.requires_grad for tensor in written]
-    branches = Branches(recorder, bodies, (), stays=gives_itself(recorder))
+    named = [origins.named(*each) for each in join.asked]
+    branches = Branches(recorder, bodies, (), stays=gives_itself(recorder), named=named)
     leaves = merge_leaves(bodies, bodies[0].result, bodies[1].result)
     results = branches.call(_as_condition(condition), leaves)
     for pair, roots, result in zip(pairs, map(add, lefts, rights), results, strict=True):

@@ -22,7 +22,7 @@ from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.calling import call, close
 from monograph.capture.looping import Loop, check_step, pointwise, stacked, step_type
-from monograph.capture.merging import Merged, merge, merge_types
+from monograph.capture.merging import Merged, Named, merge, merge_types
 from monograph.capture.subgraphs import Body, Copied, label_of, record, record_with
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import mark_superfluous
@@ -130,9 +130,19 @@ class Branches:
     """Two recorded branches on the way to one call of `cond`."""
 
     def __init__(
-        self, recorder: Recorder, bodies: Sequence[Body], operands: Any, *, stays: bool = False
+        self,
+        recorder: Recorder,
+        bodies: Sequence[Body],
+        operands: Any,
+        *,
+        stays: bool = False,
+        named: Sequence[Named] = (),
     ) -> None:
-        """`stays`: what a branch returns of its inputs is these themselves, as in eager code."""
+        """`stays`: what a branch returns of its inputs is these themselves, as in eager code.
+
+        `named` is what messages say of the results.
+        """
+        self.named = named
         self.recorder = recorder
         self.bodies = bodies
         self.first = _nodes(operands)
@@ -187,7 +197,8 @@ class Branches:
         several = len(outputs[0]) > 1
         for i, pair in enumerate(zip(*outputs, strict=True)):
             number = numbers[i] if i < len(numbers) else None
-            which = f"result {i}" if several else ""
+            which = Named(f"result {i}" if several else "")
+            which = self.named[i] if i < len(self.named) else which
             types.append(merge_types(self.bodies, pair, which) if number is None else number)
         return types
 

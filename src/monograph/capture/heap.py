@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode import MISSING
 from monograph.capture.lasting import lines
-from monograph.diagnostics import Cause, MonographError, problem
+from monograph.diagnostics import Cause, MonographError, problem, user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +95,7 @@ def _refused(
     places = [each for each in pair if each is not None]
     at, *others = (lines(each, recorder.scopes) for each in places)
     causes = [Cause(each, "and here, on the other side") for each in others]
+    causes = causes or [Cause(user_frames(), "the other side of this leaves it as it was")]
     owner = places[0].owner
     names = (name for name, value in frame.f_locals.items() if value is owner)
     return problem(

@@ -21,7 +21,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.frame import Mark
 from monograph.capture.number_tensors import number_tensor, own
-from monograph.diagnostics import problem
+from monograph.diagnostics import Cause, problem
 from monograph.integers import Expr, Real, Relation, symbols
 
 if TYPE_CHECKING:
@@ -75,6 +75,12 @@ class Join:
     rights: list[Any] = field(default_factory=list[Any])
     containers: list[tuple[Any, Any, Items]] = field(default_factory=list[tuple[Any, Any, Items]])
     """Those of either state that became one, and as what."""
+    where: tuple[str, int] = ("", 0)
+    """The variable that is met now, and the place where: "" for what is on the stack."""
+    asked: list[tuple[str, tuple[str, int]]] = field(
+        default_factory=list[tuple[str, tuple[str, int]]]
+    )
+    """What each result is called, and where the sides of it met."""
     _met: dict[tuple[int, int], Joined] = field(default_factory=dict[tuple[int, int], Joined])
 
     def meet(self, left: Any, right: Any, name: str) -> Joined:
@@ -97,15 +103,16 @@ class Join:
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
             if named_by_users(left) or named_by_users(right):
                 raise _disagree(left, right, f"{name}'s attributes")
-            return self._result(left, right)
+            return self._result(left, right, name)
         one, other = (kind_of_number(each) for each in (left, right))
         if one is not None and one is other:
-            return self._result(left, right, reads=one is not int)
+            return self._result(left, right, name, reads=one is not int)
         if type(left) is type(right) and type(left) in _CONTAINERS:
             keys = _keys(left)
             if len(left) == len(right) and keys == _keys(right):
                 pairs = zip(_items(left), _items(right), strict=True)
-                items = tuple(self.meet(a, b, f"{name}[...]") for a, b in pairs)
+                inner = f"{name}[...]" if " " not in name else f"an item of {name}"
+                items = tuple(self.meet(a, b, inner) for a, b in pairs)
                 self.containers.append((left, right, Items(type(left), items, keys)))
                 return self.containers[-1][-1]
         if stand_alike(left, right):
@@ -152,7 +159,8 @@ class Join:
                 )
         return found
 
-    def _result(self, left: Any, right: Any, *, reads: bool = False) -> Result:
+    def _result(self, left: Any, right: Any, name: str = "", *, reads: bool = False) -> Result:
+        self.asked.append((name, self.where))
         self.lefts.append(left)
         self.rights.append(right)
         return Result(len(self.lefts) - 1, reads)
@@ -217,9 +225,10 @@ def _items(container: Any) -> Sequence[Any]:
 def _disagree(left: Any, right: Any, name: str) -> BaseException:
     return problem(
         "branches-disagree",
+        causes=[Cause((), described(each)) for each in (left, right)],
         operator="if",
         what="value",
-        result=f"`{name}`" if name else "",
+        result=f"`{name}`" if name and " " not in name else name,
         left=described(left),
         right=described(right),
     )

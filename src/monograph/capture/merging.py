@@ -21,13 +21,14 @@ from monograph.host.trees import pytree
 from monograph.integers import Expr, Relation, eq, fresh, known
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
-    from monograph.diagnostics import MonographError
+    from monograph.diagnostics import Frame, MonographError
     from monograph.integers import Facts, Int, Interval
 
+SIDES: Final = ("when it is true", "when it is false")
 _SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -52,7 +53,9 @@ def merge(bodies: Sequence[Body]) -> tuple[list[Merged], Any]:
     flat = [pytree.tree_flatten(body.result) for body in bodies]
     (lefts, spec), (rights, other) = flat
     if spec != other:
-        raise _disagree(bodies, "structure", "", (_shown(left), left), (_shown(right), right))
+        raise _disagree(
+            bodies, "structure", Named(""), (_shown(left), left), (_shown(right), right)
+        )
     return merge_leaves(bodies, lefts, rights), spec
 
 
@@ -88,7 +91,7 @@ def _merge_leaf(bodies: Sequence[Body], a: Any, b: Any, which: str) -> Merged:
         if all(type(each) is int or isinstance(each, Expr) for each in (one, other)):
             facts = [body.facts for body in bodies]
             return Merged(values=(a, b), type=_either(facts, one, other, recorder))
-    raise _disagree(bodies, "value", which, (_described(a), a), (_described(b), b))
+    raise _disagree(bodies, "value", Named(which), (_described(a), a), (_described(b), b))
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -103,7 +106,17 @@ def _described(value: Any) -> str:
     return "a number of the program" if isinstance(value, _SYMBOLIC) else f"`{value!r}`"
 
 
-def merge_types(bodies: Sequence[Body], values: Sequence[AbstractTensor], which: str) -> TensorType:
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What messages call a result, and the lines that made it on either side, where it is known."""
+
+    name: str
+    lines: Callable[[], Sequence[tuple[Frame, ...]]] | None = None
+
+
+def merge_types(
+    bodies: Sequence[Body], values: Sequence[AbstractTensor], which: Named
+) -> TensorType:
     """The type of a tensor that the first or the second body makes.
 
     Raises: branches-disagree.
@@ -158,22 +171,24 @@ def _end(end: Interval | Any) -> int | None:
 
 
 def _disagree(
-    bodies: Sequence[Body], what: str, which: str, left: tuple[str, Any], right: tuple[str, Any]
+    bodies: Sequence[Body], what: str, which: Named, left: tuple[str, Any], right: tuple[str, Any]
 ) -> MonographError:
-    sides = ("when it is true", "when it is false")
+    lines = () if which.lines is None else which.lines()
+    if not all(lines) or not lines:
+        lines = [made_at(each[1], body) for body, each in zip(bodies, (left, right), strict=True)]
     causes = [
-        Cause(made_at(value, body), f"{shown}, {side}")
-        for body, (shown, value), side in zip(bodies, (left, right), sides, strict=True)
+        Cause(at, f"{shown}, {side}")
+        for at, (shown, _), side in zip(lines, (left, right), SIDES, strict=True)
     ]
     return problem(
         "branches-disagree",
         operator=bodies[0].operator,
         what=what,
-        result=which,
+        result=which.name,
         left=left[0],
         right=right[0],
         causes=causes,
     )
 
 
-__all__ = ["Merged", "merge", "merge_leaves", "merge_types"]
+__all__ = ["SIDES", "Merged", "Named", "merge", "merge_leaves", "merge_types"]

@@ -1,0 +1,93 @@
+"""Where a variable got the value that it has at a place, on one of the ways that lead there.
+
+Law: an instruction is found if there is a way from `start` to `place` on which no other gives the
+variable a value after it; where no instruction on the ways does, of those before `jump`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from monograph.bytecode.decoding import decode
+from monograph.bytecode.flow import EXIT, flow_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from types import CodeType
+
+__all__ = ["assignments"]
+
+_GIVES: Final = frozenset({"DELETE_DEREF", "DELETE_FAST", "STORE_DEREF", "STORE_FAST"})
+_PASSES: Final = frozenset({"JUMP"})
+
+
+def assignments(code: CodeType, name: str, place: int, start: int, jump: int) -> tuple[int, ...]:
+    """The offsets of the instructions that gave a variable its value at `place`.
+
+    `name` is "" for what stands on the stack, or is returned: then it is what came last. `start` is
+    where the way begins, whose condition is `jump`. Empty: it is the parameter that was given.
+    """
+    flow = flow_of(code)
+    begun, last = flow.same[start], place if place == EXIT else flow.same[place]
+    before = _backwards(flow.successors)
+    within = _reached(begun, last, flow.successors)
+    steps = decode(code).body
+    if name:
+        slot = decode(code).slots.index(name)
+        giving = {
+            i for i, (kind, slot_of, _) in enumerate(steps) if kind in _GIVES and slot_of == slot
+        }
+    else:
+        giving = {i for i, (kind, *_) in enumerate(steps) if kind not in _PASSES}
+    found, is_open = _nearest(last, before, giving, within, begun)
+    if is_open and name:
+        found |= _nearest(flow.same[jump], before, giving, range(len(steps)), None)[0]
+    offsets = sorted(steps[index].offset for index in found)
+    return tuple(offsets)
+
+
+def _backwards(successors: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for index, ways in enumerate(successors):
+        for way in ways:
+            found.setdefault(way, []).append(index)
+    return found
+
+
+def _reached(start: int, end: int, successors: Sequence[Sequence[int]]) -> set[int]:
+    """What the ways from a start pass before they come to an end."""
+    seen: set[int] = set()
+    waiting = [] if start == end else [start]
+    while waiting:
+        index = waiting.pop()
+        seen.add(index)
+        waiting += [way for way in successors[index] if way not in {end, EXIT} and way not in seen]
+    return seen
+
+
+def _nearest(
+    place: int,
+    before: dict[int, list[int]],
+    giving: Collection[int],
+    within: Collection[int],
+    begun: int | None,
+) -> tuple[set[int], bool]:
+    """The instructions that give something last before a place; whether a way has none."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    is_open = not within
+    waiting = [place]
+    while waiting:
+        index = waiting.pop()
+        for each in _inside(before.get(index, ()), within, seen):
+            seen.add(each)
+            if each in giving:
+                found.add(each)
+                continue
+            is_open = is_open or each == begun
+            waiting.append(each)
+    return found, is_open
+
+
+def _inside(indexes: Iterable[int], within: Collection[int], seen: set[int]) -> list[int]:
+    return [each for each in indexes if each in within and each not in seen]
