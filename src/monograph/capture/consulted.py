@@ -394,7 +394,9 @@ def asking(
 
 
 def _imported(modules: Iterable[torch.nn.Module]) -> Iterator[_Patch]:
-    names = {cls.__module__ for module in modules for cls in type(module).__mro__}
+    classes = {cls for module in modules for cls in type(module).__mro__}
+    # A class made by `type(...)` where no module is run has none.
+    names = {getattr(cls, "__module__", "") for cls in classes}
     for name in names:
         file = sys.modules.get(name)
         if file is None or name.partition(".")[0] in {"torch", "builtins"}:

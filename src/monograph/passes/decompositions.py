@@ -6,7 +6,7 @@ among composite operators, which are what they call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -234,6 +234,17 @@ def _embedding_bag(
     return op(weight, indices.contiguous(), offsets.contiguous(), *rest)
 
 
+def _rms_norm(
+    input: Tensor,  # noqa: A002 - named as in the schema
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Any:
+    """PyTorch's formula of the fused operator; what the composite one calls would fix sizes."""
+    fused = core_formulas()[aten._fused_rms_norm.default]  # noqa: SLF001 - an operator's name
+    return fused(input, list(normalized_shape), weight, eps)[0]
+
+
 def _isin(
     elements: Tensor,
     test_elements: Tensor,
@@ -256,6 +267,7 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.data.default: aten.detach.default,
     aten.isin.Tensor_Tensor: _isin,
     aten.lift_fresh_copy.default: _lift_fresh_copy,
+    aten.rms_norm.default: _rms_norm,
     **CORRECTIONS,
 }
 """Where PyTorch has its formula elsewhere than in its tables, or one for the example alone."""

@@ -339,3 +339,17 @@ def test_items_of_a_result_stay_in_its_region():
     file.seek(0)
     for each in (lowered, monograph.load(file)):
         torch.testing.assert_close(each.module()(x), module(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_root_mean_squares_are_lowered_at_any_size(dtype):
+    """The same operators at fixed and at varying sizes, and eager's values."""
+    module = nn.RMSNorm((3, 8)).to(dtype)
+    x = torch.randn(5, 3, 8).to(dtype)
+    fixed = monograph.export(module, (x,)).run_decompositions()
+    varying = monograph.export(module, (x,), dynamic_shapes="x: n, 3, 8").run_decompositions()
+    assert not varying.exceptions
+    assert operators(varying) == operators(fixed)
+    for n in (0, 1, 7):
+        given = torch.randn(n, 3, 8).to(dtype)
+        torch.testing.assert_close(varying.module()(given), module(given))
