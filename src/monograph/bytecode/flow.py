@@ -53,7 +53,9 @@ class Flow:
     the natural loops, inner ones before outer ones. `same[i]` is the instruction as which i counts;
     all the others are about those alone, and `groups` are those that count as each of them.
     `ranks[i]` is i's place in an order in which ways go on, but for those back to where a round of
-    a loop begins. `leads[i]` has a bit for each instruction that some way on from i comes to.
+    a loop begins. `leads[i]` has a bit for each instruction that some way on from i comes to;
+    `returns` has one for each that returns, `entered` for each that ways come to from several, or
+    from one that has several ways on.
     """
 
     successors: tuple[tuple[int, ...], ...]
@@ -64,6 +66,8 @@ class Flow:
     groups: Mapping[int, frozenset[int]]
     ranks: tuple[int, ...]
     leads: tuple[int, ...]
+    returns: int
+    entered: int
 
     def loop(self, index: int) -> Loop | None:
         """The innermost loop that an instruction belongs to."""
@@ -106,6 +110,8 @@ def _analysed(decoded: Instructions) -> Flow:
         {first: frozenset(group) for first, group in groups.items()},
         ranks,
         _leads(successors, order),
+        sum(1 << node for node, ways in enumerate(successors) if EXIT in ways),
+        _entered(successors),
     )
 
 
@@ -279,6 +285,15 @@ def _ranks(order: Sequence[int]) -> tuple[int, ...]:
     for rank, node in enumerate(order):
         ranks[node] = rank
     return tuple(ranks)
+
+
+def _entered(successors: Sequence[tuple[int, ...]]) -> int:
+    counts = [0] * len(successors)
+    for ways in successors:
+        inside = [way for way in ways if way != EXIT]
+        for way in inside:
+            counts[way] += len(inside)
+    return sum(1 << node for node, count in enumerate(counts) if count > 1)
 
 
 def _leads(successors: Sequence[tuple[int, ...]], order: Sequence[int]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from monograph.bytecode.flow import EXIT
@@ -73,11 +74,57 @@ def _meeting(flow: Flow, index: int) -> Meeting:
     regions = [loop.body for loop in flow.loops if index in loop.body]
     if join not in (EXIT, index) and (not regions or join in regions[0]):
         return Meeting(join, frozenset())
+    if not regions:
+        return Meeting(_ahead(flow, index), frozenset())
     for region in (*regions, range(len(flow.successors))):
         place = _within(flow.successors, index, region)
         if place is not None:
             return Meeting(place, _outs(flow.successors, index, place, region))
     return Meeting(EXIT, frozenset())
+
+
+def _ahead(flow: Flow, index: int) -> int:
+    """Where ways meet from a jump in no loop, found without looking further than there.
+
+    Goes on from both ways in the order in which they lead on. A place where both are is one where
+    they meet if no way that has not come there yet returns where ways from there do.
+    """
+    starts = [way for way in flow.successors[index] if way != EXIT]
+    one, other = (_onwards(flow, starts[:1]), _onwards(flow, starts[1:]))
+    both = one & other & flow.entered
+    waiting = [(flow.ranks[way], way) for way in starts]
+    heapify(waiting)
+    seen, done, found = {*starts}, 0, list[int]()
+    while waiting and both:
+        node = heappop(waiting)[1]
+        others, later = _onwards(flow, [way for _, way in waiting]), _onwards(flow, [node])
+        if both >> node & 1 and later & flow.returns:
+            if later & done or others >> node & 1:  # a loop: what comes before it may come after
+                return _anywhere(flow, index)
+            if not others & later & flow.returns:
+                found.append(node)
+                both &= others & ~later
+                continue
+        done |= 1 << node
+        for way in flow.successors[node]:
+            if way != EXIT and way not in seen:
+                seen.add(way)
+                heappush(waiting, (flow.ranks[way], way))
+    return max(found, key=lambda node: flow.leads[node].bit_count(), default=EXIT)
+
+
+def _onwards(flow: Flow, places: Iterable[int]) -> int:
+    """A bit for each of some places, and for each instruction that they lead to."""
+    found = 0
+    for place in places:
+        found |= flow.leads[place] | 1 << place
+    return found
+
+
+def _anywhere(flow: Flow, index: int) -> int:
+    """As `_ahead`, looking at all ways to the end."""
+    place = _within(flow.successors, index, range(len(flow.successors)))
+    return EXIT if place is None else place
 
 
 def _outs(

@@ -1,5 +1,8 @@
 """Where ways meet that do not leave for good: on functions whose flow a reader sees."""
 
+import sys
+from random import Random
+
 import pytest
 
 from monograph.bytecode.decoding import decode
@@ -119,3 +122,72 @@ def test_the_nearer_of_two_places():
     assert nearer(flow, loop.header, behind) == nearer(flow, behind, loop.header) == loop.header
     assert nearer(flow, 0, loop.header) == 0
     assert nearer(flow, EXIT, behind) == behind
+
+
+def reached(flow, starts, avoiding=None):
+    """The instructions that one comes to from some, without one."""
+    found = set(starts) - {avoiding}
+    waiting = list(found)
+    while waiting:
+        new = {way for way in flow.successors[waiting.pop()] if way not in {EXIT, avoiding}} - found
+        found |= new
+        waiting += new
+    return found
+
+
+def pieces(random, depth):
+    """Lines of a program that returns here and there."""
+    found = []
+    for _ in range(random.randint(1, 3)):
+        inner = [f"    {line}" for line in pieces(random, depth - 1)] if depth else []
+        kind, line = random.random(), random.randrange(1000)
+        if not depth or kind < 0.3:
+            found.append(f"y = {line}")
+        elif kind < 0.6:
+            found += [f"if a[{line}]:", *inner]
+        elif kind < 0.7:
+            found += [f"if a[{line}]:", *inner, "else:", "    return y"]
+        elif kind < 0.8:
+            found += [f"while b[{line}]:", *inner]
+        else:
+            found += [f"if b[{line}]:", f"    return {line}"]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_other_way_returns_where_the_meeting_leads(seed):
+    """Of random programs: both ways lead there, and who passes it by returns elsewhere."""
+    body = "\n".join(f"    {line}" for line in pieces(Random(seed), 4))
+    names = {}
+    exec(f"def function(a, b):\n    y = 0\n{body}\n    return y", names)
+    flow = flow_of(names["function"].__code__)
+    for index, ways in enumerate(flow.successors):
+        place = meeting(flow, index).place
+        if len(ways) < 2 or place == EXIT or any(index in loop.body for loop in flow.loops):
+            continue
+        assert all(place in reached(flow, [way]) for way in ways)
+        before = reached(flow, [way for way in ways if way != place], place)
+        both = before & reached(flow, [place])
+        assert not any(EXIT in flow.successors[each] for each in both)
+
+
+def test_meetings_of_a_chain_are_found_at_the_cost_of_its_length():
+    """Each is looked for no further than it is away."""
+    text = (
+        "    if a[{i}]:\n        if b[{i}]:\n            return {i}\n        y = {i}\n    z = {i}\n"
+    )
+    costs = []
+    for n in (10, 20, 40):
+        names = {}
+        exec("def function(a, b):\n" + "".join(text.format(i=i) for i in range(n)), names)
+        flow, found = flow_of(names["function"].__code__), []
+        before = sys.getprofile()
+        sys.setprofile(lambda *_, found=found: found.append(1))
+        try:
+            for index, ways in enumerate(flow.successors):
+                if len(ways) > 1:
+                    meeting(flow, index)
+        finally:
+            sys.setprofile(before)
+        costs.append(len(found))
+    assert costs[2] - costs[1] <= 2.2 * (costs[1] - costs[0])
