@@ -62,3 +62,32 @@ class InputCalledAsABuffer(nn.Module):
         if a.sum() > 0:
             self.b.mul_(0.5)
         return a + b, self.b * 2
+
+
+@branching((UP, UP / 3), APART, (DOWN, UP), (UP, -UP))
+def number_asked_under_autocast(a, b):
+    """What is asked of a number is computed beside the mode, also in a branch."""
+    with torch.autocast("cpu", torch.bfloat16):
+        if (a > 0).sum().item() > 2:
+            if a.sum() > 3:
+                a = a + 1
+        elif (b > 0).sum().item() > 1:
+            b = b + a
+    return a, b
+
+
+class Box:
+    """Something that has an attribute."""
+
+    def __init__(self, n):
+        self.n = n
+
+
+@branching((UP, UP), APART, refused="branch-side-effect")
+def counted_in_an_object(a, b):
+    """A round is run anew where its branches ask for care: what it wrote before is put back."""
+    box, k = Box(1), torch.zeros(())
+    while k < a.sum() and b.max() > 1:
+        k = k + 1
+        box.n += 1
+    return a * box.n

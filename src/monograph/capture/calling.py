@@ -62,7 +62,7 @@ def _strip_regions(body: Body) -> None:
         return
     for node in body.graph.nodes:
         state = states.pop(node, ())
-        if node.op == "call_function":
+        if node.op == "call_function" and "nn_module_stack" in node.meta:  # numbers are in none
             inner = _inner_regions(state, around)
             if inner:
                 states[node] = inner

@@ -463,8 +463,7 @@ class Strict(Watcher):
                 if merges:
                     part.take()
             except BaseException:
-                if merges:
-                    part.forget()
+                part.forget()
                 raise
             finally:
                 self._parts.remove(part)

@@ -1,0 +1,79 @@
+"""Random programs that change what is around their branches and loops agree, or are refused."""
+
+import random
+import re
+
+import pytest
+
+import monograph
+from tests.contract import forms
+from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
+from tests.control_flow.drawn_widely import drawn
+from tests.control_flow.forms import loaded_decomposed
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+FORMS = tuple(
+    forms.Form(made.__name__, forms.strict, monograph.Dim, made)
+    for made in (
+        forms.as_module,
+        forms.decomposed,
+        forms.loaded,
+        forms.unflattened,
+        loaded_decomposed,
+    )
+)
+FEW, MANY, BLOCK = 60, 2000, 20
+
+IS_KNOWN = re.compile(
+    r"does not hold \(drawn\.py"  # a size that a branch fixes is asserted when that branch runs
+    r"|eager raises RuntimeError: m(ax|in)"  # operators whose result nobody uses go
+    r"|cannot convert float NaN to integer"  # or conversions; none is caught
+    r"|call \d: (aliasing|state): "  # a tensor that one side writes to, returned, may be a copy
+    r"|gradients: .*became \*"  # a buffer is replaced in its memory, and was kept for backward
+)
+
+
+def faults(number, form):
+    """What is wrong with one program in one form, with its text."""
+    probe, told = drawn(number)
+    program, export = exported(probe, form)
+    if export.kind not in {AGREES, REFUSED}:
+        return [f"{told}\n>>> {form.name}: {export}"]
+    if program is None:
+        return []
+    verdicts = {name: judged(probe, program, form, call) for name, call in probe.calls.items()}
+    return [
+        f"{told}\n>>> {form.name}, {name}: {verdict}"
+        for name, verdict in verdicts.items()
+        if verdict.kind in {WRONG, FAILS} and not IS_KNOWN.search(verdict.why)
+    ]
+
+
+def found_in(numbers):
+    """The faults of some programs, each in one form."""
+    return [
+        fault
+        for at, number in enumerate(numbers)
+        for fault in faults(number, FORMS[at % len(FORMS)])
+    ]
+
+
+@pytest.mark.parametrize("block", range(FEW // BLOCK))
+def test_programs_drawn_widely(block):
+    """The same every time, over all forms."""
+    assert found_in(range(block * BLOCK, (block + 1) * BLOCK)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(MANY // BLOCK))
+def test_many_programs_drawn_widely(block):
+    """Others every time."""
+    assert found_in(random.SystemRandom().sample(range(FEW, 1 << 48), BLOCK)) == []
+
+
+def test_programs_are_unlike_each_other():
+    """What is asked for is drawn."""
+    told = "".join(drawn(number)[1] for number in range(200))
+    for each in ("while ", "for ", "try:", "nonlocal", "self.b = ", "xs.append", "o.t = ", "with "):
+        assert each in told, each
