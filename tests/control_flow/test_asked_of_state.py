@@ -107,3 +107,26 @@ def test_what_can_be_captured_both_ways_is():
     torch.testing.assert_close(mine(torch.ones(3)), torch.full((3,), 2.0))
     mine.done.fill_(True)
     torch.testing.assert_close(mine(torch.full((3,), 4.0)), torch.full((3,), 5.0))
+
+
+class Chunks(nn.Module):
+    """A quotient of sizes is a tensor, and asked whether it is enough."""
+
+    def forward(self, x):
+        """In chunks of four."""
+        count = torch.div(x.shape[1], 4, rounding_mode="trunc")
+        y = x.view(x.shape[0], count, 4)
+        return [y, y * 2][min(y.shape[1], 2) - 1]
+
+
+def test_a_quotient_of_sizes_that_is_a_tensor():
+    """Where nothing is known of the number it holds, the capture begins anew with what it is."""
+    sizes = ({0: monograph.Dim.AUTO, 1: monograph.Dim.AUTO},)
+    module, x = Chunks(), torch.arange(24.0).view(2, 12)
+    mine = monograph.export(module, (x,), dynamic_shapes=sizes).module()
+    for shape in ((2, 12), (3, 8), (1, 32)):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+        torch.testing.assert_close(mine(x), module(x), rtol=0, atol=0)
+    for shape in ((2, 4), (2, 10)):
+        with pytest.raises((monograph.ContractError, RuntimeError)):
+            mine(torch.ones(shape))

@@ -161,14 +161,14 @@ def square_root(a):
     return x, n
 
 
-@branching(*ALL, stock=False)
+@branching(*ALL)
 def power_iteration(x):
-    """Until the direction stays, or twelve times."""
+    """Until the direction stays, or twenty times."""
     matrix = torch.diag(torch.tensor([3.0, 1.0, 0.5, 0.1])) + 0.01
     if x.norm() < 1e-6:
         return x, torch.zeros(())
     v = x / x.norm()
-    for _ in range(12):
+    for _ in range(20):
         w = matrix @ v
         w = w / w.norm()
         if (w - v).abs().max() < 1e-2:

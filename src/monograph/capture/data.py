@@ -6,7 +6,8 @@ and the part of the graph that makes it is run when the value is asked for, not 
 
 What is made of buffers too is data like any other, for they may change. Only where a capture cannot
 be completed otherwise it begins anew, and takes what they hold by now; the program asserts that
-they hold it still (`Paths.state_decides`).
+they hold it still (`Paths.state_decides`). Then, too, a quotient of sizes that is a tensor is that
+number, of which sizes are asked, and guarded; any other time it is one that nothing is known of.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import without_modes
 from monograph.host.fx_nodes import inputs_of
 from monograph.host.operator_types import OpOverload
-from monograph.integers import Expr, Real, Relation, eq, fresh, known, negate
+from monograph.integers import Expr, Real, Relation, eq, fresh, ge, known, negate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.capture.recorder import Recorder
-    from monograph.integers import Truth
+    from monograph.integers import Int, Truth
 
 _MOST_NODES = 200
 _MOST_ELEMENTS = 1 << 20
@@ -52,6 +53,11 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
     if value is not None:
         with without_modes():
             return value.item()
+    quotient = _quotient_of_sizes(tensor)
+    if quotient is not None:
+        recorder.paths.asked.append("a quotient of sizes")
+        if recorder.paths.state_decides:
+            return to_sym(quotient)
     number = _read(recorder, tensor)
     held = state_value(recorder, tensor)
     if held is None:
@@ -60,6 +66,20 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
         plain = held.item()
     recorder.facts.assert_at_run(_is(to_python(number), plain))
     return plain
+
+
+def _quotient_of_sizes(tensor: AbstractTensor) -> Int | None:
+    """`torch.div(x.size(1), 8, rounding_mode="trunc")`: a tensor that holds a number of sizes."""
+    node, version = tensor.node, tensor.storage_root.version
+    if node is None or version or node.target is not torch.ops.aten.div.Tensor_mode:
+        return None
+    above, below = node.args
+    size = to_python(above.meta.get("val")) if isinstance(above, torch.fx.Node) else None
+    is_whole = node.kwargs.get("rounding_mode") in {"trunc", "floor"}
+    if not isinstance(size, Expr) or type(below) is not int or below < 1 or not is_whole:
+        return None
+    # Both ways of rounding are one for what is not negative.
+    return size // below if known(ge(size, 0)) is True else None
 
 
 def _is(number: Any, plain: Any) -> Truth:

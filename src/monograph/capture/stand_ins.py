@@ -33,7 +33,8 @@ class Paths:
     With `decided`, conditions on sizes are decided where they are made (see `conditions`). With
     `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
     With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
-    program asserts that they still do; `asked` are the tensors that were asked.
+    program asserts that they still do; tensors that hold a quotient of sizes are that number.
+    `asked` are the tensors that were asked.
     """
 
     literal: AbstractSet[str] = frozenset()
