@@ -1,6 +1,6 @@
 """What capturing both ways of conditions costs, beside capturing the longest way alone.
 
-    python -m bench.control_flow
+    python -m bench.control_flow --append
 
 Each program is captured as it is, and with its conditions asked but known: then capture follows
 one way. Both are taken in turn, the smallest of several times each.
@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 import monograph
+from bench.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,15 +105,25 @@ def measured(kind: str, n: int, times: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print a line for each kind of program."""
+    """Print a line for each kind of program and number of conditions."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--conditions", type=int, default=40)
-    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--conditions", type=int, nargs="+", default=[10, 20, 40])
+    parser.add_argument("--times", type=int, default=7)
+    parser.add_argument("--append", action="store_true", help="write the table to RESULTS.md")
     chosen = parser.parse_args()
-    print(f"{'capture of ' + str(chosen.conditions) + ' conditions':34} both   one  ratio")
+    table = Results(
+        "Both ways of conditions beside the longest way",
+        ("each condition", "conditions", "both, ms", "longest, ms", "ratio"),
+        notes=(f"Whole exports, taken in turn; the processor's time, smallest of {chosen.times}.",),
+    )
     for kind in CHAINS:
-        both, one = measured(kind, chosen.conditions, chosen.times)
-        print(f"{kind:34} {both * 1e3:5.0f} {one * 1e3:5.0f} ms {both / one:5.1f}")
+        for n in chosen.conditions:
+            both, one = measured(kind, n, chosen.times)
+            numbers = (both * 1e3, one * 1e3, both / one)
+            table.rows.append((kind, str(n), *(f"{number:.1f}" for number in numbers)))
+    table.show()
+    if chosen.append:
+        table.append()
 
 
 if __name__ == "__main__":

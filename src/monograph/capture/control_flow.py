@@ -145,7 +145,7 @@ class Branches:
         self.named = named
         self.recorder = recorder
         self.bodies = bodies
-        self.first = _nodes(operands)
+        self.first = [] if operands == () else _nodes(operands)
         self.stays = stays
 
     def close(self, condition: Any) -> Any:

@@ -288,7 +288,7 @@ class Made:
 
 def named_by_users(tensor: torch.Tensor) -> bool:
     """Whether a tensor has attributes that code gave it."""
-    return any(name not in AbstractTensor.__annotations__ for name in vars(tensor))
+    return not vars(tensor).keys() <= AbstractTensor.__annotations__.keys()
 
 
 __all__ = [

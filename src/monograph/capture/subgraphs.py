@@ -29,7 +29,13 @@ from torch.fx.node import Node
 
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
-from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
+from monograph.abstract.tensor import (
+    AbstractTensor,
+    StaticTensor,
+    SymbolicTensor,
+    make_tensor,
+    with_requires_grad,
+)
 from monograph.capture.departed import Departed
 from monograph.capture.operators import OPERATORS
 from monograph.capture.storages import is_inplace
@@ -54,6 +60,8 @@ if TYPE_CHECKING:
 _CLONE = torch.ops.aten.clone.default
 _DETACH = torch.ops.aten.detach.default
 _PYTHON = ("if", "while", "for")
+_FLAT = frozenset({StaticTensor, SymbolicTensor, type(None)})
+"""What results of operators are, but for lists."""
 
 
 Copied = dict[int, "list[AbstractTensor]"]
@@ -85,7 +93,8 @@ class Body:
             True  # what is told in here is noted nowhere: only a run can tell
         )
         self.facts = recorder.facts.branch()
-        self.facts.assume(assumed)
+        if assumed is not True:
+            self.facts.assume(assumed)
         self.children: dict[str, Subgraph] = {}
         self.around = recorder.scopes.regions()
         self.result: Any = None
@@ -330,7 +339,12 @@ class Body:
         graph = self.graph
         for node in graph.nodes:
             made = node.meta.get("val")
-            values = (made,) if isinstance(made, torch.Tensor) else pytree.tree_leaves(made)
+            if isinstance(made, torch.Tensor):
+                values = (made,)
+            elif made.__class__ is tuple and _FLAT.issuperset(map(type, made)):
+                values = made
+            else:
+                values = pytree.tree_leaves(made)
             for value in values:
                 if isinstance(value, AbstractTensor):
                     maker = value.node

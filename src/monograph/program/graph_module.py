@@ -103,7 +103,10 @@ class GraphModule(torch.fx.GraphModule):
             _adopt_targets(self, root, graph)
         else:
             for name, value in root.items():
-                adopt(self, name, value)
+                if isinstance(value, torch.nn.Module) and name.isidentifier():
+                    self._modules[name] = value
+                else:
+                    adopt(self, name, value)
         graph.owning_module = self
 
     @property
