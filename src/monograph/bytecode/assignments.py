@@ -12,8 +12,10 @@ from monograph.bytecode.decoding import decode
 from monograph.bytecode.flow import EXIT, flow_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from types import CodeType
+
+    from monograph.bytecode.instructions import Instruction
 
 __all__ = ["assignments"]
 
@@ -27,23 +29,33 @@ def assignments(code: CodeType, name: str, place: int, start: int, jump: int) ->
     `name` is "" for what stands on the stack, or is returned: then it is what came last. `start` is
     where the way begins, whose condition is `jump`. Empty: it is the parameter that was given.
     """
-    flow = flow_of(code)
+    flow, (steps, slots, before) = flow_of(code), _known(code)
     begun, last = flow.same[start], place if place == EXIT else flow.same[place]
-    before = _backwards(flow.successors)
     within = _reached(begun, last, flow.successors)
-    steps = decode(code).body
-    if name:
-        slot = decode(code).slots.index(name)
-        giving = {
-            i for i, (kind, slot_of, _) in enumerate(steps) if kind in _GIVES and slot_of == slot
-        }
-    else:
-        giving = {i for i, (kind, *_) in enumerate(steps) if kind not in _PASSES}
-    found, is_open = _nearest(last, before, giving, within, begun)
+    slot = slots.index(name) if name else None
+
+    def gives(index: int) -> bool:
+        kind, of, _ = steps[index]
+        return kind not in _PASSES if slot is None else kind in _GIVES and of == slot
+
+    found, is_open = _nearest(last, before, gives, within, begun)
     if is_open and name:
-        found |= _nearest(flow.same[jump], before, giving, range(len(steps)), None)[0]
-    offsets = sorted(steps[index].offset for index in found)
-    return tuple(offsets)
+        found |= _nearest(flow.same[jump], before, gives, range(len(steps)), None)[0]
+    return tuple(sorted(steps[index].offset for index in found))
+
+
+_Known = tuple["Sequence[Instruction]", "tuple[str, ...]", dict[int, list[int]]]
+_KNOWN: dict[int, tuple[CodeType, _Known]] = {}
+
+
+def _known(code: CodeType) -> _Known:
+    """The instructions and slots of code, and which instructions lead to each, found once."""
+    found = _KNOWN.get(id(code))
+    if found is None:
+        decoded = decode(code)
+        known = decoded.body, decoded.slots, _backwards(flow_of(code).successors)
+        found = _KNOWN[id(code)] = (code, known)  # the code is kept, so that it stays that
+    return found[1]
 
 
 def _backwards(successors: Sequence[Sequence[int]]) -> dict[int, list[int]]:
@@ -68,7 +80,7 @@ def _reached(start: int, end: int, successors: Sequence[Sequence[int]]) -> set[i
 def _nearest(
     place: int,
     before: dict[int, list[int]],
-    giving: Collection[int],
+    gives: Callable[[int], bool],
     within: Collection[int],
     begun: int | None,
 ) -> tuple[set[int], bool]:
@@ -81,7 +93,7 @@ def _nearest(
         index = waiting.pop()
         for each in _inside(before.get(index, ()), within, seen):
             seen.add(each)
-            if each in giving:
+            if gives(each):
                 found.add(each)
                 continue
             is_open = is_open or each == begun
