@@ -324,6 +324,13 @@ def main() -> None:
     notes += [
         f"{c}: torch raises for {len(each)} ({', '.join(each)})." for c, each in raised.items()
     ]
+    other = {
+        name: each[column][1]
+        for name, each in found.items()
+        for column in COLUMNS
+        if column in each and each[column][0] == Verdict.OTHER
+    }
+    notes += [f"Other: {name}, {difference}." for name, difference in other.items()]
     results = Results(title, ("class", *COLUMNS), rows(found), tuple(notes))
     results.show()
     if options.append:
