@@ -51,6 +51,7 @@ _WRITTEN = {
 }
 
 
+@without_garbage_collection()
 def lowered(
     program: ExportedProgram, table: Mapping[Any, Callable[..., Any]] | None
 ) -> ExportedProgram:
@@ -61,7 +62,7 @@ def lowered(
     table = core_decompositions() if table is None else table
     shared = _shared_memory(program)
     to_core = isinstance(table, DecompositionTable)
-    with without_garbage_collection(), _default_dtype_of(program.contract):
+    with _default_dtype_of(program.contract):
         done = decompose(
             program.graph,
             table,
