@@ -91,3 +91,30 @@ def counted_in_an_object(a, b):
         k = k + 1
         box.n += 1
     return a * box.n
+
+
+@branching((UP, UP), APART, (DOWN, UP))
+def written_under_autocast(a, b):
+    """A side is begun anew because it writes: the mode around it is not left by that."""
+    c = a * 2
+    with torch.autocast("cpu", torch.bfloat16):
+        if a.sum() > 0.5:
+            a = torch.tanh(c) - 0.5
+        else:
+            c.sub_(1)
+        d = c[None] @ b[:, None]
+    return a, c, d
+
+
+@branching((UP, UP), APART, (DOWN, UP))
+def written_without_gradients(a, b):
+    """Nor is code run that follows in any case."""
+    c, kept = a * 2, []
+    try:
+        with torch.no_grad():
+            if a.sum() > 0.5:
+                c.sub_(1)
+            d = c * b
+    finally:
+        kept.append(c)
+    return c, d, kept

@@ -291,7 +291,7 @@ def run_to(frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it
     if found.keeps_if is not answer:
         copied.stack.pop()
     copied.ip = found.if_true if answer else found.if_false
-    return _run(copied, _ends(frame, found))
+    return _run(copied, _ends(frame, found), begun=frame.ip - 1)
 
 
 def run_on(copied: Frame, found: Ways, leaving: Leaving | None = None) -> End:
@@ -383,10 +383,11 @@ def _run_round(copied: Frame, test: LoopTest) -> End:
     return end
 
 
-def _run(copied: Frame, ends: frozenset[int]) -> End:
+def _run(copied: Frame, ends: frozenset[int], begun: int | None = None) -> End:
     if copied.ip in ends:
         return End("joined", copied)
-    copied.body = _stopping(copied.body, ends)
+    around = _handlers_around(copied.body, copied.ip if begun is None else begun)
+    copied.body = _stopping(copied.body, ends, around)
     try:
         signal = run(copied)
     except Exception as error:  # noqa: BLE001  (it is the program's)
@@ -399,15 +400,26 @@ def _run(copied: Frame, ends: frozenset[int]) -> End:
     return End("returned", copied, copied.value)
 
 
-def _stopping(body: Body, ends: frozenset[int]) -> Body:
+def _handlers_around(body: Body, index: int) -> frozenset[int]:
+    """Where exceptions go from an instruction, and from there, by the targets of handlers."""
+    found: set[int] = set()
+    handler = body.handlers[index]
+    while handler is not None and handler.target not in found:
+        found.add(handler.target)
+        handler = body.handlers[handler.target]
+    return frozenset(found)
+
+
+def _stopping(body: Body, ends: frozenset[int], around: frozenset[int]) -> Body:
     """The body, with stops there as well."""
-    known = body.stopped.get(ends)
+    known = body.stopped.get((ends, around))
     if known is None:
         steps = list(body.steps)
         for index in ends:
             steps[index] = (_stop, None)
-        known = replace(body, steps=steps, stops=body.stops | ends, stopped={})
-        body.stopped[ends] = known
+        stops = body.stops | ends
+        known = replace(body, steps=steps, stops=stops, around=around, stopped={})
+        body.stopped[ends, around] = known
     return known
 
 

@@ -55,7 +55,8 @@ class Body:
     where all are positional, else -1. `is_native` marks code that is never interpreted: our own,
     and what only makes sense to CPython's frames.
     `stops` are the instructions in place of which this copy of the body stops; `stopped` are copies
-    of this one that stop elsewhere, too.
+    of this one that stop elsewhere, too. `around` are the handlers, by their targets, of contexts
+    that were entered before: they are not for a copy to leave because it is given up.
     """
 
     steps: list[tuple[Callable[[Frame, Any], Any], Any]]
@@ -69,7 +70,10 @@ class Body:
     is_native: bool
     shadow: FrameType | None = None
     stops: frozenset[int] = frozenset()
-    stopped: dict[frozenset[int], Body] = field(default_factory=dict[frozenset[int], "Body"])
+    around: frozenset[int] = frozenset()
+    stopped: dict[tuple[frozenset[int], frozenset[int]], Body] = field(
+        default_factory=dict[tuple[frozenset[int], frozenset[int]], "Body"]
+    )
 
 
 @dataclass(slots=True, eq=False)

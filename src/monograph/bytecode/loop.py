@@ -45,7 +45,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
                 error = frame.value
             except BaseException as caught:
                 note(frame, caught)
-                if not _handles(frame):
+                if not _handles(frame) or _is_given_up(frame, caught):
                     raise
                 error = caught
             else:
@@ -93,6 +93,18 @@ def _throw(frame: Frame, error: BaseException) -> None:
 def _handles(frame: Frame) -> bool:
     """Whether the current instruction is covered by a handler; if not, the frame is over."""
     return frame.body.handlers[frame.ip - 1] is not None
+
+
+def _is_given_up(frame: Frame, error: BaseException) -> bool:
+    """Whether a copy of a frame ends by what is no exception of the program's.
+
+    Contexts that were entered before it was made are those of the frame that it is a copy of.
+    """
+    around = frame.body.around
+    if not around or not isinstance(error, frame.interpreter.uncatchable):
+        return False
+    handler = frame.body.handlers[frame.ip - 1]
+    return handler is not None and handler.target in around
 
 
 def _enter_handler(frame: Frame, error: Any) -> None:
