@@ -747,3 +747,17 @@ def written_after(x):
         h = h + x[:, t]
     h.add_(1)
     return h, x
+
+
+@looped(refused="list-grown")
+def last_of_rows(x):
+    """Eager code gives a view of x."""
+    rows = [x[:, t] for t in range(x.shape[1])]
+    return torch.stack(rows), rows[-1]
+
+
+@looped(least=1)
+def last_of_what_is_made(x):
+    """A tensor of its own, asked for twice."""
+    rows = [x[:, t] * 2 for t in range(x.shape[1])]
+    return rows[-1] + 1, rows[-1], torch.stack(rows)

@@ -153,8 +153,22 @@ class AssignedInRounds(nn.Module):
         return row, other, new
 
 
+class LastItem(nn.Module):
+    """Of a list that grows: what is carried too, an input, and nobody else's."""
+
+    def forward(self, x, y):
+        states, inputs, others, h = [], [], [], y
+        for t in range(x.shape[0]):
+            h = torch.tanh(h + x[t])
+            others.append(h * 2)
+            states.append(h * 3)
+            states.append(h)
+            inputs.append(y)
+        return h, states[-1], inputs[-1], others[-1], torch.stack(states)
+
+
 @pytest.mark.parametrize("form", [as_captured, lowered, loaded])
-@pytest.mark.parametrize("kind", [SwapsByRow, MayHaveNoRound, LastRow, AssignedInRounds])
+@pytest.mark.parametrize("kind", [SwapsByRow, MayHaveNoRound, LastRow, AssignedInRounds, LastItem])
 def test_results_of_rounds_are_the_tensors_that_eager_code_gives(kind, form, tmp_path):
     """Whatever the number of rounds."""
     module, shapes = kind(), ({0: monograph.Dim("n", min=1)}, None)

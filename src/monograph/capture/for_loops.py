@@ -31,7 +31,7 @@ from monograph.diagnostics import MonographError, problem
 from monograph.integers import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from monograph.abstract.tensor import AbstractTensor
     from monograph.abstract.tensor_type import TensorType
@@ -108,6 +108,8 @@ class _ForLoop:
         self.begun: list[AbstractTensor] = []
         self.slices: list[AbstractTensor] = []
         """What the loop begins with, and goes over."""
+        self.rows: list[AbstractTensor] = []
+        """The slices of the last round that was recorded."""
         self.born: dict[Path, TensorType] = {}
         """Variables that rounds assign first, carried too: nobody reads what these begin with."""
         self.growing: list[list[Any]] = []
@@ -153,6 +155,7 @@ class _ForLoop:
         n_known = n_carried + len(self.born)
         self.writes.begin_round(body, given[n_known : n_known + n_written])
         slices = given[n_known + n_written :]
+        self.rows = list(slices)
         for each in slices:
             self.recorder.doubts.differ("offset", each.node)
         value = self.source.at(self.recorder, iter(slices))
@@ -265,15 +268,28 @@ class _ForLoop:
                 recorder.doubts.differ("offset", result.node)
         if born:
             require_a_round(self.source.count)
-        self._let_grow(iter(stacks))
+        held = dict(zip(map(id, carrying.made), after, strict=True))
+        self._let_grow(iter(stacks), held)
         stack, slots = carrying.state(after, born)
         carrying.note_doubts(begun, after, [*stack, *slots])
         return move(self.frame, self.test.out, stack, slots)
 
-    def _let_grow(self, stacks: Iterator[AbstractTensor]) -> None:
+    def _let_grow(self, stacks: Iterator[AbstractTensor], held: Mapping[int, Any]) -> None:
+        """Put into lists what rounds appended; `held` is what variables hold after the last."""
         for grown, new in self.appended:
             self.recorder.scopes.tell(grown)
-            self.recorder.grown.add(grown, self.source.count, [next(stacks) for _ in new])
+            made = [next(stacks) for _ in new]
+            last = held.get(id(new[-1]))
+            if last is None and new[-1].node.graph is not self.body.graph:
+                last = new[-1]  # the same in every round
+            is_view = last is None and self._is_of_outside(new[-1])
+            self.recorder.grown.add(grown, self.source.count, made, last, is_view=is_view)
+
+    def _is_of_outside(self, item: AbstractTensor) -> bool:
+        """Whether an item lies in memory of a tensor from outside, or of what is gone over."""
+        root = item.storage_root
+        is_row = any(root is each.storage_root for each in self.rows)
+        return is_row or (root.node is not None and root.node.graph is not self.body.graph)
 
 
 def _unread(t: TensorType) -> torch.Tensor:

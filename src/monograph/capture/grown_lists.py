@@ -32,13 +32,26 @@ if TYPE_CHECKING:
 
 @ours
 class Grown:
-    """What the rounds of one loop put into a list: one stacked tensor for each item of a round."""
+    """What the rounds of one loop put into a list: one stacked tensor for each item of a round.
 
-    __slots__ = ("rounds", "stacks")
+    `last` is the tensor that the last round put there last, where a variable holds it too. With
+    `is_view` it is a view of another tensor, which nobody can be given.
+    """
 
-    def __init__(self, rounds: Int, stacks: Sequence[AbstractTensor]) -> None:
+    __slots__ = ("is_view", "last", "rounds", "stacks")
+
+    def __init__(
+        self,
+        rounds: Int,
+        stacks: Sequence[AbstractTensor],
+        last: AbstractTensor | None,
+        *,
+        is_view: bool,
+    ) -> None:
         self.rounds = rounds
         self.stacks = tuple(stacks)
+        self.last = last
+        self.is_view = is_view
 
     def __getattr__(self, name: str) -> NoReturn:
         raise problem("list-grown", use=f".{name} of an item")
@@ -83,13 +96,21 @@ class GrownLists(dict[int, "list[Any]"]):
             for each in news:
                 self.pop(id(each), None)
 
-    def add(self, grown: list[Any], rounds: Int, stacks: Sequence[AbstractTensor]) -> None:
-        """Append what the rounds put into a list.
+    def add(
+        self,
+        grown: list[Any],
+        rounds: Int,
+        stacks: Sequence[AbstractTensor],
+        last: AbstractTensor | None = None,
+        *,
+        is_view: bool = False,
+    ) -> None:
+        """Append what the rounds put into a list; for `last` and `is_view` see `Grown`.
 
         Nobody may write to an item from now on: others of the program may be the same tensor.
         """
         _entangle(stacks)
-        grown.append(Grown(rounds, stacks))
+        grown.append(Grown(rounds, stacks, last, is_view=is_view))
         self[id(grown)] = grown
 
     def find(self, value: Any) -> list[Any] | None:
@@ -133,13 +154,13 @@ class GrownLists(dict[int, "list[Any]"]):
         """
         self.require_an_item(grown)
         index, first, last = to_python(key), grown[0], grown[-1]
+        if type(index) is int and index == -1 and type(last) is Grown:
+            require_a_round(last.rounds)
+            return _last_of(last)
         rows = self.rows(grown)
         if rows is not None and isinstance(index, int | Expr) and type(index) is not bool:
             return rows[to_sym(index)]
         if type(index) is int and index == -1:
-            if type(last) is Grown:
-                require_a_round(last.rounds)
-                return last.stacks[-1][-1]
             return last
         if type(index) is int and index == 0 and type(first) is not Grown:
             return first
@@ -175,6 +196,23 @@ class GrownLists(dict[int, "list[Any]"]):
         self.require_an_item(grown)
         result = combine(_pieces(grown), dim)
         return lambda *_, **__: result
+
+
+def _last_of(grown: Grown) -> Any:
+    """The tensor that the last round put there last, which lies in memory of its own.
+
+    Raises: list-grown.
+    """
+    if grown.last is None:
+        if grown.is_view:
+            raise problem("list-grown", use="one of its items, a view of another tensor")
+        row: Any = grown.stacks[-1][-1]
+        last = row.clone()
+        _entangle([last])
+        if last.recorder.body is not None:
+            return last  # nobody may use it outside
+        grown.last = last
+    return grown.last
 
 
 def _pieces(grown: list[Any]) -> list[_Piece]:
