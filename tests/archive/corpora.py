@@ -42,7 +42,6 @@ from tests.data.registry import PROGRAMS as DATA
 from tests.data.registry import inputs_of as inputs_of_draw
 from tests.passes.mutations import INPUTS as MUTATED_INPUTS
 from tests.passes.mutations import PROGRAMS as MUTATED
-from tests.passes.test_mutations import REFUSED as NOT_LOWERED
 from tests.programs import harness as small
 from tests.sizes import test_programs  # noqa: F401  importing registers the programs
 from tests.sizes.programs.registry import SIZE_PROGRAMS
@@ -195,8 +194,7 @@ def of_state() -> Iterator[Case]:
 
 def of_passes() -> Iterator[Case]:
     """Programs that write, lowered to what does not."""
-    for name in [each for each in MUTATED if each not in NOT_LOWERED]:
-        what = MUTATED[name]
+    for name, what in MUTATED.items():
         calls = tuple([seeded(n, MUTATED_INPUTS[name]) for n in (4, 5)])
         yield Case("lowered", name, module_of(name, what), calls[0], calls, lowered=True)
 

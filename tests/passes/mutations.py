@@ -179,9 +179,8 @@ def drawn_in_place(x):
     x[1].bernoulli_(0.2)
     x[2].exponential_()
     x[3].geometric_(0.3)
-    n = torch.empty(3, dtype=torch.int64).random_(0, 10)
-    m = torch.empty_like(x).random_(5)
-    return x, n, m, torch.rand(2), torch.empty(3).normal_()
+    n = torch.empty_like(x).random_(5)
+    return x, n, torch.rand(2), torch.empty(3).normal_()
 
 
 @program((4, 6), (4, 6))

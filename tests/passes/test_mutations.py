@@ -132,3 +132,21 @@ def test_strided_writes_are_lowered_at_any_size():
     for shape in [(3, 3), (6, 9), (2, 7)]:
         x = torch.randn(shape)
         torch.testing.assert_close(lowered(x), Filled()(x))
+
+
+def test_integers_of_a_range_are_drawn_in_every_form():
+    """The overload is called `from`, a word of Python."""
+
+    class Draws(nn.Module):
+        def forward(self, x):
+            return x + torch.empty(3).random_(2, 9), torch.rand(2)
+
+    program, x = export(Draws(), (torch.ones(3),), {}, None), torch.zeros(3)
+    names = {}
+    exec(program.to_python(), names)
+    forms = [form(program) for form in FORMS.values()]
+    for form in [*forms, lambda x: names["forward"]({}, x)]:
+        torch.manual_seed(0)
+        expected = Draws()(x)
+        torch.manual_seed(0)
+        torch.testing.assert_close(form(x), expected)

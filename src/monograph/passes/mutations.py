@@ -53,6 +53,8 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     given |= {name: value for name, value in form.defaults if name not in given}
     if _is_kept_and_lost(lowering, op, target, given):
         given["self"] = lowering.compute(aten.clone.default, given["self"])
+    if form.overload in _DRAWN_ANEW and lowering.history.may_have(given["self"]):
+        given["self"] = lowering.compute(aten.detach.default, given["self"])
     results = lowering.call(form.overload, *as_called(form.overload, given))
     flat = results if isinstance(results, list) else [results]
     n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
@@ -78,6 +80,9 @@ def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> N
         ):
             raise not_functional(lowering, op, "what it reads overlaps in memory what it writes")
 
+
+_DRAWN_ANEW = frozenset({aten.bernoulli.p, aten.bernoulli.Tensor})
+"""Forms that look at no value of the tensor, and have no derivative where one is zero in place."""
 
 _KEEPS_NOTHING = frozenset(
     {"add_", "sub_", "copy_", "fill_", "zero_", "index_put_", "masked_fill_"}
