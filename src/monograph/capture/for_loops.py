@@ -18,6 +18,7 @@ import torch
 
 from monograph.abstract.symbols import to_sym
 from monograph.bytecode import Rounds
+from monograph.bytecode.flow import EXIT
 from monograph.bytecode.forking import for_test, move, run_iteration
 from monograph.capture.carried_writes import CarriedWrites
 from monograph.capture.carrying import Carrying, More
@@ -209,6 +210,9 @@ class _ForLoop:
             if isinstance(end.value, (MonographError, *_FATAL)):
                 raise end.value
             raise problem("loop-raises", loop=NAME, error=end.value)
+        if end.kind == "elsewhere":
+            returns = any(each.place == EXIT for each in end.frame.leavings)
+            raise problem("loop-leaves", loop=NAME, how="returned" if returns else "left")
         if end.kind != "joined":
             raise problem("loop-leaves", loop=NAME, how=end.kind)
         return end

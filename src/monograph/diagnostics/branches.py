@@ -128,13 +128,18 @@ def loop_raises(*, error: BaseException, loop: str = "while") -> Text:
 def loop_leaves(*, how: str, loop: str = "while") -> Text:
     """Say that a round of a loop that is recorded as one leaves it otherwise than at its test.
 
-    `how` is returned, yielded, or elsewhere: for a round of an outer loop.
+    `how` is returned, yielded, left (by `break`), or elsewhere: for a round of an outer loop.
     """
-    way = {"returned": "returns", "yielded": "yields"}.get(how, "goes on with an outer loop")
+    ways = {"returned": "returns", "yielded": "yields", "left": "may leave the loop"}
+    way = ways.get(how, "goes on with an outer loop")
+    advice = "keep the result in a variable, leave the loop by `break`, and return after it"
+    if loop == "for":
+        advice = "let all rounds come, and keep what is there once it is done: "
+        advice += "h = torch.where(done, h, new); done = done | condition"
     return Text(
         headline=f"a round of {_LOOPS[loop]} ends otherwise than at its test: it {way}",
         label="decides whether another round comes",
-        helps=("keep the result in a variable, leave the loop by `break`, and return after it",),
+        helps=(advice,),
     )
 
 
