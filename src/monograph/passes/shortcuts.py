@@ -8,7 +8,7 @@ changed the table, and outside of autocast.
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -172,6 +172,24 @@ def _layer_norm(
     _cudnn: bool = True,  # noqa: FBT001, FBT002 - as in the schema
 ) -> Any:
     return call.first(aten.native_layer_norm.default, x, list(shape), weight, bias, eps)
+
+
+@shortcut(aten.softmax.int)
+def _softmax(call: Calls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
+    if dtype is not None or not tensor_type(x).dtype.is_floating_point:
+        return NotImplemented
+    return call(aten._softmax.default, x, dim, False)  # noqa: SLF001 - an operator's name
+
+
+@shortcut(aten._safe_softmax.default)  # noqa: SLF001 - an operator's name
+def _safe_softmax(call: Calls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
+    made = _softmax(call, x, dim, dtype)
+    if made is NotImplemented:
+        return made
+    is_open = call(aten.logical_not.default, call(aten.eq.Scalar, x, -inf))
+    is_closed = call(aten.logical_not.default, call(aten.any.dim, is_open, dim, True))
+    options = {"pin_memory": False, "memory_format": torch.preserve_format}
+    return call(aten.where.self, is_closed, call(aten.full_like.default, made, 0, **options), made)
 
 
 @shortcut(aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
