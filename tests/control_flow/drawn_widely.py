@@ -322,7 +322,7 @@ class Writer:
         k = f"k{self.n_loops}"
         zero, step = self.rng.choice([("torch.zeros(())", "1"), ("0", "1"), ("0.0", "0.7")])
         self.add(depth, f"{k} = {zero}")
-        bound = self.filled(f"{self.rng.randint(1, 4)} + {{a}}.sum().clamp(-2, 1)")
+        bound = self.filled(f"{self.rng.randint(1, 4)} + {{a}}.sum().nan_to_num().clamp(-2, 1)")
         if self.rng.random() < 0.3:
             self.add(depth, "while True:")
             self.add(depth + 1, f"{k} = {k} + {step}")
