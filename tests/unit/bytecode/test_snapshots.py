@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from monograph.bytecode import Interpreter, Watcher
+from monograph.bytecode.frame import Frame
 from monograph.bytecode.snapshots import clone, resume, snapshot
 
 
@@ -101,3 +102,22 @@ def test_an_iterator_nobody_can_copy_is_refused():
     """Sharing it would let one way see what the other took."""
     with pytest.raises(TypeError, match="cannot be copied"):
         clone(itertools.count(), {})
+
+
+def test_a_copied_frame_has_every_slot():
+    """The stack and the variables are lists of its own, which hold the same."""
+    fork = Fork()
+
+    def function(question):
+        return 1 if question else 2
+
+    frames = []
+    fork.truth = lambda frame, value: frames.append((frame, snapshot(frame))) or NotImplemented
+    Interpreter(fork).call(function, Question())
+    frame, copied = frames[0]
+    for name in Frame.__slots__:
+        if name not in {"__weakref__", "stack", "slots"}:
+            assert hasattr(copied, name) == hasattr(frame, name)
+    assert copied.stack is not frame.stack
+    assert copied.slots is not frame.slots
+    assert copied.slots == frame.slots

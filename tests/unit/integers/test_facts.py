@@ -93,3 +93,18 @@ def test_a_number_is_not_replaced_by_a_later_one(facts):
     assert facts.known(eq(u + 1, maximum(v, 0) + 1)) is True
     facts.assume(eq(v, u))
     assert facts.simplify(v + 1) is u + 1
+
+
+@pytest.mark.parametrize("of", [lambda facts: facts, lambda facts: facts.knowledge])
+def test_a_copy_has_everything_and_shares_no_container(facts, of):
+    """What either learns from here on is its own."""
+    n = facts.symbol("n", hint=6)
+    facts.guard(ge(n, 4))
+    facts.assume(eq(n % 2, 0))
+    one, other = of(facts), of(facts.copy())
+    for name in type(one).__slots__:
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if isinstance(mine, dict | set | list):
+            assert mine is not theirs
+    assert [each.relation for each in facts.copy().guards] == [ge(n, 4)]
+    assert facts.copy().known(ge(n, 3))
