@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch.fx.graph import Graph
 
     from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.graph_writer import GraphWriter
     from monograph.integers import Facts
 
 aten = torch.ops.aten
@@ -130,8 +131,9 @@ def decompose(
         submodules = build_subgraphs(
             written.graph, draft.children, draft.states, make_module, written.new_name
         )
-    close_graph(written.graph, written.names)
     values: Any = done.args[0]  # regions renamed some of what is returned
+    _name_outputs(written, returned, values[len(writes) :])
+    close_graph(written.graph, written.names)
     writes = dict(zip(writes, values, strict=False))
     outputs = list(values[len(writes) :])
     rewritten = frozenset(node.name for node, a in inputs.items() if a.storage.generation > 1)
@@ -147,6 +149,32 @@ def decompose(
         rewritten,
         lowered,
     )
+
+
+def _name_outputs(writer: GraphWriter, before: Sequence[Any], after: Sequence[Any]) -> None:
+    """What is returned has the name that it had; another node that has it gets a new one."""
+    named = {node.name: node for node in writer.graph.nodes}
+    done: set[Node] = set()
+    for old, new in zip(before, after, strict=True):
+        if not _is_computed(old) or not _is_computed(new) or new in done:
+            continue
+        done.add(new)
+        other = named.get(old.name)
+        if other is new:
+            continue
+        if other is not None:
+            if other in done or other.op != "call_function":
+                continue
+            other.name = writer.new_name(old.name.rstrip("0123456789").rstrip("_"))
+            named[other.name] = other
+        del named[new.name]
+        new.name = old.name
+        named[new.name] = new
+        writer.names.add(new.name)
+
+
+def _is_computed(value: Any) -> bool:
+    return isinstance(value, Node) and value.op == "call_function"
 
 
 def _owns(alias: Alias, node: Node) -> bool:

@@ -353,3 +353,22 @@ def test_root_mean_squares_are_lowered_at_any_size(dtype):
     for n in (0, 1, 7):
         given = torch.randn(n, 3, 8).to(dtype)
         torch.testing.assert_close(varying.module()(given), module(given))
+
+
+def test_outputs_keep_their_names():
+    """Whatever computes them, and whatever else took a name of theirs on the way."""
+
+    def forward(self, x):
+        y = self.norm(self.linear(x)) + 1
+        with torch.no_grad():
+            z = self.norm(y * 3)
+        return {"y": y, "list": [self.linear(x), z + 1], "again": y, "x": x, "z": z}
+
+    module = type("Model", (nn.Module,), {"forward": forward})()
+    module.linear, module.norm = nn.Linear(3, 3), nn.LayerNorm(3)
+    program = monograph.export(module, (torch.randn(2, 3),), dynamic_shapes="x: n, 3")
+    for lowered in (program.run_decompositions({}), program.run_decompositions()):
+        assert lowered.graph_signature.user_outputs == program.graph_signature.user_outputs
+        lowered.graph.lint()
+        x = torch.randn(4, 3)
+        torch.testing.assert_close(lowered.module()(x), module(x))
