@@ -318,8 +318,7 @@ def main() -> None:
     title = "Operators of lowered programs beside torch's, over the zoo, static"
     without = [name for name, each in found.items() if "error" in each]
     raised = {c: [n for n, e in found.items() if c in e and not e[c][0]] for c in COLUMNS}
-    which = "All" if options.every == 1 else f"One in {options.every}"
-    notes = [f"{which} of the {len(shared)} models of the list."]
+    notes = [f"{len(found)} of the {len(shared)} models of the list."]
     notes += [f"Not captured by us: {len(without)} ({', '.join(without)})."]
     notes += [
         f"{c}: torch raises for {len(each)} ({', '.join(each)})." for c, each in raised.items()
