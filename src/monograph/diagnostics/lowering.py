@@ -3,6 +3,7 @@
 write-through-view   views: Sequence[str], reason     UnsupportedError
 not-functional       op, reason                       UnsupportedError
 state-shares-memory  names: Sequence[str]             UnsupportedError
+formula-fails        op, formula, reason              UnsupportedError
 """
 
 from __future__ import annotations
@@ -45,4 +46,17 @@ def state_shares_memory(*, names: Sequence[str]) -> Text:
         headline=f"the program writes to {quoted(first)}, whose memory {listed(rest)} shares",
         notes=("without in-place operators, the write would not be seen there",),
         helps=("give each its own memory: self.register_buffer(name, tensor.clone())",),
+    )
+
+
+@message("formula-fails", UnsupportedError)
+def formula_fails(*, op: object, formula: object, reason: object) -> Text:
+    """Say that a user's formula does not stand for its operator; `formula` says where it is."""
+    return Text(
+        headline=f"your formula for `{op}` cannot take its place: {reason}",
+        notes=(f"the formula is {formula}",),
+        helps=(
+            "return NotImplemented from it where it does not apply: the operator is kept there",
+            "or take it out of the table: table.pop(operator)",
+        ),
     )

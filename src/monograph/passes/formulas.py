@@ -54,6 +54,10 @@ class CannotDecomposeError(Exception):
     """A formula does not apply to these arguments; the reason is the message."""
 
 
+class FormulaFailsError(CannotDecomposeError):
+    """A formula raised an exception, or computes something else than its operator."""
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
     """What an operator is made of for some argument types, not lowered any further yet.
@@ -294,7 +298,7 @@ def _cannot(error: BaseException) -> CannotDecomposeError:
         if isinstance(cause, CannotDecomposeError):
             return cause
         cause = cause.__cause__
-    return CannotDecomposeError(_reason(error))
+    return FormulaFailsError(_reason(error))
 
 
 def _reason(error: BaseException) -> str:

@@ -40,6 +40,7 @@ from monograph.passes.first_calls import write_first
 from monograph.passes.formulas import (
     CannotDecomposeError,
     Formula,
+    FormulaFailsError,
     FormulaWriter,
     Settings,
     need_elements,
@@ -56,6 +57,12 @@ from monograph.passes.provenance import module_of, provenance_of
 from monograph.passes.shortcuts import SHORTCUTS, Calls
 from monograph.passes.slices import is_indexed_further, is_whole
 from monograph.passes.templates import Template, instantiate, template_of
+from monograph.passes.user_formulas import (
+    NOT_APPLIED,
+    check_results,
+    formula_fails,
+    is_of_user,
+)
 from monograph.passes.views import View, can_be_written_through
 from monograph.passes.writes import Writes, is_spared, shows_arguments
 
@@ -370,7 +377,11 @@ class Lowering:
                     overload, function, types, keywords, exact=exact, fixed=fixed
                 )
             except CannotDecomposeError as error:
-                self.memory.lasting.reasons[str(overload)] = str(error)
+                by_user = is_of_user(function)
+                if by_user and isinstance(error, FormulaFailsError):
+                    raise formula_fails(self.draft, overload, function, error) from error
+                reason = NOT_APPLIED * by_user + str(error)
+                self.memory.lasting.reasons[str(overload)] = reason
             self.memory.keep(key, template, is_static=fixed)
         if template is None:
             return NotImplemented
@@ -413,7 +424,10 @@ class Lowering:
         if OPERATORS.of(overload).base_name in LAID_OUT_ANEW:
             inside.laid_out.update(slots)
         laid_out = layout_from(inside.laid_out)
-        return template_of(slots, draft, inside.read(mapped(formula.results, env)), laid_out)
+        results = inside.read(mapped(formula.results, env))
+        if is_of_user(function):
+            check_results(draft, overload, types, keywords, results)
+        return template_of(slots, draft, results, laid_out)
 
     def _shortcut_template(
         self, shortcut: Any, types: Any, keywords: dict[str, Any], *, fixed: bool

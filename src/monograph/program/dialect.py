@@ -16,6 +16,7 @@ import torch
 from monograph.host.decompositions import is_core
 from monograph.host.operator_types import OpOverload
 from monograph.passes.sharing import written_by
+from monograph.passes.user_formulas import NOT_APPLIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,8 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
             found[name] = "it writes to copies, which take the place of what it would write to"
         elif dialect == CORE_ATEN and not is_core(target):
             found[name] = reasons.get(name, "it has no formula in simpler operators")
+        elif reasons.get(name, "").startswith(NOT_APPLIED):
+            found[name] = reasons[name]
     return found
 
 

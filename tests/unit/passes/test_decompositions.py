@@ -121,6 +121,58 @@ def test_a_formula_that_fixes_a_size_leaves_the_operator():
     agree(program, lowered, 2, 6)
 
 
+def test_a_formula_that_is_not_applied_is_told_of_core_operators_too():
+    """`NotImplemented` keeps the operator, which is in the dialect all the same."""
+    table = monograph.default_decompositions()
+    table[aten.addmm.default] = lambda *_args, **_options: NotImplemented
+    program = exported()
+    lowered = program.run_decompositions(table)
+    assert "does not cover" in lowered.exceptions["aten.addmm.default"]
+    agree(program, lowered, 2, 6)
+
+
+def raises(x):
+    """Fail."""
+    raise ArithmeticError("no such thing")
+
+
+def doubles(x):
+    """Another dtype."""
+    return (x * torch.sigmoid(x)).double()
+
+
+def sums(x):
+    """Another shape."""
+    return x.sum(1)
+
+
+def returns_two(x):
+    """Another number of values."""
+    return x * torch.sigmoid(x), x
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        (raises, "no such thing"),
+        (doubles, "a tensor float64[batch, 3] on cpu, and not a tensor float32[batch, 3]"),
+        (sums, "a tensor float32[batch] on cpu, and not a tensor float32[batch, 3]"),
+        (returns_two, "2 values, and not 1"),
+    ],
+)
+def test_a_formula_that_fails_is_refused(formula, why):
+    """It raises, or returns something else: said at the model's line, with the function's place."""
+    program, table = exported(), monograph.default_decompositions()
+    table[aten.silu.default] = formula
+    with pytest.raises(MonographError) as caught:
+        program.run_decompositions(table)
+    found = caught.value.diagnostic
+    assert found.name == "formula-fails"
+    assert why in found.headline
+    assert found.at[0].code is Head.forward.__code__
+    assert f"{formula.__name__}` ({__file__}" in found.notes[0]
+
+
 def test_the_table_is_a_dictionary():
     """Membership, iteration, length and removal as dictionaries have them."""
     table = monograph.default_decompositions()
