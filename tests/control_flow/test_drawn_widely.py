@@ -29,7 +29,6 @@ IS_KNOWN = re.compile(
     r"does not hold \(drawn\.py"  # a size that a branch fixes is asserted when that branch runs
     r"|eager raises RuntimeError: m(ax|in)"  # operators whose result nobody uses go
     r"|cannot convert float NaN to integer"  # or conversions; none is caught
-    r"|call \d: (aliasing|state): "  # a tensor that one side writes to, returned, may be a copy
     r"|functions with out="  # autograd refuses eager code for how it writes; lowered, none writes
     r"|gradients: \* became"
     r"|gradients: .*became \*"  # a buffer is replaced in its memory, and was kept for backward

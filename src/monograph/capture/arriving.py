@@ -12,7 +12,6 @@ where the other side was taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -248,10 +247,12 @@ def _closed(
     branches = Branches(recorder, bodies, (), stays=gives_itself(recorder), named=named)
     leaves = merge_leaves(bodies, bodies[0].result, bodies[1].result)
     results = branches.call(_as_condition(condition), leaves)
-    for pair, roots, result in zip(pairs, map(add, lefts, rights), results, strict=True):
+    for i, (pair, *roots, result) in enumerate(zip(pairs, lefts, rights, results, strict=True)):
         if isinstance(result, AbstractTensor):
-            if roots:
-                doubts.entangle([result, *roots])
+            for side, root in [(n, each) for n, found in enumerate(roots) for each in found]:
+                doubts.entangle([result, root])
+                if (side, i) in branches.copied and not _is_in_for(recorder.body):
+                    doubts.part(result, root)
             for question in differences(doubts, pair, result.tensor_type):
                 doubts.differ(question, result.node)
     for tensor, flag in zip(written, before, strict=True):
@@ -259,6 +260,15 @@ def _closed(
         if tensor.tensor_type.requires_grad is not flag:
             doubts.differ("requires_grad", tensor.node)
     return results
+
+
+def _is_in_for(body: Body | None) -> bool:
+    """Whether a loop over values is around, whose slices no result lies like (decision 0008)."""
+    while body is not None:
+        if body.operator == "for":
+            return True
+        body = body.outer
+    return False
 
 
 def _uncertain(bodies: Sequence[Body], join: Join) -> list[tuple[list[Any], Items]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,6 +15,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.lineage import MAY_COPY
 from monograph.capture.operators import OPERATORS, is_droppable
+from monograph.capture.storages import is_inplace
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import schema_of
 from monograph.host.fx_nodes import append_node, remove_node
@@ -61,6 +63,7 @@ def close_outputs(
     """
     flat, spec = pytree.tree_flatten(result)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
+    recorder.doubts.check_returned(values, partial(_is_input, recorder))
     values = _write_reassigned(recorder, state, values)
     recorder.write_last_assertions()
     leaves = tuple(
@@ -75,6 +78,16 @@ def close_outputs(
     node = append_node(graph, "output", "output", "output", (returned,), {})
     node.meta["val"] = tuple(values)
     return Outputs(leaves, spec)
+
+
+def _is_input(recorder: Recorder, tensor: AbstractTensor) -> bool:
+    """Whether a tensor is the caller's, or the model's."""
+    node = tensor.node
+    while node is not None and node.op != "placeholder":
+        is_written = isinstance(node.target, OpOverload) and is_inplace(OPERATORS.of(node.target))
+        source = node.args[0] if is_written else None
+        node = source if isinstance(source, Node) else None
+    return node is not None and node.graph is recorder.writer.graph
 
 
 def _output_value(recorder: Recorder, value: Any, index: int) -> Any:

@@ -25,7 +25,7 @@ from monograph.capture.looping import Loop, check_step, pointwise, stacked, step
 from monograph.capture.merging import Merged, Named, merge, merge_types
 from monograph.capture.subgraphs import Body, Copied, label_of, record, record_with
 from monograph.diagnostics import problem
-from monograph.host.fx_nodes import mark_superfluous
+from monograph.host.fx_nodes import is_superfluous, mark_superfluous
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
     COND,
@@ -147,6 +147,8 @@ class Branches:
         self.bodies = bodies
         self.first = [] if operands == () else _nodes(operands)
         self.stays = stays
+        self.copied: set[tuple[int, int]] = set()
+        """Side and number of the results that are copies there of what eager code gives itself."""
 
     def close(self, condition: Any) -> Any:
         """Write the call; returns the result of either as user code sees it.
@@ -169,6 +171,11 @@ class Branches:
             _owned(body, [v[i] for v in (*returned, *writes)], len(returned) * self.stays)
             for i, body in enumerate(bodies)
         ]
+        places = [i for i, leaf in enumerate(leaves) if leaf.values]
+        for side, (body, made) in enumerate(zip(bodies, outputs, strict=True)):
+            for i, given, taken in zip(places, returned, made, strict=False):
+                if _is_copy(body, given[side], taken):
+                    self.copied.add((side, i))
         types = self._types([leaf.type for leaf in leaves if leaf.values], outputs)
         lifted = close(bodies, outputs, self.first)
         node = call(
@@ -201,6 +208,15 @@ class Branches:
             which = self.named[i] if i < len(self.named) else which
             types.append(merge_types(self.bodies, pair, which) if number is None else number)
         return types
+
+
+def _is_copy(body: Body, given: Any, taken: Any) -> bool:
+    """Whether a result is another tensor than the one given, also where the program runs."""
+    if given is taken or not isinstance(given, AbstractTensor):
+        return False
+    root = given.storage_root
+    is_written = any(root is each for pair in body.written for each in pair)
+    return is_written or not is_superfluous(taken.node)
 
 
 def _owned(body: Body, values: Sequence[Any], n_staying: int = 0) -> list[Any]:

@@ -8,6 +8,9 @@ refused.
 - *storages*: tensors that may lie in one memory with others; nobody writes to them.
 - *objects*: tensors (of those storages) and containers that may be one with others; nobody asks
   whether they are, and nobody changes them.
+- *apart*: tensors that are copies of others (of those storages) although eager code has one memory
+  for both, as a side writes to it, or it lies as no result of a branch does; the program does not
+  return both.
 - *answers*: what a tensor says of itself (its layout, where in its memory it begins, whether it
   requires gradients, how often it was written to), where the sides, or rounds, would say different
   things; nobody asks, nor of what is computed from it.
@@ -22,7 +25,7 @@ from monograph.diagnostics import problem
 from monograph.host.fx_nodes import inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from torch.fx.node import Node
 
@@ -42,11 +45,13 @@ _WORDS: Final[dict[Question, str]] = {
 class Doubts:
     """What is in doubt so far."""
 
-    __slots__ = ("_answers", "_certain", "_objects", "_storages")
+    __slots__ = ("_answers", "_certain", "_copies", "_links", "_objects", "_storages")
 
     def __init__(self) -> None:
         # By identity; the objects are kept, so that none of these is given to a new one.
         self._storages: dict[int, AbstractTensor] = {}
+        self._links: dict[int, dict[int, AbstractTensor]] = {}
+        self._copies: list[tuple[AbstractTensor, AbstractTensor, BaseException]] = []
         self._objects: dict[int, Any] = {}
         self._answers: dict[Question, set[Node]] = {}
         # Nodes that were asked about and are not in doubt; until one is that others may use.
@@ -56,11 +61,22 @@ class Doubts:
 
     def entangle(self, objects: Iterable[Any]) -> None:
         """Each of these may be one with another that is here as well."""
+        roots: list[AbstractTensor] = []
         for each in objects:
             if isinstance(each, AbstractTensor):
-                self._storages[id(each.storage_root)] = each.storage_root
+                roots.append(each.storage_root)
+                self._storages[id(roots[-1])] = roots[-1]
             else:
                 self._objects[id(each)] = each
+        for root in roots:
+            self._links.setdefault(id(root), {}).update((id(each), each) for each in roots)
+
+    def part(self, copy: AbstractTensor, root: AbstractTensor, after: str = "if") -> None:
+        """These are entangled, and the first is a copy where eager code has one memory.
+
+        `after` is the word that the statement begins with which made the copy.
+        """
+        self._copies.append((copy.storage_root, root, problem("branch-returns", after=after)))
 
     def release(self, tensor: AbstractTensor) -> None:
         """Nobody sees this tensor's memory by another name any more."""
@@ -98,6 +114,35 @@ class Doubts:
         """Code changes an object. Raises: write-after-branch."""
         if self.is_entangled(value):
             raise problem("write-after-branch", kind=_kind(value), name=name)
+
+    def check_returned(
+        self, values: Iterable[Any], is_seen: Callable[[AbstractTensor], bool]
+    ) -> None:
+        """These leave the program; `is_seen` tells what callers see besides.
+
+        Raises: branch-returns.
+        """
+        if not self._copies:
+            return
+        tensors = (value for value in values if isinstance(value, AbstractTensor))
+        returned = {id(tensor.storage_root) for tensor in tensors}
+        for copy, root, refusal in self._copies:
+            ones = self._reached(copy, without=root)
+            others = self._reached(root, without=copy)
+            if any(id(each) in returned for each in ones) and any(
+                id(each) in returned or is_seen(each) for each in others
+            ):
+                raise refusal
+
+    def _reached(self, start: AbstractTensor, *, without: AbstractTensor) -> list[AbstractTensor]:
+        """What may be one with a tensor, and not because another is."""
+        found, waiting = {id(start): start}, [start]
+        while waiting:
+            for key, each in self._links.get(id(waiting.pop()), {}).items():
+                if key not in found and each is not without:
+                    found[key] = each
+                    waiting.append(each)
+        return list(found.values())
 
     def check_answer(self, question: Question, tensor: AbstractTensor) -> None:
         """Code asks a tensor something about itself. Raises: branch-decides."""

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import Rounds
 from monograph.bytecode.flow import EXIT
 from monograph.bytecode.forking import for_test, move, run_iteration
@@ -34,7 +36,6 @@ from monograph.integers import Expr
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
-    from monograph.abstract.tensor import AbstractTensor
     from monograph.abstract.tensor_type import TensorType
     from monograph.bytecode import Frame
     from monograph.bytecode.forking import End, LoopTest
@@ -261,6 +262,8 @@ class _ForLoop:
         )
         stacks = list(rest)
         self.writes.copy_back(self.body, written)
+        lasts = [*carrying.made, *carrying.born.values()]
+        self._part(slices, lasts, [*after, *born])
         # Of the results, those of tensors that are written to are these tensors.
         for shared, result in zip(self.shared, [*born, *roots, *stacks], strict=True):
             if shared:
@@ -277,6 +280,23 @@ class _ForLoop:
         stack, slots = carrying.state(after, born)
         carrying.note_doubts(begun, after, [*stack, *slots])
         return move(self.frame, self.test.out, stack, slots)
+
+    def _part(
+        self, slices: Sequence[AbstractTensor], lasts: Sequence[Any], results: Sequence[Any]
+    ) -> None:
+        """A part of a tensor from outside that the last round gives is a copy, if it has gaps."""
+        doubts = self.recorder.doubts
+        for last, result in zip(lasts, results, strict=True):
+            if not isinstance(last, AbstractTensor) or is_dense(last.tensor_type):
+                continue
+            root = last.storage_root
+            if any(root is row.storage_root for row in self.rows):
+                owners = [each.storage_root for each in slices]
+            else:
+                owners = [root] if self._is_of_outside(last) else []
+            for owner in owners:
+                doubts.entangle([result, owner])
+                doubts.part(result, owner, "for")
 
     def _let_grow(self, stacks: Iterator[AbstractTensor], held: Mapping[int, Any]) -> None:
         """Put into lists what rounds appended; `held` is what variables hold after the last."""

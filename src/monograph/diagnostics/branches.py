@@ -11,6 +11,7 @@ loop-leaves           how, loop="while"                          DataDependentEr
 loop-makes-nothing                                               UnsupportedError
 list-grown            use                                        UnsupportedError
 write-after-branch    kind="tensor", name=""                     SideEffectError
+branch-returns        after="if"                                 SideEffectError
 branch-decides        what                                       DataDependentError
 branch-value-outside  tensor="", operator=""                     UnsupportedError
 operator-arguments    operator, reason, help=""                  UnsupportedError
@@ -217,6 +218,31 @@ def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
         label="changed here",
         notes=("whether the other changes too depends on values, which a graph cannot say",),
         helps=(help_,),
+    )
+
+
+@message("branch-returns", SideEffectError)
+def branch_returns(*, after: str = "if") -> Text:
+    """Say that callers would get two tensors where eager code has one memory.
+
+    `after` is the word that the statement begins with: `if`, `for`.
+    """
+    notes = ("callers who change one of them would not see it in the other",)
+    if after == "for":
+        return Text(
+            headline="this `for` leaves a part of a tensor that callers see; it would be a copy",
+            label="the last round gives it",
+            notes=notes,
+            helps=("return a copy: y = part.clone()",),
+        )
+    return Text(
+        headline="on one side of this `if` on data, two tensors that callers see are one",
+        label="makes them one, or not",
+        notes=(
+            "a side writes to the tensor, or takes a part of it: a graph returns a copy",
+            *notes,
+        ),
+        helps=("return a copy: y = x.clone(), on the side that gives a tensor another name",),
     )
 
 
