@@ -165,9 +165,12 @@ def test_torch_lowers_and_checks_promised_sizes(shapes):
             torch.testing.assert_close(each.module()(given), Repeated(2)(given))
         back = monograph.from_torch(each).module()
         torch.testing.assert_close(back(x), Repeated(2)(x))
-    for each in (broken, monograph.from_torch(broken)):
-        with pytest.raises(RuntimeError, match="promises another size of dimension 0"):
-            each.module()(x)
+    promises = pytest.raises(RuntimeError, match="promises another size of dimension 0")
+    with promises, torch.enable_grad():  # torch's module leaves `no_grad` on where it raises
+        broken.module()(x)
+    with promises:
+        monograph.from_torch(broken).module()(x)
+    assert torch.is_grad_enabled()
 
 
 def test_assertions_of_torch_after_custom_operators_are_taken_over():
