@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from collections.abc import Generator
 
 import hypothesis
 import pytest
@@ -14,6 +15,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(autouse=True)
-def _seeded(request: pytest.FixtureRequest) -> None:
-    """Seed PyTorch by the test's name: neither order nor worker changes its numbers."""
+def _seeded(request: pytest.FixtureRequest) -> Generator[None]:
+    """Seed PyTorch by the test's name: neither order nor worker changes its numbers.
+
+    Raises: AssertionError for a test that leaves gradients off, which others would suffer from.
+    """
     torch.manual_seed(zlib.crc32(request.node.nodeid.encode()))
+    yield
+    was_enabled = torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    assert was_enabled, "the test leaves `no_grad` on"
