@@ -330,7 +330,7 @@ class Writer:
             self.add(depth + 2, "break")
             self.block(depth + 1, in_loop=True)
             return
-        extra = f" and {self.condition()}" if self.rng.random() < 0.3 else ""
+        extra = f" and ({self.condition()})" if self.rng.random() < 0.3 else ""
         self.add(depth, f"while {k} < {bound}{extra}:")
         self.add(depth + 1, f"{k} = {k} + {step}")
         self.block(depth + 1, in_loop=True)
