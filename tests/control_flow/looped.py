@@ -221,7 +221,7 @@ def first_round_differs(x):
     h = torch.zeros(3, 4)
     for t in range(x.shape[1]):
         if t == 0:
-            h = x[:, t]
+            h = x[:, t].exp()
         else:
             h = h * 0.5 + x[:, t - 1]
     return h

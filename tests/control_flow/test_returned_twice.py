@@ -168,7 +168,27 @@ def last_row_of_columns(x):
     return last
 
 
-@pytest.mark.parametrize("function", [last_column, last_row_of_columns])
+def a_column_by_data(x):
+    """A view of what is gone over, on one side of a condition in a round."""
+    found = torch.zeros(3)
+    for t in range(x.shape[1]):
+        if x[0, t] > 0:
+            found = x[:, t]
+    return found
+
+
+def first_column(x):
+    """A view of what is there if there is one round, a tensor of its own if there are more."""
+    h = torch.zeros(3)
+    for t in range(x.shape[1]):
+        h = x[:, t] if t == 0 else h * 0.5 + x[:, t - 1]
+    return h
+
+
+COLUMNS = [last_column, last_row_of_columns, a_column_by_data, first_column]
+
+
+@pytest.mark.parametrize("function", COLUMNS, ids=lambda each: each.__name__)
 def test_parts_that_loops_leave(function):
     """A part with gaps is refused if callers get it, and is right if they get something else."""
     sizes = {"x": {1: monograph.Dim("n")}}

@@ -251,7 +251,7 @@ def _closed(
         if isinstance(result, AbstractTensor):
             for side, root in [(n, each) for n, found in enumerate(roots) for each in found]:
                 doubts.entangle([result, root])
-                if (side, i) in branches.copied and not _is_in_for(recorder.body):
+                if (side, i) in branches.copied:
                     doubts.part(result, root)
             for question in differences(doubts, pair, result.tensor_type):
                 doubts.differ(question, result.node)
@@ -260,15 +260,6 @@ def _closed(
         if tensor.tensor_type.requires_grad is not flag:
             doubts.differ("requires_grad", tensor.node)
     return results
-
-
-def _is_in_for(body: Body | None) -> bool:
-    """Whether a loop over values is around, whose slices no result lies like (decision 0008)."""
-    while body is not None:
-        if body.operator == "for":
-            return True
-        body = body.outer
-    return False
 
 
 def _uncertain(bodies: Sequence[Body], join: Join) -> list[tuple[list[Any], Items]]:
