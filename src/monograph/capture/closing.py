@@ -131,7 +131,10 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
 def _apart(
     recorder: Recorder, reassigned: list[tuple[StateTensor, AbstractTensor]], values: list[Any]
 ) -> tuple[list[Any], list[tuple[StateTensor, AbstractTensor]]]:
-    """The same, with copies of what may lie in buffers that are written to, by a condition."""
+    """The same, with copies of what may lie in buffers that are written to, by a condition.
+
+    Raises: branch-returns (it may be an input just as well).
+    """
     doubts = recorder.doubts
     buffers = [buffer.abstract for buffer, _ in reassigned if doubts.is_entangled(buffer.abstract)]
     if not buffers:
@@ -142,6 +145,14 @@ def _apart(
             return value
         if any(value is buffer.abstract for buffer, _ in reassigned):
             return value
+        ones = doubts.may_be(value)
+        others = [each for each in ones if not any(each is buffer for buffer in buffers)]
+        if len(others) == len(ones):
+            return value
+        if any(_is_input(recorder, each) for each in others):
+            frames = () if value.node is None else value.node.meta.get("frames", ())
+            at = recorder.scopes.filter.innermost_user(frames)
+            raise problem("branch-returns", at=at)
         return recorder.call(torch.ops.aten.clone.default, (value,), {})
 
     found = [copied(value) for value in values], [(b, copied(value)) for b, value in reassigned]

@@ -97,6 +97,10 @@ class Doubts:
             return id(value.storage_root) in self._storages
         return id(value) in self._objects
 
+    def may_be(self, tensor: AbstractTensor) -> list[AbstractTensor]:
+        """The storages that a tensor may lie in, its own first."""
+        return self._reached(tensor.storage_root)
+
     def check_same(self, left: Any, right: Any) -> None:
         """Code asks whether two values are one object.
 
@@ -134,7 +138,9 @@ class Doubts:
             ):
                 raise refusal
 
-    def _reached(self, start: AbstractTensor, *, without: AbstractTensor) -> list[AbstractTensor]:
+    def _reached(
+        self, start: AbstractTensor, without: AbstractTensor | None = None
+    ) -> list[AbstractTensor]:
         """What may be one with a tensor, and not because another is."""
         found, waiting = {id(start): start}, [start]
         while waiting:
