@@ -203,9 +203,9 @@ class BufferReplaced(nn.Module):
         return self.count * x
 
 
-@branching(UP, DOWN)
+@branching(UP, DOWN, refused="branch-returns")
 class BufferReplacedOnOneSide(nn.Module):
-    """What it was is a result, too."""
+    """What it was, or the argument, is a result."""
 
     def __init__(self):
         super().__init__()
@@ -218,6 +218,23 @@ class BufferReplacedOnOneSide(nn.Module):
         if x.sum() > 0:
             self.count = self.count + 1
         return either, old, self.count
+
+
+@branching(UP, DOWN)
+class BufferReplacedAndUsed(nn.Module):
+    """What it was is a result, too, and what is computed from it or the argument."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        old, either = self.count, x
+        if x[0] > 0:
+            either = self.count
+        if x.sum() > 0:
+            self.count = self.count + 1
+        return either * 2, old, self.count
 
 
 @branching(UP, DOWN, MIXED, UP * 9)

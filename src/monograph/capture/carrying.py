@@ -126,7 +126,7 @@ class Carrying:
         doubts = self.recorder.doubts
         for first, last, result, roots in zip(begun, self.made, ended, self.roots, strict=True):
             if isinstance(first, AbstractTensor):
-                doubts.entangle([first, result, *roots])
+                doubts.entangle([result, first, *roots])
                 for question in differences(doubts, (first, last), result.tensor_type):
                     doubts.differ(question, result.node)
         for before, after in zip(self.values, values, strict=True):

@@ -45,12 +45,12 @@ _WORDS: Final[dict[Question, str]] = {
 class Doubts:
     """What is in doubt so far."""
 
-    __slots__ = ("_answers", "_certain", "_copies", "_links", "_objects", "_storages")
+    __slots__ = ("_answers", "_certain", "_copies", "_may_be", "_objects", "_storages")
 
     def __init__(self) -> None:
         # By identity; the objects are kept, so that none of these is given to a new one.
         self._storages: dict[int, AbstractTensor] = {}
-        self._links: dict[int, dict[int, AbstractTensor]] = {}
+        self._may_be: dict[int, list[AbstractTensor]] = {}
         self._copies: list[tuple[AbstractTensor, AbstractTensor, BaseException]] = []
         self._objects: dict[int, Any] = {}
         self._answers: dict[Question, set[Node]] = {}
@@ -60,7 +60,7 @@ class Doubts:
     # --- entered -----------------------------------------------------------------------------
 
     def entangle(self, objects: Iterable[Any]) -> None:
-        """Each of these may be one with another that is here as well."""
+        """Each of these may be one with another that is here: of tensors, the first with others."""
         roots: list[AbstractTensor] = []
         for each in objects:
             if isinstance(each, AbstractTensor):
@@ -68,8 +68,8 @@ class Doubts:
                 self._storages[id(roots[-1])] = roots[-1]
             else:
                 self._objects[id(each)] = each
-        for root in roots:
-            self._links.setdefault(id(root), {}).update((id(each), each) for each in roots)
+        if len(roots) > 1:
+            self._may_be.setdefault(id(roots[0]), []).extend(roots[1:])
 
     def part(self, copy: AbstractTensor, root: AbstractTensor, after: str = "if") -> None:
         """These are entangled, and the first is a copy where eager code has one memory.
@@ -97,9 +97,16 @@ class Doubts:
             return id(value.storage_root) in self._storages
         return id(value) in self._objects
 
-    def may_be(self, tensor: AbstractTensor) -> list[AbstractTensor]:
-        """The storages that a tensor may lie in, its own first."""
-        return self._reached(tensor.storage_root)
+    def may_be(
+        self, tensor: AbstractTensor, without: AbstractTensor | None = None
+    ) -> list[AbstractTensor]:
+        """The storages that a tensor may lie in, its own first; not by way of one of them."""
+        found = [tensor.storage_root]
+        for one in found:
+            for each in self._may_be.get(id(one), ()):
+                if each is not without and not any(each is other for other in found):
+                    found.append(each)
+        return found
 
     def check_same(self, left: Any, right: Any) -> None:
         """Code asks whether two values are one object.
@@ -128,27 +135,22 @@ class Doubts:
         """
         if not self._copies:
             return
-        tensors = (value for value in values if isinstance(value, AbstractTensor))
-        returned = {id(tensor.storage_root) for tensor in tensors}
+        tensors = [value for value in values if isinstance(value, AbstractTensor)]
+        returned = list({id(each.storage_root): each.storage_root for each in tensors}.values())
         for copy, root, refusal in self._copies:
-            ones = self._reached(copy, without=root)
-            others = self._reached(root, without=copy)
-            if any(id(each) in returned for each in ones) and any(
-                id(each) in returned or is_seen(each) for each in others
-            ):
+            copied = self.may_be(root)
+            ones = [each for each in returned if _is_in(copy, self.may_be(each))]
+            if not ones:
+                continue
+            others = [each for each in copied if is_seen(each)]
+            others += [
+                each
+                for each in returned
+                if each is not copy
+                and any(_is_in(one, copied) for one in self.may_be(each, without=copy))
+            ]
+            if any(one is not other for one in ones for other in others):
                 raise refusal
-
-    def _reached(
-        self, start: AbstractTensor, without: AbstractTensor | None = None
-    ) -> list[AbstractTensor]:
-        """What may be one with a tensor, and not because another is."""
-        found, waiting = {id(start): start}, [start]
-        while waiting:
-            for key, each in self._links.get(id(waiting.pop()), {}).items():
-                if key not in found and each is not without:
-                    found[key] = each
-                    waiting.append(each)
-        return list(found.values())
 
     def check_answer(self, question: Question, tensor: AbstractTensor) -> None:
         """Code asks a tensor something about itself. Raises: branch-decides."""
@@ -178,6 +180,10 @@ class Doubts:
                     waiting.append(each)
         certain.update(after)
         return False
+
+
+def _is_in(tensor: AbstractTensor, tensors: Iterable[AbstractTensor]) -> bool:
+    return any(each is tensor for each in tensors)
 
 
 def _kind(value: Any) -> str:
