@@ -221,20 +221,12 @@ class BufferReplacedOnOneSide(nn.Module):
 
 
 @branching(UP, DOWN)
-class BufferReplacedAndUsed(nn.Module):
+class BufferReplacedAndUsed(BufferReplacedOnOneSide):
     """What it was is a result, too, and what is computed from it or the argument."""
 
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("count", torch.zeros(3))
-
     def forward(self, x):
-        old, either = self.count, x
-        if x[0] > 0:
-            either = self.count
-        if x.sum() > 0:
-            self.count = self.count + 1
-        return either * 2, old, self.count
+        either, old, count = super().forward(x)
+        return either * 2, old, count
 
 
 @branching(UP, DOWN, MIXED, UP * 9)
