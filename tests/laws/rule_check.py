@@ -50,8 +50,8 @@ DECIDED_BY_DATA = {"aten.linalg_lstsq.default"}
 
 def load_rules() -> None:
     """Import every module of rules, so that the registry is complete."""
-    for module in pkgutil.iter_modules(monograph.rules.__path__):
-        importlib.import_module(f"monograph.rules.{module.name}")
+    for module in pkgutil.walk_packages(monograph.rules.__path__, "monograph.rules."):
+        importlib.import_module(module.name)
 
 
 @dataclass

@@ -27,7 +27,7 @@ NO_KERNEL = (
         "without overflow",
     ),
 )
-FILES = {"pointwise", "selection", "complex_numbers"}
+FILES = {"pointwise", "masks_and_bounds", "complex_numbers"}
 OPERANDS = {"Tensor", "Optional[Tensor]", "number", "Optional[number]"}
 
 

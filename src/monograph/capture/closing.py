@@ -22,7 +22,7 @@ from monograph.host.fx_nodes import append_node, remove_node
 from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
-from monograph.rules.strides import viewed
+from monograph.rules.views.strides import viewed
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -25,7 +25,7 @@ from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import overload_of
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Facts, evaluate, holds, is_symbol, use
-from monograph.rules.dynamic_sizes import FakeKernelContext
+from monograph.rules.fake_kernel_context import FakeKernelContext
 from monograph.rules.fallback import infer
 from monograph.rules.registry import find_rule
 

@@ -16,8 +16,8 @@ import torch
 from monograph.abstract.layout import is_contiguous
 from monograph.integers import eq, ge, known
 from monograph.passes.draft import tensor_type
-from monograph.rules.reshaping import inferred_shape
-from monograph.rules.strides import are_ints, view_strides
+from monograph.rules.views.reshaping import inferred_shape
+from monograph.rules.views.strides import are_ints, view_strides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, has_kernel, python_dispatcher, schema_of
 from monograph.host.fake_kernels import context_given
 from monograph.integers import Expr, Real, Relation
-from monograph.rules.dynamic_sizes import FakeKernelContext
+from monograph.rules.fake_kernel_context import FakeKernelContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Factory operators: tensors made of sizes and numbers, and random tensors."""

@@ -1,0 +1,108 @@
+"""Matrices with a pattern: diagonals, triangles, and one-hot rows."""
+
+from __future__ import annotations
+
+import torch
+
+from monograph.abstract.tensor_type import TensorType, like
+from monograph.diagnostics import problem
+from monograph.integers import Expr, Int, fresh, ge, maximum, minimum, require
+from monograph.rules.creation.factories import Device, Dtype, Layout, made, sizes
+from monograph.rules.registry import rule
+
+aten = torch.ops.aten
+
+
+@rule(aten.eye.default)
+def eye(
+    n: Int,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """eye(n) -> [n, n]."""
+    return made(sizes((n, n), "eye"), dtype, device)
+
+
+@rule(aten.eye.m)
+def eye_m(
+    n: Int,
+    m: Int,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """eye(n, m) -> [n, m]."""
+    return made(sizes((n, m), "eye"), dtype, device)
+
+
+@rule(aten.tril.default, aten.triu.default)
+def tril(x: TensorType, diagonal: Int = 0) -> TensorType:
+    """tril([*a, n, m]) -> [*a, n, m], contiguous."""
+    if x.rank < 2:
+        raise problem("rank-disagrees", what="tril", expected="at least 2 dimensions", got=x.rank)
+    return like(x)
+
+
+def _below(row: Int, col: Int, offset: Int) -> Int:
+    """Elements of a row*col matrix on or below a diagonal: Σ_{i<row} clamp(i + offset + 1, 0, col).
+
+    That is S(row + offset) - S(offset) with S(m) = Σ_{k≤m} clamp(k, 0, col).
+    """
+    return _clamped_sum(row + offset, col) - _clamped_sum(offset, col)
+
+
+def _clamped_sum(m: Int, col: Int) -> Int:
+    inner = minimum(maximum(m, 0), col)
+    return inner * (inner + 1) // 2 + maximum(m - col, 0) * col
+
+
+@rule(aten.tril_indices.default)
+def tril_indices(
+    row: Int,
+    col: Int,
+    offset: Int = 0,
+    *,
+    dtype: Dtype = torch.int64,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """tril_indices(n, m, k) -> i64[2, elements on or below the diagonal]."""
+    sizes((row, col), "tril_indices")
+    return made((2, _below(row, col, offset)), dtype or torch.int64, device)
+
+
+@rule(aten.triu_indices.default)
+def triu_indices(
+    row: Int,
+    col: Int,
+    offset: Int = 0,
+    *,
+    dtype: Dtype = torch.int64,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """triu_indices(n, m, k) -> i64[2, elements on or above the diagonal]."""
+    sizes((row, col), "triu_indices")
+    count = row * col - _below(row, col, offset - 1)
+    return made((2, count), dtype or torch.int64, device)
+
+
+@rule(aten.one_hot.default)
+def one_hot(x: TensorType, num_classes: Int = -1) -> TensorType:
+    """one_hot(i64[*a], n) -> i64[*a, n]; without n its size depends on the values."""
+    if x.dtype != torch.int64:
+        raise problem("dtype-disagrees", what="one_hot", expected="int64", got=x.dtype)
+    if isinstance(num_classes, int) and num_classes < 1:
+        if num_classes != -1:
+            raise problem("size-must-be-positive", size=num_classes, what="num_classes")
+        num_classes = fresh("num_classes", 1, None)
+    elif isinstance(num_classes, Expr):
+        require(ge(num_classes, 1), "size-must-be-positive", size=num_classes, what="num_classes")
+    return like(x, (*x.shape, num_classes))

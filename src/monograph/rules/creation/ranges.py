@@ -1,0 +1,159 @@
+"""Sequences of numbers: how many steps lead from one end to the other."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from monograph.abstract.promotion import Number, kind, result_dtype
+from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
+from monograph.integers import (
+    Int,
+    Real,
+    ceil,
+    ceildiv,
+    eq,
+    ge,
+    gt,
+    known,
+    lt,
+    require,
+    to_float,
+    trunc,
+)
+from monograph.rules.creation.factories import Device, Dtype, Layout, made, not_negative, strided
+from monograph.rules.registry import rule
+
+aten = torch.ops.aten
+
+
+def _is_float(value: Number) -> bool:
+    return isinstance(value, float | Real)
+
+
+def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
+    """How many steps lead from start to before end.
+
+    An int64 range first drops what comes after the points of its ends, as the kernel does.
+
+    Raises: size-must-be-positive, operator-refused-types.
+    """
+    if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end, step)):
+        raise problem("operator-refused-types", op="arange", reason="its ends must be finite")
+    if dtype == torch.int64:
+        start, end, step = [trunc(v) if _is_float(v) else v for v in (start, end, step)]
+    floats = any(_is_float(v) for v in (start, end, step))
+    if floats:
+        start, end, step = [v if _is_float(v) else to_float(v) for v in (start, end, step)]
+    if known(eq(step, 0)) is True:
+        raise problem("operator-refused-types", op="arange", reason="step must be nonzero")
+    if known(lt(step, 0)) is True:
+        distance = start - end
+    else:
+        require(gt(step, 0), "size-must-be-positive", size=step, what="the step of arange")
+        distance = end - start
+    require(ge(distance, 0), "size-must-be-positive", size=distance, what="arange")
+    return ceil((end - start) / step) if floats else ceildiv(end - start, step)
+
+
+def _arange(
+    start: Number, end: Number, step: Number, dtype: Dtype, layout: Layout, device: Device
+) -> TensorType:
+    strided(layout)
+    if dtype is None:
+        floats = any(_is_float(v) for v in (start, end, step))
+        dtype = torch.get_default_dtype() if floats else torch.int64
+    if type(end) is int and type(start) is int and type(step) is int and end >= start and step > 0:
+        return made((-(-(end - start) // step),), dtype, device)
+    return made((arange_length(start, end, step, dtype),), dtype, device)
+
+
+@rule(aten.arange.default)
+def arange(
+    end: Number,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """arange(end) -> [end]."""
+    return _arange(0, end, 1, dtype, layout, device)
+
+
+@rule(aten.arange.start)
+def arange_start(
+    start: Number,
+    end: Number,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """arange(start, end) -> [end - start]."""
+    return _arange(start, end, 1, dtype, layout, device)
+
+
+@rule(aten.arange.start_step)
+def arange_start_step(
+    start: Number,
+    end: Number,
+    step: Number = 1,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """arange(start, end, step) -> [ceil((end - start) / step)]."""
+    return _arange(start, end, step, dtype, layout, device)
+
+
+def _spaced(
+    ends: tuple[TensorType | Number, ...], steps: Int, dtype: Dtype, device: Device
+) -> TensorType:
+    for end in ends:
+        if isinstance(end, TensorType) and end.shape:
+            raise problem("rank-disagrees", what="an end of linspace", expected=0, got=end.rank)
+    if dtype is None and kind(result_dtype(ends)) == 3:
+        dtype = torch.get_default_dtype().to_complex()
+    if device is None:
+        device = next((end.device for end in ends if isinstance(end, TensorType)), None)
+    return made((not_negative(steps, "linspace"),), dtype, device)
+
+
+@rule(aten.linspace.default, aten.linspace.Tensor_Tensor)
+@rule(aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor)
+def linspace(
+    start: TensorType | Number,
+    end: TensorType | Number,
+    steps: Int,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """linspace(start, end, n) -> [n]."""
+    return _spaced((start, end), steps, dtype, device)
+
+
+@rule(aten.logspace.default, aten.logspace.Tensor_Tensor)
+@rule(aten.logspace.Tensor_Scalar, aten.logspace.Scalar_Tensor)
+def logspace(
+    start: TensorType | Number,
+    end: TensorType | Number,
+    steps: Int,
+    base: float = 10.0,
+    *,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    pin_memory: bool | None = None,
+) -> TensorType:
+    """logspace(start, end, n) -> [n]."""
+    return _spaced((start, end), steps, dtype, device)

@@ -1,0 +1,1 @@
+"""Data movement: indexing, gather and scatter, concatenation, padding, data-dependent shapes."""

@@ -1,0 +1,1 @@
+"""Elementwise operators: dtype promotion and broadcasting; conversions of dtype and layout."""

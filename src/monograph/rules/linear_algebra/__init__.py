@@ -1,0 +1,1 @@
+"""Linear algebra: products of matrices, einsum, factorisations and solvers."""

@@ -1,0 +1,1 @@
+"""Layers of neural networks: attention, convolution, pooling, normalisation, losses."""

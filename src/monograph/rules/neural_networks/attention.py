@@ -1,0 +1,227 @@
+"""Attention over several heads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.abstract.broadcast import broadcast_shapes
+from monograph.abstract.layout import dense_like_strides
+from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
+from monograph.rules.elementwise.conversions import fresh_strides
+from monograph.rules.linear_algebra.products import need_same_dtype
+from monograph.rules.registry import rule
+from monograph.rules.size_checks import equal, need_equal, need_positive, surely_equal
+
+if TYPE_CHECKING:
+    from monograph.integers import Int
+
+aten = torch.ops.aten
+
+_OP = "scaled_dot_product_attention"
+
+
+@rule(aten.scaled_dot_product_attention.default)
+def scaled_dot_product_attention(
+    query: TensorType,
+    key: TensorType,
+    value: TensorType,
+    attn_mask: TensorType | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> TensorType:
+    """sdpa([*, L, E], [*, S, E], [*, S, V], mask: [*, L, S]) -> [*, L, V].
+
+    The flash kernel of CPUs gives the query's own layout, the one made of products is contiguous.
+    """
+    need_same_dtype(_OP, query, key, value)
+    rank = len(query.shape)
+    if rank < 2 or len(key.shape) != len(value.shape):
+        raise problem("rank-disagrees", what=_OP, expected="at least 2 dimensions", got=rank)
+    need_equal(query.shape[-1], key.shape[-1], _OP, rank - 1)
+    need_equal(key.shape[-2], value.shape[-2], _OP, rank - 2)
+    batch = _common_batch(query, key, value, enable_gqa)
+    if batch != query.shape[:-2] and any(
+        equal(size, 0) for t in (query, key, value) for size in t.shape
+    ):
+        # Observed: nothing is computed, so nothing is broadcast.
+        return TensorType((*query.shape[:-1], value.shape[-1]), query.dtype, query.device)
+    if attn_mask is not None:
+        broadcast_shapes((*batch, query.shape[-2], key.shape[-2]), attn_mask.shape)
+    shape = (*batch, query.shape[-2], value.shape[-1])
+    if query.strides is not None and _runs_flash(
+        query, key, value, attn_mask, dropout_p, enable_gqa
+    ):
+        return TensorType(shape, query.dtype, query.device, dense_like_strides(query))
+    return TensorType(shape, query.dtype, query.device)
+
+
+def _common_batch(
+    query: TensorType, key: TensorType, value: TensorType, enable_gqa: bool
+) -> tuple[Int, ...]:
+    batch = query.shape[:-2]
+    if key.shape[:-2] == batch and value.shape[:-2] == batch:
+        return batch
+    if enable_gqa and len(batch) >= 1:  # each head of the keys serves several of the query
+        lead = broadcast_shapes(batch[:-1], key.shape[:-3], value.shape[:-3])
+        for heads in (key.shape[-3], value.shape[-3]):
+            need_equal(batch[-1] % heads, 0, _OP, len(batch) - 1)
+        return (*lead, batch[-1])
+    return broadcast_shapes(batch, key.shape[:-2], value.shape[:-2])
+
+
+def _runs_flash(
+    query: TensorType,
+    key: TensorType,
+    value: TensorType,
+    mask: TensorType | None,
+    dropout_p: float,
+    enable_gqa: bool,
+) -> bool:
+    """Whether the CPU's flash kernel takes these arguments.
+
+    Source: `sdp_utils_cpp.cpp`, `use_flash_attention_cpp` (observed, not copied).
+    """
+    if dropout_p > 0.0 or not (len(query.shape) == len(key.shape) == len(value.shape) == 4):
+        return False
+    if mask is not None and (mask.requires_grad or len(mask.shape) not in (2, 4)):
+        return False
+    for t in (query, key, value):
+        if t.strides is not None and not equal(t.strides[-1], 1):
+            return False
+    # Without a query there are no elements, and any layout is right.
+    if query.shape == key.shape == value.shape:
+        return not surely_equal(query.shape[2], 0)
+    pairs = [(query.shape[0], t.shape[0]) for t in (key, value)]
+    pairs += [(key.shape[1], value.shape[1]), (query.shape[3], value.shape[3])]
+    if not enable_gqa:
+        pairs.append((query.shape[1], key.shape[1]))
+    if not all(equal(left, right) for left, right in pairs):
+        return False
+    return not surely_equal(query.shape[2], 0) and not equal(key.shape[2], 0)
+
+
+@rule(aten._scaled_dot_product_flash_attention_for_cpu.default)
+def flash_attention_for_cpu(
+    query: TensorType,
+    key: TensorType,
+    value: TensorType,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: TensorType | None = None,
+    scale: float | None = None,
+) -> tuple[TensorType, TensorType]:
+    """flash([B, H, L, E], [B, h, S, E], [B, h, S, E]) -> [B, H, L, E], logsumexp [B, H, L]."""
+    need_same_dtype("flash attention", query, key, value)
+    need_equal(query.shape[3], key.shape[3], _OP, 3)
+    need_equal(key.shape[2], value.shape[2], _OP, 2)
+    # Observed: the kernel divides by them, and takes the process down.
+    need_positive((*query.shape, key.shape[2]), "flash attention")
+    batch, heads, length, _ = query.shape
+    result = TensorType(query.shape, query.dtype, query.device, dense_like_strides(query))
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    # It is computed as [B, L, H].
+    lse = TensorType((batch, heads, length), dtype, query.device, (length * heads, 1, heads))
+    return result, lse
+
+
+@rule(aten._scaled_dot_product_attention_math.default)
+def attention_by_products(
+    query: TensorType,
+    key: TensorType,
+    value: TensorType,
+    attn_mask: TensorType | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: TensorType | None = None,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[TensorType, TensorType]:
+    """sdpa([*, L, E], [*, S, E], [*, S, V]) -> [*, L, V], weights [*, L, S]; contiguous."""
+    batch = _common_batch(query, key, value, enable_gqa)
+    lengths = (*batch, query.shape[-2])
+    return (
+        TensorType((*lengths, value.shape[-1]), query.dtype, query.device),
+        TensorType((*lengths, key.shape[-2]), query.dtype, query.device),
+    )
+
+
+@rule(aten._native_multi_head_attention.default)
+def native_multi_head_attention(
+    query: TensorType,
+    key: TensorType,
+    value: TensorType,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: TensorType,
+    qkv_bias: TensorType,
+    proj_weight: TensorType,
+    proj_bias: TensorType,
+    mask: TensorType | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[TensorType, TensorType | None]:
+    """mha([B, T, D]) -> [B, T, D], weights [B, T, T] (averaged), [B, heads, T, T] or None."""
+    result = TensorType(query.shape, query.dtype, query.device)
+    if not need_weights:
+        return result, None
+    batch, length, _ = query.shape
+    need_positive((batch, length), "multi-head attention")  # of nothing there are no weights
+    heads = () if average_attn_weights else (num_head,)
+    weights = TensorType((batch, *heads, length, length), query.dtype, query.device)
+    return result, weights
+
+
+@rule(aten._transformer_encoder_layer_fwd.default)
+def transformer_encoder_layer(
+    src: TensorType,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: TensorType,
+    qkv_bias: TensorType,
+    proj_weight: TensorType,
+    proj_bias: TensorType,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: TensorType,
+    norm_bias_1: TensorType,
+    norm_weight_2: TensorType,
+    norm_bias_2: TensorType,
+    ffn_weight_1: TensorType,
+    ffn_bias_1: TensorType,
+    ffn_weight_2: TensorType,
+    ffn_bias_2: TensorType,
+    mask: TensorType | None = None,
+    mask_type: int | None = None,
+) -> TensorType:
+    """encoder_layer([B, T, D]) -> [B, T, D], contiguous."""
+    return TensorType(src.shape, src.dtype, src.device)
+
+
+@rule(aten._masked_softmax.default)
+def masked_softmax(
+    x: TensorType, mask: TensorType, dim: int | None = None, mask_type: int | None = None
+) -> TensorType:
+    """_masked_softmax([*a], b8[*a]) -> [*a]; masks [L, L] (type 0) and [B, L] (1) are of scores.
+
+    Raises: operator-refused-types, sizes-disagree.
+    """
+    if mask.dtype is not torch.bool:
+        reason = "its mask must be of bools"
+        raise problem("operator-refused-types", op="_masked_softmax", reason=reason)
+    if mask_type not in (0, 1) and len(mask.shape) != len(x.shape):
+        raise problem("rank-disagrees", what="_masked_softmax", expected=x.rank, got=mask.rank)
+    rank = len(mask.shape)
+    sizes = (x.shape[0], x.shape[-1]) if mask_type == 1 else x.shape[len(x.shape) - rank :]
+    for at, (size, other) in enumerate(zip(sizes, mask.shape, strict=True)):
+        need_equal(size, other, "_masked_softmax", at)
+    return TensorType(x.shape, x.dtype, x.device, fresh_strides(x, None))

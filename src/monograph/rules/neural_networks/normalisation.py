@@ -1,0 +1,370 @@
+"""Normalisation: the result has the operand's shape; statistics are small and contiguous.
+
+Observed on CPU: layer_norm and instance_norm give contiguous results, batch_norm, group_norm and
+rms_norm follow channels_last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.abstract.layout import is_contiguous
+from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
+from monograph.integers import product
+from monograph.rules.memory_formats import following
+from monograph.rules.registry import rule
+from monograph.rules.size_checks import equal, need_equal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.integers import Int
+
+aten = torch.ops.aten
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _need_same_shape(
+    t: TensorType | None, shape: Sequence[Int], op: str, what: str = "weight"
+) -> None:
+    if t is None or t.shape == tuple(shape):
+        return
+    if len(t.shape) != len(shape):
+        raise problem("rank-disagrees", what=f"{what} of {op}", expected=len(shape), got=t.rank)
+    for dim, (left, right) in enumerate(zip(t.shape, shape, strict=True)):
+        need_equal(left, right, op, dim)
+
+
+def _float_of_half(dtype: torch.dtype) -> torch.dtype:
+    return torch.float32 if dtype in _HALVES else dtype
+
+
+# ------------------------------------------------------------------------------ over the last dims
+
+
+def _check_last_dims(x: TensorType, normalized_shape: Sequence[Int], op: str) -> int:
+    """The number of leading dimensions, after comparing the others with `normalized_shape`."""
+    lead = len(x.shape) - len(normalized_shape)
+    if lead < 0 or not normalized_shape:
+        raise problem(
+            "rank-disagrees",
+            what=op,
+            expected=f"1 … {len(x.shape)} sizes",
+            got=len(normalized_shape),
+        )
+    for dim, size in enumerate(normalized_shape, lead):
+        need_equal(x.shape[dim], size, op, dim)
+    return lead
+
+
+@rule(aten.layer_norm.default)
+def layer_norm(
+    input: TensorType,
+    normalized_shape: Sequence[Int],
+    weight: TensorType | None = None,
+    bias: TensorType | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> TensorType:
+    """layer_norm([*a, *n], n) -> [*a, *n]."""
+    _check_last_dims(input, normalized_shape, "layer_norm")
+    _need_same_shape(weight, normalized_shape, "layer_norm")
+    _need_same_shape(bias, normalized_shape, "layer_norm", "bias")
+    return TensorType(input.shape, input.dtype, input.device)
+
+
+@rule(aten.native_layer_norm.default)
+def native_layer_norm(
+    input: TensorType,
+    normalized_shape: Sequence[Int],
+    weight: TensorType | None,
+    bias: TensorType | None,
+    eps: float,
+) -> tuple[TensorType, TensorType, TensorType]:
+    """native_layer_norm([*a, *n], n) -> [*a, *n], mean [*a, *1], rstd [*a, *1]."""
+    lead = _check_last_dims(input, normalized_shape, "layer_norm")
+    _need_same_shape(weight, normalized_shape, "layer_norm")
+    _need_same_shape(bias, normalized_shape, "layer_norm", "bias")
+    shape = input.shape[:lead] + (1,) * len(normalized_shape)
+    given = weight or bias
+    dtype = input.dtype if given is None else given.dtype  # float for halves with float weights
+    return (
+        TensorType(input.shape, input.dtype, input.device),
+        TensorType(shape, dtype, input.device),
+        TensorType(shape, dtype, input.device),
+    )
+
+
+@rule(aten.rms_norm.default)
+def rms_norm(
+    input: TensorType,
+    normalized_shape: Sequence[Int],
+    weight: TensorType | None = None,
+    eps: float | None = None,
+) -> TensorType:
+    """rms_norm([*a, *n], n) -> [*a, *n]."""
+    _check_last_dims(input, normalized_shape, "rms_norm")
+    _need_same_shape(weight, normalized_shape, "rms_norm")
+    return following(input, input.shape)
+
+
+@rule(aten._fused_rms_norm.default)
+def fused_rms_norm(
+    input: TensorType,
+    normalized_shape: Sequence[int],
+    weight: TensorType | None,
+    eps: float | None,
+) -> tuple[TensorType, TensorType]:
+    """_fused_rms_norm([*a, *n], n) -> [*a, *n], rstd [*a, *1]."""
+    lead = _check_last_dims(input, normalized_shape, "rms_norm")
+    _need_same_shape(weight, normalized_shape, "rms_norm")
+    shape = input.shape[:lead] + (1,) * len(normalized_shape)
+    return (
+        following(input, input.shape),
+        TensorType(shape, _float_of_half(input.dtype), input.device),
+    )
+
+
+# ------------------------------------------------------------------------------ over the batch
+
+
+def _channels(x: TensorType, op: str) -> Int:
+    if len(x.shape) < 2:
+        if x.shape == (0,):
+            return 0
+        raise problem("rank-disagrees", what=op, expected="at least 2 dimensions", got=x.rank)
+    return x.shape[1]
+
+
+def _check_channels(channels: Int, op: str, *operands: TensorType | None) -> None:
+    for t in operands:
+        if t is not None:
+            need_equal(t.shape[0], channels, op)
+
+
+def _statistics(x: TensorType, size: Int, *operands: TensorType | None) -> TensorType:
+    """Saved mean or inverse deviation: floats for halves with float parameters."""
+    dtype = x.dtype
+    for t in operands:
+        if t is not None:
+            dtype = t.dtype
+            break
+    return TensorType((size,), dtype, x.device)
+
+
+@rule(aten.batch_norm.default)
+def batch_norm(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType | None,
+    running_var: TensorType | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> TensorType:
+    """batch_norm([N, C, *]) -> [N, C, *]."""
+    channels = _channels(input, "batch_norm")
+    _check_channels(channels, "batch_norm", running_mean, running_var, weight, bias)
+    return following(input, input.shape)
+
+
+@rule(aten.native_batch_norm.default)
+def native_batch_norm(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType | None,
+    running_var: TensorType | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[TensorType, TensorType, TensorType]:
+    """native_batch_norm([N, C, *]) -> [N, C, *], mean [C], invstd [C]; not training: [0], [0]."""
+    channels = _channels(input, "batch_norm")
+    operands = (weight, bias, running_mean, running_var)
+    _check_channels(channels, "batch_norm", *operands)
+    size = channels if training else 0
+    return (
+        following(input, input.shape),
+        _statistics(input, size, *operands),
+        _statistics(input, size, *operands),
+    )
+
+
+# `_native_batch_norm_legit` also updates its running statistics, which its schema says.
+rule(aten._native_batch_norm_legit.default)(native_batch_norm)
+
+
+@rule(aten._native_batch_norm_legit.no_stats)
+def native_batch_norm_without_statistics(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[TensorType, TensorType, TensorType]:
+    """As native_batch_norm, without running statistics."""
+    return native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
+
+
+@rule(aten._native_batch_norm_legit_no_training.default)
+def native_batch_norm_no_training(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType,
+    running_var: TensorType,
+    momentum: float,
+    eps: float,
+) -> tuple[TensorType, TensorType, TensorType]:
+    """As native_batch_norm, not training."""
+    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+@rule(aten._native_batch_norm_legit_functional.default)
+def native_batch_norm_functional(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType,
+    running_var: TensorType,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[TensorType, ...]:
+    """As native_batch_norm, and the new running mean and variance [C], [C]."""
+    results = native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    updated = [TensorType(t.shape, t.dtype, t.device) for t in (running_mean, running_var)]
+    return (*results, *updated)
+
+
+def _reserve(x: TensorType) -> TensorType:
+    return TensorType((0,), torch.uint8, x.device)
+
+
+@rule(aten._batch_norm_impl_index.default)
+def batch_norm_impl_index(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType | None,
+    running_var: TensorType | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> tuple[TensorType, TensorType, TensorType, TensorType, int]:
+    """As native_batch_norm, with a reserve u8[0] and the number of the CPU's own kernel, 0."""
+    if any(equal(size, 0) for size in input.shape):
+        # Nothing is computed; the statistics are made as the accumulator's type all the same.
+        dtype = torch.float32 if input.dtype in _HALVES else torch.float64
+        nothing = TensorType((_channels(input, "batch_norm"),), dtype, input.device)
+        result = TensorType(input.shape, input.dtype, input.device)
+        return result, nothing, nothing, _reserve(input), 0
+    results = native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    return (*results, _reserve(input), 0)
+
+
+@rule(aten._batch_norm_with_update.default)
+def batch_norm_with_update(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType,
+    running_var: TensorType,
+    momentum: float,
+    eps: float,
+) -> tuple[TensorType, ...]:
+    """As native_batch_norm in training, with a reserve u8[0]."""
+    results = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return (*results, _reserve(input))
+
+
+@rule(aten._batch_norm_no_update.default)
+def batch_norm_no_update(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType | None,
+    running_var: TensorType | None,
+    momentum: float,
+    eps: float,
+) -> tuple[TensorType, ...]:
+    """As native_batch_norm, not training, with a reserve u8[0]."""
+    results = native_batch_norm(
+        input, weight, bias, running_mean, running_var, False, momentum, eps
+    )
+    return (*results, _reserve(input))
+
+
+# ------------------------------------------------------------------------------ over groups
+
+
+@rule(aten.group_norm.default)
+def group_norm(
+    input: TensorType,
+    num_groups: int,
+    weight: TensorType | None = None,
+    bias: TensorType | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> TensorType:
+    """group_norm([N, C, *]) -> [N, C, *]; the groups divide C."""
+    channels = _channels(input, "group_norm")
+    _check_channels(channels, "group_norm", weight, bias)
+    need_equal(channels % num_groups, 0, "group_norm")
+    return following(input, input.shape)
+
+
+@rule(aten.native_group_norm.default)
+def native_group_norm(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    N: Int,
+    C: Int,
+    HxW: Int,
+    group: int,
+    eps: float,
+) -> tuple[TensorType, TensorType, TensorType]:
+    """native_group_norm([N, C, *]) -> [N, C, *], mean [N, group], rstd [N, group]."""
+    _check_channels(C, "group_norm", weight, bias)
+    need_equal(product(input.shape), N * C * HxW, "group_norm")
+    result = following(input, input.shape)
+    if result.strides is None and not is_contiguous(input):
+        raise problem(
+            "operator-refused-types", op="native_group_norm", reason="it takes dense tensors only"
+        )
+    given = weight or bias
+    dtype = input.dtype if given is None else given.dtype
+    statistics = [TensorType((N, group), dtype, input.device) for _ in range(2)]
+    return result, statistics[0], statistics[1]
+
+
+@rule(aten.instance_norm.default)
+def instance_norm(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType | None,
+    running_var: TensorType | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> TensorType:
+    """instance_norm([N, C, *]) -> [N, C, *]."""
+    channels = _channels(input, "instance_norm")
+    _check_channels(channels, "instance_norm", running_mean, running_var, weight, bias)
+    return TensorType(input.shape, input.dtype, input.device)

@@ -1,0 +1,332 @@
+"""Recurrent layers: sequences [T, B, I] (or [B, T, I]) and states [layers*directions, B, H].
+
+Law: the hidden state's sizes say everything; the output has `directions * H` features. With
+`batch_first` the output is computed as [T, B, *] and is a transposed view of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
+from monograph.integers import fresh
+from monograph.rules.linear_algebra.products import need_same_dtype
+from monograph.rules.registry import rule
+from monograph.rules.size_checks import need_equal, need_positive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.abstract.promotion import Number
+    from monograph.integers import Int
+
+aten = torch.ops.aten
+
+
+def _need_shape(t: TensorType, shape: tuple[Int, ...], op: str) -> None:
+    """Kernels trust these sizes, and read beyond the tensors where they are wrong.
+
+    Raises: rank-disagrees, sizes-disagree.
+    """
+    if t.shape == shape:
+        return
+    if len(t.shape) != len(shape):
+        raise problem(
+            "rank-disagrees", what=f"a parameter of {op}", expected=len(shape), got=t.rank
+        )
+    for dim, (left, right) in enumerate(zip(t.shape, shape, strict=True)):
+        need_equal(left, right, op, dim)
+
+
+def _state(x: TensorType) -> TensorType:
+    return TensorType(x.shape, x.dtype, x.device)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What a recurrent layer is made of; `hidden` features inside, `state` of them come out."""
+
+    op: str
+    gates: int
+    params: Sequence[TensorType]
+    has_biases: bool
+    n_layers: int
+    bidirectional: bool
+    hidden: Int
+    state: Int
+
+
+def _check_layer(layer: _Layer, features: Int, batch: Int, states: Sequence[TensorType]) -> Int:
+    """The features of the output, after comparing all parameters and states."""
+    op, params, directions = layer.op, layer.params, 2 if layer.bidirectional else 1
+    for state, size in zip(states, (layer.state, layer.hidden), strict=False):
+        _need_shape(state, (layer.n_layers * directions, batch, size), op)
+    rows = layer.gates * layer.hidden
+    wanted = [(rows, features), (rows, layer.state)]
+    if layer.has_biases:
+        wanted += [(rows,), (rows,)]
+    if layer.op == "lstm" and len(params) // (layer.n_layers * directions) > len(wanted):
+        wanted.append((layer.state, layer.hidden))  # the projection
+    if len(params) != layer.n_layers * directions * len(wanted):
+        reason = f"{len(params)} parameters for {layer.n_layers} layers"
+        raise problem("operator-refused-types", op=op, reason=reason)
+    need_same_dtype(op, *states, *params)
+    result = layer.state * directions
+    first_layer = len(wanted) * directions
+    for i, t in enumerate(params):
+        if i == first_layer:
+            wanted[0] = (rows, result)
+        _need_shape(t, wanted[i % len(wanted)], op)
+    return result
+
+
+def _sequence(
+    layer: _Layer, input: TensorType, states: Sequence[TensorType], batch_first: bool
+) -> tuple[TensorType, ...]:
+    """The output of a layer over padded sequences, and the last states."""
+    if len(input.shape) != 3:
+        raise problem("rank-disagrees", what=layer.op, expected=3, got=input.rank)
+    length, batch, features = input.shape
+    if batch_first:
+        length, batch = batch, length
+    need_same_dtype(layer.op, input, *states)
+    need_positive((length, batch), layer.op)
+    width = _check_layer(layer, features, batch, states)
+    last = [_state(state) for state in states]
+    if not batch_first:
+        return TensorType((length, batch, width), input.dtype, input.device), *last
+    strides = (width, batch * width, 1)
+    return TensorType((batch, length, width), input.dtype, input.device, strides), *last
+
+
+def _packed(
+    layer: _Layer, data: TensorType, states: Sequence[TensorType]
+) -> tuple[TensorType, ...]:
+    """The output of a layer over packed sequences, and the last states."""
+    if len(data.shape) != 2:
+        raise problem("rank-disagrees", what=layer.op, expected=2, got=data.rank)
+    need_same_dtype(layer.op, data, *states)
+    width = _check_layer(layer, data.shape[1], states[0].shape[1], states)
+    result = TensorType((data.shape[0], width), data.dtype, data.device)
+    return result, *[_state(state) for state in states]
+
+
+# ------------------------------------------------------------------------------ layers
+
+
+@rule(aten.lstm.input)
+def lstm(
+    input: TensorType,
+    hx: Sequence[TensorType],
+    params: Sequence[TensorType],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[TensorType, ...]:
+    """lstm([T, B, I], ([L, B, P], [L, B, H])) -> [T, B, directions*P], [L, B, P], [L, B, H]."""
+    sizes = hx[1].shape[-1], hx[0].shape[-1]
+    layer = _Layer("lstm", 4, params, has_biases, num_layers, bidirectional, *sizes)
+    return _sequence(layer, input, hx, batch_first)
+
+
+@rule(aten.lstm.data)
+def lstm_packed(
+    data: TensorType,
+    batch_sizes: TensorType,
+    hx: Sequence[TensorType],
+    params: Sequence[TensorType],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> tuple[TensorType, ...]:
+    """lstm([n, I], [T], ([L, B, P], [L, B, H])) -> [n, directions*P], [L, B, P], [L, B, H]."""
+    sizes = hx[1].shape[-1], hx[0].shape[-1]
+    layer = _Layer("lstm", 4, params, has_biases, num_layers, bidirectional, *sizes)
+    return _packed(layer, data, hx)
+
+
+@rule(aten.gru.input)
+def gru(
+    input: TensorType,
+    hx: TensorType,
+    params: Sequence[TensorType],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[TensorType, ...]:
+    """gru([T, B, I], [L, B, H]) -> [T, B, directions*H], [L, B, H]."""
+    sizes = hx.shape[-1], hx.shape[-1]
+    layer = _Layer("gru", 3, params, has_biases, num_layers, bidirectional, *sizes)
+    return _sequence(layer, input, [hx], batch_first)
+
+
+@rule(aten.gru.data)
+def gru_packed(
+    data: TensorType,
+    batch_sizes: TensorType,
+    hx: TensorType,
+    params: Sequence[TensorType],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> tuple[TensorType, ...]:
+    """gru([rows, I], [T], [L, B, H]) -> [rows, directions*H], [L, B, H]."""
+    sizes = hx.shape[-1], hx.shape[-1]
+    layer = _Layer("gru", 3, params, has_biases, num_layers, bidirectional, *sizes)
+    return _packed(layer, data, [hx])
+
+
+@rule(aten.rnn_tanh.input, aten.rnn_relu.input)
+def rnn(
+    input: TensorType,
+    hx: TensorType,
+    params: Sequence[TensorType],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[TensorType, ...]:
+    """rnn([T, B, I], [L, B, H]) -> [T, B, directions*H], [L, B, H]."""
+    sizes = hx.shape[-1], hx.shape[-1]
+    layer = _Layer("rnn", 1, params, has_biases, num_layers, bidirectional, *sizes)
+    return _sequence(layer, input, [hx], batch_first)
+
+
+@rule(aten.rnn_tanh.data, aten.rnn_relu.data)
+def rnn_packed(
+    data: TensorType,
+    batch_sizes: TensorType,
+    hx: TensorType,
+    params: Sequence[TensorType],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> tuple[TensorType, ...]:
+    """rnn([rows, I], [T], [L, B, H]) -> [rows, directions*H], [L, B, H]."""
+    sizes = hx.shape[-1], hx.shape[-1]
+    layer = _Layer("rnn", 1, params, has_biases, num_layers, bidirectional, *sizes)
+    return _packed(layer, data, [hx])
+
+
+# ------------------------------------------------------------------------------ one step
+
+
+def _stepped(
+    op: str, gates: int, input: TensorType, states: Sequence[TensorType], *params: TensorType | None
+) -> list[TensorType]:
+    """The states after one step, after comparing all parameters."""
+    need_same_dtype(op, input, *states, *params)
+    batch, features = input.shape
+    hidden = states[0].shape[-1]
+    for state in states:
+        _need_shape(state, (batch, hidden), op)
+    rows = gates * hidden
+    for t, shape in zip(params, ((rows, features), (rows, hidden), (rows,), (rows,)), strict=True):
+        if t is not None:
+            _need_shape(t, shape, op)
+    return [_state(state) for state in states]
+
+
+@rule(aten.lstm_cell.default)
+def lstm_cell(
+    input: TensorType,
+    hx: Sequence[TensorType],
+    w_ih: TensorType,
+    w_hh: TensorType,
+    b_ih: TensorType | None = None,
+    b_hh: TensorType | None = None,
+) -> tuple[TensorType, ...]:
+    """lstm_cell([B, I], ([B, H], [B, H])) -> [B, H], [B, H]."""
+    return tuple(_stepped("lstm_cell", 4, input, hx, w_ih, w_hh, b_ih, b_hh))
+
+
+@rule(aten.gru_cell.default)
+def gru_cell(
+    input: TensorType,
+    hx: TensorType,
+    w_ih: TensorType,
+    w_hh: TensorType,
+    b_ih: TensorType | None = None,
+    b_hh: TensorType | None = None,
+) -> TensorType:
+    """gru_cell([B, I], [B, H]) -> [B, H]."""
+    return _stepped("gru_cell", 3, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@rule(aten.rnn_tanh_cell.default, aten.rnn_relu_cell.default)
+def rnn_cell(
+    input: TensorType,
+    hx: TensorType,
+    w_ih: TensorType,
+    w_hh: TensorType,
+    b_ih: TensorType | None = None,
+    b_hh: TensorType | None = None,
+) -> TensorType:
+    """rnn_cell([B, I], [B, H]) -> [B, H]."""
+    return _stepped("rnn_cell", 1, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+
+
+# ------------------------------------------------------------------------------ packing
+
+
+@rule(aten._pack_padded_sequence.default)
+def pack_padded_sequence(
+    input: TensorType, lengths: TensorType, batch_first: bool
+) -> tuple[TensorType, TensorType]:
+    """pack([T, B, *], lengths: i64[B]) -> [Σ lengths, *], batch sizes i64[max(lengths)]."""
+    length, batch, *features = input.shape
+    if batch_first:
+        length, batch = batch, length
+    _need_shape(lengths, (batch,), "pack_padded_sequence")
+    n_rows = fresh("number of packed elements", 1, _bound(length * batch))
+    n_steps = fresh("longest packed sequence", 1, _bound(length))
+    return (
+        TensorType((n_rows, *features), input.dtype, input.device),
+        TensorType((n_steps,), torch.int64, lengths.device),
+    )
+
+
+def _bound(size: Int) -> int | None:
+    return size if isinstance(size, int) else None
+
+
+@rule(aten._pad_packed_sequence.default)
+def pad_packed_sequence(
+    data: TensorType,
+    batch_sizes: TensorType,
+    batch_first: bool,
+    padding_value: Number,
+    total_length: int,
+) -> tuple[TensorType, TensorType]:
+    """pad([rows, *], batch sizes: i64[T]) -> [T or total_length, B, *], lengths i64[B].
+
+    B is the first of the batch sizes, which is data.
+    """
+    length = total_length if total_length > 0 else batch_sizes.shape[0]
+    batch = fresh("number of packed sequences", 1, _bound(data.shape[0]))
+    lengths = TensorType((batch,), torch.int64, torch.device("cpu"))
+    result = TensorType((length, batch, *data.shape[1:]), data.dtype, data.device)
+    if not batch_first:
+        return result, lengths
+    steps = result.stride()
+    shape = (batch, length, *data.shape[1:])
+    strides = (steps[1], steps[0], *steps[2:])
+    return TensorType(shape, data.dtype, data.device, strides), lengths

@@ -1,0 +1,1 @@
+"""Reductions, scans, norms, sorting and statistics."""

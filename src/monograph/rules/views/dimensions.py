@@ -1,0 +1,436 @@
+"""Views that move, add, drop or repeat whole dimensions: only sizes and strides change.
+
+Laws: a dimension is dropped by `squeeze` and repeated by `expand` only if its size is 1; where a
+symbol leaves that open, the answer is a guard (see `sides`). Repeating sets a stride to 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from monograph.abstract.broadcast import broadcast_shapes
+from monograph.abstract.dims import wrap_dim
+from monograph.abstract.layout import is_size_one
+from monograph.abstract.tensor_type import TensorType, view_of
+from monograph.diagnostics import problem
+from monograph.integers import active, eq, ge, known, le, maximum, minimum, require
+from monograph.rules.registry import rule
+from monograph.rules.size_checks import equal
+from monograph.rules.views.strides import tidy, viewed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.integers import Int
+
+aten = torch.ops.aten
+
+
+# ------------------------------------------------------------------------------ order of dimensions
+
+
+def permuted(x: TensorType, dims: Sequence[int]) -> TensorType:
+    """`x` with its dimensions in another order."""
+    shape, strides = x.shape, x.stride()
+    return TensorType(
+        tuple([shape[d] for d in dims]),
+        x.dtype,
+        x.device,
+        tuple([strides[d] for d in dims]),
+        x.offset,
+    )
+
+
+@rule(aten.transpose.int)
+def transpose(x: TensorType, dim0: int, dim1: int) -> TensorType:
+    """x: [*a, n, *b, m, *c] -> [*a, m, *b, n, *c]."""
+    shape = x.shape
+    rank = len(shape)
+    first, second = wrap_dim(dim0, rank), wrap_dim(dim1, rank)
+    if first == second:
+        return TensorType(shape, x.dtype, x.device, x.strides, x.offset)
+    sizes, strides = list(shape), list(x.stride())
+    sizes[first], sizes[second] = sizes[second], sizes[first]
+    strides[first], strides[second] = strides[second], strides[first]
+    return TensorType(tuple(sizes), x.dtype, x.device, tuple(strides), x.offset)
+
+
+@rule(aten.swapdims.default)
+def swapdims(x: TensorType, dim0: int, dim1: int) -> TensorType:
+    """x: [*a, n, *b, m, *c] -> [*a, m, *b, n, *c]."""
+    return transpose(x, dim0, dim1)
+
+
+@rule(aten.swapaxes.default)
+def swapaxes(x: TensorType, axis0: int, axis1: int) -> TensorType:
+    """x: [*a, n, *b, m, *c] -> [*a, m, *b, n, *c]."""
+    return transpose(x, axis0, axis1)
+
+
+@rule(aten.t.default)
+def t(x: TensorType) -> TensorType:
+    """x: [n, m] -> [m, n]; [n] -> [n]; [] -> []."""
+    if len(x.shape) > 2:
+        raise problem("rank-disagrees", what="t", expected="at most 2 dimensions", got=x.rank)
+    return transpose(x, 0, 1) if len(x.shape) == 2 else view_of(x, x.shape, x.strides)
+
+
+@rule(aten.numpy_T.default)
+def numpy_t(x: TensorType) -> TensorType:
+    """x: [*a] -> [*reversed a]."""
+    return permuted(x, range(x.rank)[::-1])
+
+
+@rule(aten.mT.default, aten.mH.default, aten.adjoint.default)
+def matrix_transpose(x: TensorType) -> TensorType:
+    """x: [*b, n, m] -> [*b, m, n]."""
+    if x.rank < 2:
+        expected = "at least 2 dimensions"
+        raise problem("rank-disagrees", what="a matrix transpose", expected=expected, got=x.rank)
+    return transpose(x, -2, -1)
+
+
+@rule(aten.matrix_H.default)
+def matrix_h(x: TensorType) -> TensorType:
+    """x: [n, m] -> [m, n]; [] -> []."""
+    if x.rank not in {0, 2}:
+        raise problem("rank-disagrees", what="H", expected="0 or 2 dimensions", got=x.rank)
+    return transpose(x, -2, -1) if x.rank else x
+
+
+@rule(aten.permute.default)
+def permute(x: TensorType, dims: Sequence[int]) -> TensorType:
+    """x: [*a] -> [a[dims[0]], a[dims[1]], ...]."""
+    rank = len(x.shape)
+    if len(dims) != rank:
+        raise problem("rank-disagrees", what="permute", expected=len(dims), got=rank)
+    order = [wrap_dim(dim, rank) for dim in dims]
+    if len(set(order)) != rank:
+        raise problem("operator-refused-types", op="permute", reason="repeated dims")
+    return permuted(x, order)
+
+
+@rule(aten.movedim.int, aten.moveaxis.int)
+def movedim_int(x: TensorType, source: int, destination: int) -> TensorType:
+    """x: [*a, n, *b] -> [*a, *b] with n moved to `destination`."""
+    return movedim(x, (source,), (destination,))
+
+
+@rule(aten.movedim.intlist, aten.moveaxis.intlist)
+def movedim(x: TensorType, source: Sequence[int], destination: Sequence[int]) -> TensorType:
+    """x: [*a] -> the dimensions `source` at the places `destination`, the others in order."""
+    rank = x.rank
+    origin = [wrap_dim(dim, rank) for dim in source]
+    target = [wrap_dim(dim, rank) for dim in destination]
+    if len(origin) != len(target) or not len(set(origin)) == len(set(target)) == len(origin):
+        reason = "source and destination must be distinct dimensions, one for each"
+        raise problem("operator-refused-types", op="movedim", reason=reason)
+    if not rank:
+        return view_of(x, (), None)
+    others = iter([dim for dim in range(rank) if dim not in origin])
+    placed = dict(zip(target, origin, strict=True))
+    return permuted(x, [placed[i] if i in placed else next(others) for i in range(rank)])
+
+
+# --------------------------------------------------------------------------- dimensions of size 1
+
+
+@rule(aten.unsqueeze.default)
+def unsqueeze(x: TensorType, dim: int) -> TensorType:
+    """x: [*a, *b] -> [*a, 1, *b]."""
+    shape, strides = x.shape, x.strides
+    at = wrap_dim(dim, len(shape) + 1)
+    sizes = (*shape[:at], 1, *shape[at:])
+    if strides is None:
+        return TensorType(sizes, x.dtype, x.device, None, x.offset)
+    step = shape[at] * strides[at] if at < len(shape) else 1
+    return TensorType(sizes, x.dtype, x.device, (*strides[:at], step, *strides[at:]), x.offset)
+
+
+def _without(x: TensorType, dims: set[int]) -> TensorType:
+    if not dims:
+        return view_of(x, x.shape, x.strides)
+    kept = [i for i in range(len(x.shape)) if i not in dims]
+    strides = x.strides
+    return TensorType(
+        tuple([x.shape[i] for i in kept]),
+        x.dtype,
+        x.device,
+        None if strides is None else tuple([strides[i] for i in kept]),
+        x.offset,
+    )
+
+
+@rule(aten.squeeze.default)
+def squeeze(x: TensorType) -> TensorType:
+    """x: [*a] -> a without its sizes of 1."""
+    return _without(x, {i for i, size in enumerate(x.shape) if equal(size, 1)})
+
+
+@rule(aten.squeeze.dim)
+def squeeze_dim(x: TensorType, dim: int) -> TensorType:
+    """x: [*a, n, *b] -> [*a, *b] if n = 1, else [*a, n, *b]."""
+    at = wrap_dim(dim, len(x.shape))
+    return _without(x, {at} if x.shape and equal(x.shape[at], 1) else set())
+
+
+@rule(aten.squeeze.dims)
+def squeeze_dims(x: TensorType, dim: Sequence[int]) -> TensorType:
+    """x: [*a] -> a without those of the given dimensions whose size is 1."""
+    wanted = {wrap_dim(d, len(x.shape)) for d in dim} if x.shape else set[int]()
+    return _without(x, {i for i in wanted if equal(x.shape[i], 1)})
+
+
+@rule(aten.atleast_1d.default)
+def atleast_1d(x: TensorType) -> TensorType:
+    """x: [] -> [1]; any other is returned as it is."""
+    return x if x.shape else viewed(x, (1,))
+
+
+@rule(aten.atleast_2d.default)
+def atleast_2d(x: TensorType) -> TensorType:
+    """x: [] -> [1, 1]; [n] -> [1, n]; any other is returned as it is."""
+    if len(x.shape) > 1:
+        return x
+    return unsqueeze(x, 0) if x.shape else viewed(x, (1, 1))
+
+
+@rule(aten.atleast_3d.default)
+def atleast_3d(x: TensorType) -> TensorType:
+    """x: [] -> [1, 1, 1]; [n] -> [1, n, 1]; [n, m] -> [n, m, 1]; any other as it is."""
+    if len(x.shape) > 2:
+        return x
+    if len(x.shape) == 2:
+        return unsqueeze(x, -1)
+    return unsqueeze(unsqueeze(x, 0), -1) if x.shape else viewed(x, (1, 1, 1))
+
+
+@rule(aten.atleast_1d.Sequence)
+def atleast_1d_sequence(tensors: Sequence[TensorType]) -> list[TensorType]:
+    """Every tensor as `atleast_1d` gives it."""
+    return [atleast_1d(x) for x in tensors]
+
+
+@rule(aten.atleast_2d.Sequence)
+def atleast_2d_sequence(tensors: Sequence[TensorType]) -> list[TensorType]:
+    """Every tensor as `atleast_2d` gives it."""
+    return [atleast_2d(x) for x in tensors]
+
+
+@rule(aten.atleast_3d.Sequence)
+def atleast_3d_sequence(tensors: Sequence[TensorType]) -> list[TensorType]:
+    """Every tensor as `atleast_3d` gives it."""
+    return [atleast_3d(x) for x in tensors]
+
+
+# ------------------------------------------------------------------------------------- expanding
+
+
+def expanded(x: TensorType, size: Sequence[Int]) -> TensorType:
+    """`x` with sizes of 1 repeated and dimensions added in front.
+
+    Raises: sizes-disagree, rank-disagrees.
+    """
+    old = x.shape
+    lead = len(size) - len(old)
+    if lead < 0:
+        raise problem("rank-disagrees", what="expand", expected=len(size), got=len(old))
+    shape = list(size)
+    strides = [0] * lead + list(x.stride())
+    for i in range(len(shape) - 1, -1, -1):
+        own: Int = old[i - lead] if i >= lead else 1
+        wanted = shape[i]
+        if isinstance(wanted, int) and wanted < 0:
+            if wanted != -1 or i < lead:
+                reason = f"size {wanted} is not allowed in dimension {i}"
+                raise problem("operator-refused-types", op="expand", reason=reason)
+            shape[i] = own
+        elif _is_repeated(own, wanted, i):
+            strides[i] = 0
+        elif i < lead and old:
+            strides[i] = shape[i + 1] * strides[i + 1]
+    sizes = tuple(shape)
+    return TensorType(sizes, x.dtype, x.device, tidy(sizes, tuple(strides)), x.offset)
+
+
+def _is_repeated(own: Int, wanted: Int, dim: int) -> bool:
+    """Whether `own` is 1 and stands for another size; else the two are equal."""
+    if own is wanted:
+        return False
+    if isinstance(own, int) and isinstance(wanted, int):
+        if own not in {1, wanted}:
+            raise problem("sizes-disagree", left=own, right=wanted, dim=dim)
+        return own != wanted
+    if is_size_one(own):
+        require(ge(wanted, 0), "sizes-disagree", left=own, right=wanted, dim=dim)
+        return True
+    hint = active().hint_of
+    if hint(own) == 1 and hint(wanted) != 1 and known(eq(own, 1)) is not False:
+        require(eq(own, 1), "sizes-disagree", left=own, right=wanted, dim=dim)
+        return True
+    require(eq(own, wanted), "sizes-disagree", left=own, right=wanted, dim=dim)
+    return False
+
+
+@rule(aten.expand.default)
+def expand(x: TensorType, size: Sequence[Int], *, implicit: bool = False) -> TensorType:
+    """x: [*a] -> [*size]; each size equals x's, or x's is 1; -1 keeps x's."""
+    return expanded(x, size)
+
+
+@rule(aten.broadcast_to.default)
+def broadcast_to(x: TensorType, size: Sequence[Int]) -> TensorType:
+    """x: [*a] -> [*size]; each size equals x's, or x's is 1; -1 keeps x's."""
+    return expanded(x, size)
+
+
+@rule(aten.expand_as.default)
+def expand_as(x: TensorType, other: TensorType) -> TensorType:
+    """x: [*a], other: [*b] -> [*b]."""
+    return expanded(x, other.shape)
+
+
+@rule(aten.broadcast_tensors.default)
+def broadcast_tensors(tensors: Sequence[TensorType]) -> list[TensorType]:
+    """t_i: [*a_i] -> every one in their common shape."""
+    if not tensors:
+        return []
+    shape = broadcast_shapes(*[x.shape for x in tensors])
+    return [x if x.shape == shape else expanded(x, shape) for x in tensors]
+
+
+@rule(aten.meshgrid.default)
+def meshgrid(tensors: Sequence[TensorType]) -> list[TensorType]:
+    """t_i: [n_i] or [] -> one [n_0, n_1, ...] each, constant but in dimension i."""
+    first = tensors[0]
+    if any(x.rank > 1 or x.dtype != first.dtype for x in tensors):
+        reason = "it takes tensors of at most one dimension and of one dtype"
+        raise problem("operator-refused-types", op="meshgrid", reason=reason)
+    shape = tuple(x.numel() for x in tensors)
+    ones = (1,) * len(shape)
+    return [
+        expanded(viewed(x, (*ones[:i], shape[i], *ones[i + 1 :])), shape)
+        for i, x in enumerate(tensors)
+    ]
+
+
+@rule(aten.meshgrid.indexing)
+def meshgrid_indexing(tensors: Sequence[TensorType], *, indexing: str) -> list[TensorType]:
+    """As `meshgrid`; "xy" exchanges the first two dimensions."""
+    if indexing == "ij" or len(tensors) < 2:
+        return meshgrid(tensors)
+    if indexing != "xy":
+        reason = f'indexing must be "xy" or "ij", not "{indexing}"'
+        raise problem("operator-refused-types", op="meshgrid", reason=reason)
+    second, first, *rest = meshgrid([tensors[1], tensors[0], *tensors[2:]])
+    return [first, second, *rest]
+
+
+# ---------------------------------------------------------------------------- other strided views
+
+
+@rule(aten.diagonal.default)
+def diagonal(x: TensorType, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TensorType:
+    """x: [*a, n, *b, m, *c] -> [*a, *b, *c, k], k the length of the diagonal `offset`."""
+    first, second = wrap_dim(dim1, x.rank), wrap_dim(dim2, x.rank)
+    if first == second:
+        reason = f"diagonal dimensions cannot be identical, {dim1} and {dim2}"
+        raise problem("operator-refused-types", op="diagonal", reason=reason)
+    strides = x.stride()
+    rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
+    length = at_least_zero(shorter(rows, columns))
+    start = x.offset
+    if not (isinstance(length, int) and length == 0):
+        start = start + abs(offset) * strides[second if offset >= 0 else first]
+    kept = [i for i in range(x.rank) if i not in {first, second}]
+    shape = (*[x.shape[i] for i in kept], length)
+    steps = (*[strides[i] for i in kept], strides[first] + strides[second])
+    return view_of(x, shape, tidy(shape, steps), start)
+
+
+@rule(aten.linalg_diagonal.default)
+def linalg_diagonal(
+    A: TensorType, *, offset: int = 0, dim1: int = -2, dim2: int = -1
+) -> TensorType:
+    """A: [*a, n, m] -> [*a, k], k the length of the diagonal `offset`."""
+    return diagonal(A, offset, dim1, dim2)
+
+
+def shorter(left: Int, right: Int) -> Int:
+    """The smaller of two sizes, as one of them wherever that is known."""
+    if known(le(left, right)) is True:
+        return left
+    if known(le(right, left)) is True:
+        return right
+    return minimum(left, right)
+
+
+def at_least_zero(size: Int) -> Int:
+    """The size, or 0 where it is negative."""
+    if isinstance(size, int):
+        return max(0, size)
+    return size if known(ge(size, 0)) is True else maximum(size, 0)
+
+
+@rule(aten.as_strided.default)
+def as_strided(
+    x: TensorType,
+    size: Sequence[Int],
+    stride: Sequence[Int],
+    storage_offset: Int | None = None,
+) -> TensorType:
+    """x's storage as [*size] with the given strides and offset."""
+    shape, strides = tuple(size), tuple(stride)
+    if len(shape) != len(strides):
+        reason = f"{len(shape)} sizes and {len(strides)} strides"
+        raise problem("operator-refused-types", op="as_strided", reason=reason)
+    return view_of(x, shape, tidy(shape, strides), storage_offset)
+
+
+@rule(aten.unfold.default)
+def unfold(x: TensorType, dimension: int, size: int, step: int) -> TensorType:
+    """x: [*a, n, *b] -> [*a, (n - size)//step + 1, *b, size]."""
+    if step <= 0:
+        raise problem(
+            "operator-refused-types", op="unfold", reason=f"step is {step} but must be > 0"
+        )
+    if not x.shape:
+        require(le(size, 1), "sizes-disagree", left=size, right=1)
+        return view_of(x, (size,), None)
+    at = wrap_dim(dimension, x.rank)
+    n = x.shape[at]
+    if not isinstance(n, int) or size > n:
+        require(le(size, n), "sizes-disagree", left=n, right=size, dim=at)
+    strides = x.stride()
+    shape = (*x.shape[:at], (n - size) // step + 1, *x.shape[at + 1 :], size)
+    steps = (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at])
+    return view_of(x, shape, tidy(shape, steps))
+
+
+# --------------------------------------------------------------------------------- sizes as numbers
+
+
+@rule(aten.sym_size.int)
+def sym_size(x: TensorType, dim: int) -> Int:
+    """x: [*a] -> a[dim]."""
+    return x.shape[wrap_dim(dim, x.rank)]
+
+
+@rule(aten.sym_stride.int)
+def sym_stride(x: TensorType, dim: int) -> Int:
+    """The step in memory from one element to the next of dimension `dim`."""
+    return x.stride()[wrap_dim(dim, x.rank)]
+
+
+@rule(aten.sym_numel.default)
+def sym_numel(x: TensorType) -> Int:
+    """x: [*a] -> Π a."""
+    return x.numel()
+
+
+@rule(aten.sym_storage_offset.default)
+def sym_storage_offset(x: TensorType) -> Int:
+    """Where x's first element lies in its storage."""
+    return x.offset
