@@ -7,13 +7,13 @@ with nobody watching.
 
 from __future__ import annotations
 
-from monograph.bytecode.frame import MISSING, Frame
-from monograph.bytecode.independence import keep_builtins
+from monograph.bytecode.evaluation.frame import MISSING, Frame
+from monograph.bytecode.evaluation.frame_copies import stand_alike
+from monograph.bytecode.evaluation.hooks import Watcher
+from monograph.bytecode.evaluation.special_methods import ours
+from monograph.bytecode.evaluation.symbolic_iterators import Rounds, Source
 from monograph.bytecode.interpreter import Interpreter, interpret
-from monograph.bytecode.lookups import ours
-from monograph.bytecode.rounds import Rounds, Source
-from monograph.bytecode.snapshots import stand_alike
-from monograph.bytecode.watcher import Watcher
+from monograph.bytecode.own_builtins import keep_builtins
 
 __all__ = [
     "MISSING",

@@ -8,19 +8,19 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call
-from monograph.bytecode.frame import Handling
+from monograph.bytecode.evaluation.calling import call
+from monograph.bytecode.evaluation.frame import Handling
+from monograph.bytecode.evaluation.hooks import Watcher
+from monograph.bytecode.evaluation.tracebacks import show_users_frames
 from monograph.bytecode.linking import link
 from monograph.bytecode.polyfills import METHOD_NAMES, POLYFILLS
-from monograph.bytecode.tracebacks import show_users_frames
-from monograph.bytecode.watcher import Watcher
 from monograph.diagnostics import BugError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType, FunctionType, TracebackType
 
-    from monograph.bytecode.frame import Body, Frame
+    from monograph.bytecode.evaluation.frame import Body, Frame
 
 __all__ = ["Interpreter", "interpret"]
 

@@ -7,10 +7,10 @@ import weakref
 from typing import TYPE_CHECKING
 
 from monograph.bytecode.decoding import decode
-from monograph.bytecode.frame import MISSING, Body
+from monograph.bytecode.evaluation.frame import MISSING, Body
+from monograph.bytecode.evaluation.tracebacks import is_ours
 from monograph.bytecode.instructions import CANONICAL
 from monograph.bytecode.opcodes import HANDLERS
-from monograph.bytecode.tracebacks import is_ours
 
 if TYPE_CHECKING:
     from types import CodeType

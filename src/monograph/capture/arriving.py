@@ -18,9 +18,16 @@ import torch
 
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.flow import EXIT
-from monograph.bytecode.forking import Leaving, finish, live_at, move, near, place_of
-from monograph.bytecode.frame import MISSING
+from monograph.bytecode.analysis.control_flow_graph import EXIT
+from monograph.bytecode.evaluation.branch_execution import (
+    Leaving,
+    finish,
+    live_at,
+    move,
+    near,
+    place_of,
+)
+from monograph.bytecode.evaluation.frame import MISSING
 from monograph.capture.control_flow import Branches
 from monograph.capture.doubts import differences, shared
 from monograph.capture.effects import NeedsCare
@@ -36,8 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import End, Ways
-    from monograph.bytecode.frame import Mark
+    from monograph.bytecode.evaluation.branch_execution import End, Ways
+    from monograph.bytecode.evaluation.frame import Mark
     from monograph.capture.joining import Items, Joined
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body

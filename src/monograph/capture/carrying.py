@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import LoopTest
+    from monograph.bytecode.evaluation.branch_execution import LoopTest
     from monograph.capture.recorder import Recorder
     from monograph.diagnostics import MonographError
 

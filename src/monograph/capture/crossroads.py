@@ -3,7 +3,7 @@
 `if n != 1: x = x.expand(n, -1)` asks whether n is 1, and `n == 1 and not compiling()` does in vain:
 at n = 1 the way not taken comes to where the way taken comes by, with the same variables. Then
 nothing needs to be guarded. Which way that is, and what its values are at n = 1, is looked at
-without running it (`bytecode.lookahead`); where that cannot be done without having an effect, the
+without running it (`pure_evaluation`); where that cannot be done without having an effect, the
 question is decided as any other, by the example and with a guard.
 
 Law: if a question is overlooked, then at the sizes it told apart the program goes on from where the
@@ -21,8 +21,16 @@ import torch
 
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode.evaluation.pure_evaluation import (
+    Method,
+    Standpoint,
+    Unsure,
+    asker,
+    sides,
+    standpoint,
+    walk,
+)
 from monograph.bytecode.linking import link
-from monograph.bytecode.lookahead import Method, Standpoint, Unsure, asker, sides, standpoint, walk
 from monograph.integers import (
     Expr,
     Relation,
@@ -150,7 +158,7 @@ def _same(one: Standpoint, other: Standpoint, meaning: _AtSize) -> bool:
 
 
 class _AtSize:
-    """What values mean where sizes have these values (see `bytecode.lookahead.Meaning`)."""
+    """What values mean where sizes have these values (see `pure_evaluation.Meaning`)."""
 
     def __init__(self, values: Mapping[Expr, int]) -> None:
         self._values = values

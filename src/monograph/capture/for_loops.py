@@ -20,8 +20,8 @@ from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import Rounds
-from monograph.bytecode.flow import EXIT
-from monograph.bytecode.forking import for_test, move, run_iteration
+from monograph.bytecode.analysis.control_flow_graph import EXIT
+from monograph.bytecode.evaluation.branch_execution import for_test, move, run_iteration
 from monograph.capture.carried_writes import CarriedWrites
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import scan
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import End, LoopTest
+    from monograph.bytecode.evaluation.branch_execution import End, LoopTest
     from monograph.capture.carrying import Path
     from monograph.capture.recorder import Recorder
     from monograph.capture.sequences import Source

@@ -29,7 +29,7 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.forking import (
+from monograph.bytecode.evaluation.branch_execution import (
     MOVED,
     End,
     answered,
@@ -43,8 +43,8 @@ from monograph.bytecode.forking import (
     run_to,
     ways,
 )
-from monograph.bytecode.frame import RETURN
-from monograph.bytecode.snapshots import snapshot
+from monograph.bytecode.evaluation.frame import RETURN
+from monograph.bytecode.evaluation.frame_copies import snapshot
 from monograph.capture import swallowed
 from monograph.capture.arriving import Apart, arrive
 from monograph.capture.control_flow import record_both
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import LoopTest, Ways
+    from monograph.bytecode.evaluation.branch_execution import LoopTest, Ways
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
 

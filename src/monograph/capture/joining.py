@@ -19,7 +19,7 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
-from monograph.bytecode.frame import Mark
+from monograph.bytecode.evaluation.frame import Mark
 from monograph.capture.number_tensors import number_tensor, own
 from monograph.diagnostics import Cause, problem
 from monograph.integers import Expr, Real, Relation, symbols

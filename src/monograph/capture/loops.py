@@ -16,7 +16,7 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.forking import move, run_round
+from monograph.bytecode.evaluation.branch_execution import move, run_round
 from monograph.capture.carried_writes import CarriedWrites
 from monograph.capture.carrying import Carrying, More
 from monograph.capture.control_flow import while_loop
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.forking import End, LoopTest
+    from monograph.bytecode.evaluation.branch_execution import End, LoopTest
     from monograph.capture.recorder import Recorder
     from monograph.capture.subgraphs import Body
 

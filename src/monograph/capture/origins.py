@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.assignments import assignments
-from monograph.bytecode.flow import EXIT
+from monograph.bytecode.analysis.control_flow_graph import EXIT
+from monograph.bytecode.analysis.reaching_definitions import assignments
 from monograph.capture.joining import ABSENT
 from monograph.capture.merging import SIDES, Named
 from monograph.diagnostics import Cause
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame as InterpretedFrame
-    from monograph.bytecode.forking import End, Ways
+    from monograph.bytecode.evaluation.branch_execution import End, Ways
     from monograph.capture.recorder import Recorder
     from monograph.diagnostics import Frame, MonographError
 

@@ -13,8 +13,8 @@ import torch
 
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.flow import EXIT
-from monograph.bytecode.forking import Leaving
+from monograph.bytecode.analysis.control_flow_graph import EXIT
+from monograph.bytecode.evaluation.branch_execution import Leaving
 from monograph.capture.carrying import More
 from monograph.capture.doubts import shared
 from monograph.capture.joining import kind_of_number
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.bytecode.forking import End
+    from monograph.bytecode.evaluation.branch_execution import End
     from monograph.capture.recorder import Recorder
 
 _DTYPES = {int: torch.int64, float: torch.float64, bool: torch.bool}

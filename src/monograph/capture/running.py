@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from monograph.bytecode.depth import with_room
+from monograph.bytecode.evaluation.recursion_limit import with_room
 from monograph.capture.aftermath import Left, Watched, find_changes, find_harm, watching
 from monograph.capture.backwards import backwards
 from monograph.capture.checks import checks

@@ -21,7 +21,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
-from monograph.bytecode.forking import iterates_next
+from monograph.bytecode.evaluation.branch_execution import iterates_next
 from monograph.capture.arriving import Apart
 from monograph.capture.callbacks import Callbacks
 from monograph.capture.comparing import alike

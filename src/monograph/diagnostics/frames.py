@@ -43,7 +43,7 @@ Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
 OUR_MACHINERY = ("capture/scopes.py",)  # stands in for `Module.__call__` during a capture
-INTERPRETER_LOOP = ("bytecode/loop.py", "run")
+INTERPRETER_LOOP = ("bytecode/evaluation/loop.py", "run")
 """The function that interprets one frame, which it holds in its local variable `frame`."""
 STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")
 
@@ -99,7 +99,7 @@ class FrameFilter:
         """Start with nothing remembered."""
         self._roots = _roots()
         self._loop_file = self._roots.ours + INTERPRETER_LOOP[0].replace("/", os.sep)
-        self._interpreter = self._loop_file.removesuffix("loop.py")
+        self._interpreter = f"{self._roots.ours}bytecode{os.sep}"
         self._kinds: dict[str, Kind] = {}
         self._kept: list[CodeType] = []
         self._frames: dict[int, Frame | None] = {}

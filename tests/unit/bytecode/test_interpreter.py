@@ -6,7 +6,8 @@ import traceback
 
 import pytest
 
-from monograph.bytecode import MISSING, Interpreter, Watcher, calling, interpret
+from monograph.bytecode import MISSING, Interpreter, Watcher, interpret
+from monograph.bytecode.evaluation import calling
 from monograph.diagnostics import BugError, UnsupportedError
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.bytecode.attributes import (
+from monograph.bytecode.evaluation.frame import NULL
+from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.attributes import (
     delete_attribute,
     get_attribute,
     get_method,
     set_attribute,
 )
-from monograph.bytecode.frame import NULL
-from monograph.bytecode.items import delete_item, get_item, set_item
-from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.items import delete_item, get_item, set_item
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

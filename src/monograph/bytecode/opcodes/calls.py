@@ -6,15 +6,15 @@ import sys
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call
-from monograph.bytecode.frame import NULL
-from monograph.bytecode.items import get_item, set_item
-from monograph.bytecode.iteration import lend_iterable
-from monograph.bytecode.mappings import lend_mapping
+from monograph.bytecode.evaluation.calling import call
+from monograph.bytecode.evaluation.frame import NULL
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.items import get_item, set_item
+from monograph.bytecode.semantics.iteration import lend_iterable
+from monograph.bytecode.semantics.mappings import lend_mapping
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 _DEFAULTS, _KWDEFAULTS, _ANNOTATIONS, _CLOSURE = 1, 2, 4, 8
 

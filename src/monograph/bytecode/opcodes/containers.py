@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call_native
-from monograph.bytecode.iteration import (
+from monograph.bytecode.evaluation.calling import call_native
+from monograph.bytecode.evaluation.special_methods import ATOMIC, MISSING, SIMPLE, lookup
+from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.iteration import (
     END,
     advance,
     get_iterator,
     lend_iterable,
 )
-from monograph.bytecode.lookups import ATOMIC, MISSING, SIMPLE, lookup
-from monograph.bytecode.mappings import lend_mapping
-from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.operators import tell_contents
+from monograph.bytecode.semantics.mappings import lend_mapping
+from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.attributes import bound_special
-from monograph.bytecode.calling import call
-from monograph.bytecode.frame import MISSING, PASS_ON, Mark
-from monograph.bytecode.lookups import lookup
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call
+from monograph.bytecode.evaluation.frame import MISSING, PASS_ON, Mark
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.bytecode.evaluation.tracebacks import chain, handled
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.tracebacks import chain, handled
+from monograph.bytecode.semantics.attributes import bound_special
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode
@@ -157,7 +157,7 @@ def RAISE_VARARGS(frame: Frame, n: int) -> Mark | None:
     if context is None:
         raise error
     chain(error, context)
-    natives.raise_as_is(error)
+    native_calls.raise_as_is(error)
     return None
 
 

@@ -6,15 +6,15 @@ import inspect
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call
-from monograph.bytecode.frame import RETURN, YIELD, Mark
-from monograph.bytecode.generators import InterpretedGenerator
-from monograph.bytecode.iteration import get_iterator
+from monograph.bytecode.evaluation.calling import call
+from monograph.bytecode.evaluation.frame import RETURN, YIELD, Mark
+from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.iteration import get_iterator
 from monograph.diagnostics import frame_filter, problem
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

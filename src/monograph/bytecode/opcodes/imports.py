@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.attributes import get_attribute
-from monograph.bytecode.calling import call
-from monograph.bytecode.frame import MISSING
+from monograph.bytecode.evaluation.calling import call
+from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.attributes import get_attribute
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.forking import decide, signal_of
-from monograph.bytecode.iteration import END, advance, get_iterator
-from monograph.bytecode.lookups import OURS
+from monograph.bytecode.evaluation.branch_execution import decide, signal_of
+from monograph.bytecode.evaluation.special_methods import OURS
+from monograph.bytecode.evaluation.symbolic_iterators import Rounds
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.rounds import Rounds
+from monograph.bytecode.semantics.iteration import END, advance, get_iterator
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame, Mark
+    from monograph.bytecode.evaluation.frame import Frame, Mark
 
 _NATIVE_ITERATORS = frozenset(
     type(iter(made))

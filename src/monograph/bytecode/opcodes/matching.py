@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.attributes import get_attribute
-from monograph.bytecode.calling import call_native
-from monograph.bytecode.frame import MISSING
-from monograph.bytecode.membership import contains
+from monograph.bytecode.evaluation.calling import call_native
+from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.attributes import get_attribute
+from monograph.bytecode.semantics.membership import contains
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 _MAPPING, _SEQUENCE = 1 << 6, 1 << 5
 _BY_ITSELF = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.bytecode.lookups import ATOMIC
-from monograph.bytecode.membership import contains
+from monograph.bytecode.evaluation.special_methods import ATOMIC
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.operators import (
+from monograph.bytecode.semantics.membership import contains
+from monograph.bytecode.semantics.operators import (
     BINARY,
     COMPARISONS,
     binary,
@@ -18,7 +18,7 @@ from monograph.bytecode.operators import (
 )
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

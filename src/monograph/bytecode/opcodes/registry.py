@@ -13,7 +13,7 @@ from monograph.bytecode.instructions import CANONICAL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 __all__ = ["HANDLERS", "opcode"]
 

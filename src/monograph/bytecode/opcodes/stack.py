@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.frame import NULL
+from monograph.bytecode.evaluation.frame import NULL
 from monograph.bytecode.opcodes.registry import opcode
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

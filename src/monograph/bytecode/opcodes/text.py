@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.texts import as_ascii, as_repr, as_text, formatted
+from monograph.bytecode.semantics.string_conversion import as_ascii, as_repr, as_text, formatted
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 _CONVERSIONS = {"s": as_text, "r": as_repr, "a": as_ascii}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.opcodes.registry import opcode
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 __all__ = ["TYPE_INTRINSIC"]
 

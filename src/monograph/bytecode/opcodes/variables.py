@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.frame import MISSING, cell_contents
-from monograph.bytecode.items import get_item, set_item
+from monograph.bytecode.evaluation.frame import MISSING, cell_contents
 from monograph.bytecode.opcodes.registry import opcode
+from monograph.bytecode.semantics.items import get_item, set_item
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 
 @opcode

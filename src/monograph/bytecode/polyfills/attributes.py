@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.attributes import (
+from monograph.bytecode.evaluation.calling import call, call_native
+from monograph.bytecode.polyfills.registry import polyfill
+from monograph.bytecode.semantics.attributes import (
     delete_attribute,
     delete_plainly,
     get_attribute,
@@ -12,8 +14,6 @@ from monograph.bytecode.attributes import (
     set_attribute,
     set_plainly,
 )
-from monograph.bytecode.calling import call, call_native
-from monograph.bytecode.polyfills.registry import polyfill
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

@@ -8,8 +8,11 @@ import operator
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call, call_function, call_native, interpret_always
-from monograph.bytecode.iteration import (
+from monograph.bytecode.evaluation.calling import call, call_function, call_native, interpret_always
+from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, ours
+from monograph.bytecode.polyfills.in_python import all_, any_, extreme, sum_
+from monograph.bytecode.polyfills.registry import polyfill
+from monograph.bytecode.semantics.iteration import (
     END,
     Callback,
     Predicate,
@@ -18,10 +21,7 @@ from monograph.bytecode.iteration import (
     get_iterator,
     lend_iterable,
 )
-from monograph.bytecode.lookups import SIMPLE, find_special, ours
-from monograph.bytecode.operators import compare, tell_contents, truth
-from monograph.bytecode.polyfills.in_python import all_, any_, extreme, sum_
-from monograph.bytecode.polyfills.registry import polyfill
+from monograph.bytecode.semantics.operators import compare, tell_contents, truth
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

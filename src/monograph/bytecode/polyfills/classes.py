@@ -7,11 +7,11 @@ import types
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.attributes import get_attribute
-from monograph.bytecode.calling import call, call_native, construct
-from monograph.bytecode.frame import MISSING, cell_contents
+from monograph.bytecode.evaluation.calling import call, call_native, construct
+from monograph.bytecode.evaluation.frame import MISSING, cell_contents
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.polyfills.scopes import run_code
+from monograph.bytecode.semantics.attributes import get_attribute
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

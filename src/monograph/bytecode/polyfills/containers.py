@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call_native
-from monograph.bytecode.items import tell_item
-from monograph.bytecode.iteration import lend_iterable
-from monograph.bytecode.mappings import lend_mapping
-from monograph.bytecode.operators import tell_contents
+from monograph.bytecode.evaluation.calling import call_native
 from monograph.bytecode.polyfills.registry import polyfill
+from monograph.bytecode.semantics.items import tell_item
+from monograph.bytecode.semantics.iteration import lend_iterable
+from monograph.bytecode.semantics.mappings import lend_mapping
+from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

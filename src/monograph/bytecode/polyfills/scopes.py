@@ -11,12 +11,12 @@ import warnings
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import depth
-from monograph.bytecode.calling import call, call_native
-from monograph.bytecode.frame import MISSING, Frame, cell_contents
-from monograph.bytecode.loop import run
+from monograph.bytecode.evaluation import recursion_limit
+from monograph.bytecode.evaluation.calling import call, call_native
+from monograph.bytecode.evaluation.frame import MISSING, Frame, cell_contents
+from monograph.bytecode.evaluation.loop import run
+from monograph.bytecode.evaluation.tracebacks import handled
 from monograph.bytecode.polyfills.registry import polyfill
-from monograph.bytecode.tracebacks import handled
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter
@@ -194,11 +194,11 @@ def error_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(sys.getrecursionlimit)
-def recursion_limit(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def recursion_limit_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return how deep interpreted calls may go."""
     if args or kwargs:
         return call_native(interpreter, sys.getrecursionlimit, args, kwargs)
-    return depth.limit()
+    return recursion_limit.limit()
 
 
 @polyfill(sys.setrecursionlimit)
@@ -206,7 +206,7 @@ def limit_recursion(interpreter: Interpreter, args: list[Any], kwargs: dict[str,
     """Say how deep interpreted calls may go."""
     if len(args) != 1 or kwargs or type(args[0]) is not int or args[0] < 1:
         return call_native(interpreter, sys.setrecursionlimit, args, kwargs)
-    depth.set_limit(args[0])
+    recursion_limit.set_limit(args[0])
     return None
 
 

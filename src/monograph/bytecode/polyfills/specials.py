@@ -6,15 +6,22 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.calling import call_function, call_native
-from monograph.bytecode.frame import MISSING
-from monograph.bytecode.items import delete_item, get_item, set_item
-from monograph.bytecode.lookups import SIMPLE, find_special, lookup
-from monograph.bytecode.membership import contains
-from monograph.bytecode.natives import answering
-from monograph.bytecode.operators import BINARY, COMPARISONS, binary, compare, truth, unary
+from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.native_calls import answering
+from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup
 from monograph.bytecode.polyfills.registry import polyfill
-from monograph.bytecode.texts import as_ascii, as_repr, as_text, formatted
+from monograph.bytecode.semantics.items import delete_item, get_item, set_item
+from monograph.bytecode.semantics.membership import contains
+from monograph.bytecode.semantics.operators import (
+    BINARY,
+    COMPARISONS,
+    binary,
+    compare,
+    truth,
+    unary,
+)
+from monograph.bytecode.semantics.string_conversion import as_ascii, as_repr, as_text, formatted
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

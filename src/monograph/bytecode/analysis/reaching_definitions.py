@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
 from monograph.bytecode.decoding import decode
-from monograph.bytecode.flow import EXIT, flow_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -18,16 +18,16 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from monograph.bytecode.frame import MISSING, NULL, Frame
+from monograph.bytecode.evaluation.frame import MISSING, NULL, Frame
+from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.linking import link
-from monograph.bytecode.loop import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["Meaning", "Method", "Standpoint", "Unsure", "asker", "sides", "standpoint", "walk"]
 
-_OURS: Final = f"{Path(__file__).parent}{os.sep}"
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 _MOST_STEPS = 200
 _MOST_CALLS = 4
 _NOT_PLAIN: Final = 0x04 | 0x08 | 0x20 | 0x80 | 0x200

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.calling import call_function, call_native
-from monograph.bytecode.lookups import SIMPLE, find_special, lookup
-from monograph.bytecode.natives import answering
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.native_calls import answering
+from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter
@@ -22,7 +22,7 @@ def as_repr(interpreter: Interpreter, value: Any) -> str:
     """Return `repr(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
-        return natives.do(
+        return native_calls.do(
             _repr, answering("__repr__", call_function(interpreter, special, [value], {}))
         )
     return call_native(interpreter, _repr, [value], {})
@@ -33,7 +33,7 @@ def as_text(interpreter: Interpreter, value: Any) -> str:
     kind = type(value)
     special = find_special(interpreter, kind, "__str__")
     if special is not None:
-        return natives.do(
+        return native_calls.do(
             _str, answering("__str__", call_function(interpreter, special, [value], {}))
         )
     if kind not in SIMPLE and lookup(kind, "__str__") is _OBJECT_STR:
@@ -45,7 +45,7 @@ def as_ascii(interpreter: Interpreter, value: Any) -> str:
     """Return `ascii(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
-        return natives.do(
+        return native_calls.do(
             _ascii, answering("__repr__", call_function(interpreter, special, [value], {}))
         )
     return call_native(interpreter, _ascii, [value], {})
@@ -62,7 +62,7 @@ def formatted(interpreter: Interpreter, value: Any, spec: str) -> str:
     special = find_special(interpreter, kind, "__format__")
     if special is not None:
         answer = answering("__format__", call_function(interpreter, special, [value, spec], {}))
-        return natives.do(_format, answer, spec)
+        return native_calls.do(_format, answer, spec)
     if not spec and kind not in SIMPLE and lookup(kind, "__format__") is _OBJECT_FORMAT:
         return as_text(interpreter, value)
     return call_native(interpreter, _format, [value, spec], {})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.items import get_item
-from monograph.bytecode.iteration import END, advance, get_iterator
-from monograph.bytecode.lookups import lookup
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.bytecode.semantics.items import get_item
+from monograph.bytecode.semantics.iteration import END, advance, get_iterator
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

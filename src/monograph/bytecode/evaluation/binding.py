@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.frame import MISSING
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.frame import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import CodeType, FunctionType
 
-    from monograph.bytecode.frame import Body
+    from monograph.bytecode.evaluation.frame import Body
 
 __all__ = ["bind"]
 
@@ -32,7 +32,7 @@ def bind(
     if kwargs or code.co_flags & _VARKEYWORDS:
         fits = _keywords(code, body, slots, kwargs) and fits
     if not (fits and _defaults(function, code, slots)):
-        natives.refuse_arguments(function, args, kwargs)
+        native_calls.refuse_arguments(function, args, kwargs)
         raise AssertionError("CPython takes the arguments that we refuse")
     return slots
 

@@ -13,23 +13,29 @@ from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.frame import line_of
+from monograph.bytecode.evaluation.frame import line_of
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from types import CodeType, FrameType
 
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
     from monograph.bytecode.interpreter import Interpreter
 
 __all__ = ["chain", "check_ours", "handled", "note", "show_users_frames"]
 
-_HERE = str(Path(__file__).parent) + "/"
+_HERE = str(Path(__file__).parents[1]) + "/"
 # Where the user's operations are carried out, so that exceptions may be born there.
 _OPEN = tuple(
     _HERE + name
-    for name in ("generators.py", "iteration.py", "natives.py", "opcodes/", "polyfills/")
+    for name in (
+        "evaluation/generators.py",
+        "evaluation/native_calls.py",
+        "opcodes/",
+        "polyfills/",
+        "semantics/iteration.py",
+    )
 )
 
 

@@ -6,11 +6,11 @@ import operator
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.calling import call_function, call_native
-from monograph.bytecode.frame import MISSING
-from monograph.bytecode.lookups import ATOMIC, SIMPLE, find_special
-from monograph.bytecode.operators import tell_contents
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import ATOMIC, SIMPLE, find_special
+from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter
@@ -26,7 +26,7 @@ def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
         if answer is not NotImplemented:
             return answer
     if kind in SIMPLE and type(key) in ATOMIC:
-        return natives.get_item(owner, key)
+        return native_calls.get_item(owner, key)
     special = find_special(interpreter, kind, "__getitem__")
     if special is not None:
         return call_function(interpreter, special, [owner, key], {})

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from monograph.bytecode import Interpreter, Watcher, ours
-from monograph.bytecode.flow import EXIT
-from monograph.bytecode.forking import finish, move, run_to, ways
-from monograph.bytecode.snapshots import stand_alike
+from monograph.bytecode.analysis.control_flow_graph import EXIT
+from monograph.bytecode.evaluation.branch_execution import finish, move, run_to, ways
+from monograph.bytecode.evaluation.frame_copies import stand_alike
 
 
 @ours

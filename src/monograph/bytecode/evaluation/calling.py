@@ -20,13 +20,13 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.binding import bind
-from monograph.bytecode.frame import MISSING, RETURN, Frame
-from monograph.bytecode.generators import InterpretedGenerator
-from monograph.bytecode.lookups import OURS, find_c_method, find_special, lookup
-from monograph.bytecode.loop import run
-from monograph.bytecode.tracebacks import handled
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.binding import bind
+from monograph.bytecode.evaluation.frame import MISSING, RETURN, Frame
+from monograph.bytecode.evaluation.generators import InterpretedGenerator
+from monograph.bytecode.evaluation.loop import run
+from monograph.bytecode.evaluation.special_methods import OURS, find_c_method, find_special, lookup
+from monograph.bytecode.evaluation.tracebacks import handled
 from monograph.diagnostics import frame_filter, problem, user_frames
 
 if TYPE_CHECKING:
@@ -134,14 +134,14 @@ def _call_natively(
         interpreter.watcher.strange_call(callee, args, kwargs)
     handling = interpreter.handling
     if handling.error is None and handling.previous is None:
-        return natives.invoke(callee, args, kwargs)
+        return native_calls.invoke(callee, args, kwargs)
     error = handled(interpreter)
     if error is None:
-        return natives.invoke(callee, args, kwargs)
+        return native_calls.invoke(callee, args, kwargs)
     told = interpreter.told
     interpreter.told = error
     try:
-        return natives.invoke_while_handling(error, callee, args, kwargs)
+        return native_calls.invoke_while_handling(error, callee, args, kwargs)
     finally:
         interpreter.told = told
 
@@ -213,7 +213,7 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
         result = call_function(interpreter, init, [made, *args], kwargs)
         if result is not None:
             kind = type(result).__name__
-            natives.fail(TypeError(f"__init__() should return None, not '{kind}'"))
+            native_calls.fail(TypeError(f"__init__() should return None, not '{kind}'"))
     else:
         call_native(interpreter, type(made).__init__, [made, *args], kwargs)
     return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from monograph.bytecode.frame import MISSING
+from monograph.bytecode.evaluation.frame import MISSING
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter

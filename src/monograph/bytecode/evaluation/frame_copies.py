@@ -11,16 +11,16 @@ import copy
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.frame import Mark
-from monograph.bytecode.generators import InterpretedGenerator
-from monograph.bytecode.iteration import IteratorAdapter, SequenceIterator
-from monograph.bytecode.loop import run
-from monograph.bytecode.rounds import Rounds
+from monograph.bytecode.evaluation.frame import Mark
+from monograph.bytecode.evaluation.generators import InterpretedGenerator
+from monograph.bytecode.evaluation.loop import run
+from monograph.bytecode.evaluation.symbolic_iterators import Rounds
+from monograph.bytecode.semantics.iteration import IteratorAdapter, SequenceIterator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 __all__ = ["clone", "resume", "snapshot", "stand_alike"]
 

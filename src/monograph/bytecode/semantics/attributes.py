@@ -9,10 +9,10 @@ from __future__ import annotations
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.calling import call, call_function
-from monograph.bytecode.frame import MISSING
-from monograph.bytecode.lookups import OURS, SIMPLE, find_special, lookup
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call, call_function
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import OURS, SIMPLE, find_special, lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ _PLAIN_KINDS = SIMPLE | {FunctionType, MethodType}
 def get_attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     """Return `owner.name`, as the watcher lets it be seen."""
     if type(owner) in OURS:
-        value = natives.read(owner, name)
+        value = native_calls.read(owner, name)
     else:
         try:
             value = _read(interpreter, owner, name)
@@ -61,7 +61,7 @@ def get_method(owner: Any, name: str) -> FunctionType | None:
 def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
     kind = type(owner)
     if kind in _PLAIN_KINDS:
-        return natives.read(owner, name)
+        return native_calls.read(owner, name)
     if kind is ModuleType:
         return _read_module(interpreter, owner, name)
     if kind is super:
@@ -72,7 +72,7 @@ def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if getter is not _OBJECT_GET:
         special = find_special(interpreter, kind, "__getattribute__")
         if special is None:
-            return natives.read(owner, name)
+            return native_calls.read(owner, name)
         return _or_getattr(interpreter, owner, name, special)
     return _read_object(interpreter, owner, kind, name)
 
@@ -82,7 +82,7 @@ def _read_object(interpreter: Interpreter, owner: Any, kind: type, name: str) ->
     if found is MISSING:
         special = find_special(interpreter, kind, "__getattr__")
         if special is None:
-            return natives.read(owner, name)
+            return native_calls.read(owner, name)
         value = _variables(owner).get(name, MISSING)
         if value is not MISSING:
             return value
@@ -107,9 +107,9 @@ def _read_natively(interpreter: Interpreter, owner: Any, kind: type, name: str) 
     """Read what has no Python in it, except that `__getattr__` may answer when it fails."""
     special = find_special(interpreter, kind, "__getattr__")
     if special is None:
-        return natives.read(owner, name)
+        return native_calls.read(owner, name)
     try:
-        return natives.read_plainly(owner, name)
+        return native_calls.read_plainly(owner, name)
     except AttributeError:
         pass
     return call_function(interpreter, special, [owner, name], {})
@@ -150,12 +150,12 @@ def _read_class(interpreter: Interpreter, cls: type, name: str) -> Any:
         special = find_special(interpreter, meta, "__getattribute__")
         if special is not None:
             return _or_getattr(interpreter, cls, name, special)
-        return natives.read(cls, name)
+        return native_calls.read(cls, name)
     special = None if meta is type else find_special(interpreter, meta, "__getattr__")
     if special is None:
-        return _read_class_plainly(interpreter, cls, meta, name, natives.read)
+        return _read_class_plainly(interpreter, cls, meta, name, native_calls.read)
     try:
-        return _read_class_plainly(interpreter, cls, meta, name, natives.read_of_class)
+        return _read_class_plainly(interpreter, cls, meta, name, native_calls.read_of_class)
     except AttributeError:
         pass
     return call_function(interpreter, special, [cls, name], {})
@@ -184,9 +184,9 @@ def _read_class_plainly(
 def _read_module(interpreter: Interpreter, module: ModuleType, name: str) -> Any:
     namespace = module.__dict__
     if name in namespace or "__getattr__" not in namespace:
-        return natives.read(module, name)
+        return native_calls.read(module, name)
     if lookup(ModuleType, name) is not MISSING:
-        return natives.read(module, name)
+        return native_calls.read(module, name)
     return call(interpreter, namespace["__getattr__"], [name], {})
 
 
@@ -194,7 +194,7 @@ def _read_super(interpreter: Interpreter, proxy: Any, name: str) -> Any:
     """Find an attribute in the bases behind a class, and bind it to the object."""
     owner, start = proxy.__self__, proxy.__self_class__
     if start is None or name == "__class__":
-        return natives.read(proxy, name)
+        return native_calls.read(proxy, name)
     bases = start.__mro__
     for base in bases[bases.index(proxy.__thisclass__) + 1 :]:
         if name not in base.__dict__:
@@ -209,7 +209,7 @@ def _read_super(interpreter: Interpreter, proxy: Any, name: str) -> Any:
                 interpreter, special, [found, None if of_class else owner, start], {}
             )
         break
-    return natives.read(proxy, name)
+    return native_calls.read(proxy, name)
 
 
 def _variables(owner: Any) -> Any:
@@ -228,12 +228,12 @@ def set_attribute(interpreter: Interpreter, owner: Any, name: str, value: Any) -
         if special is not None:
             call_function(interpreter, special, [owner, name, value], {})
             return
-    _set(interpreter, owner, name, value, natives.write)
+    _set(interpreter, owner, name, value, native_calls.write)
 
 
 def set_plainly(interpreter: Interpreter, owner: Any, name: str, value: Any) -> None:
     """Do what `object.__setattr__` does: the class's descriptor, else the object's own place."""
-    _set(interpreter, owner, name, value, natives.write_plainly)
+    _set(interpreter, owner, name, value, native_calls.write_plainly)
 
 
 def _set(
@@ -255,12 +255,12 @@ def delete_attribute(interpreter: Interpreter, owner: Any, name: str) -> None:
     if special is not None:
         call_function(interpreter, special, [owner, name], {})
         return
-    _delete(interpreter, owner, name, natives.remove)
+    _delete(interpreter, owner, name, native_calls.remove)
 
 
 def delete_plainly(interpreter: Interpreter, owner: Any, name: str) -> None:
     """Do what `object.__delattr__` does."""
-    _delete(interpreter, owner, name, natives.remove_plainly)
+    _delete(interpreter, owner, name, native_calls.remove_plainly)
 
 
 def _delete(interpreter: Interpreter, owner: Any, name: str, remove: Callable[..., None]) -> None:
@@ -310,7 +310,7 @@ def bound_special(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if special is not None:
         return call_function(interpreter, special, [found, owner, kind], {})
     if owner is None:  # to a C descriptor, binding to None is not binding
-        return natives.read(owner, name)
+        return native_calls.read(owner, name)
     getter = getattr(type(found), "__get__", None)
     return found if getter is None else getter(found, owner, kind)
 
@@ -323,4 +323,4 @@ def get_plainly(interpreter: Interpreter, owner: Any, name: str) -> Any:
         getter = _python_getter(interpreter, found, owner, name)
         if getter is not None:
             return call(interpreter, getter[0], getter[1], {})
-    return natives.read_plainly(owner, name)
+    return native_calls.read_plainly(owner, name)

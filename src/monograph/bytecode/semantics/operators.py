@@ -10,10 +10,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from monograph.bytecode import natives
-from monograph.bytecode.calling import call_function, call_native
-from monograph.bytecode.frame import MISSING
-from monograph.bytecode.lookups import MUTABLE, SIMPLE, find_special, lookup
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import MUTABLE, SIMPLE, find_special, lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def binary(interpreter: Interpreter, row: Binary, left: Any, right: Any) -> Any:
     if answer is NotImplemented:
         words = "** or pow()" if row.symbol == "**" else row.symbol
         names = f"'{kind.__name__}' and '{other.__name__}'"
-        natives.fail(TypeError(f"unsupported operand type(s) for {words}: {names}"))
+        native_calls.fail(TypeError(f"unsupported operand type(s) for {words}: {names}"))
     return answer
 
 
@@ -182,7 +182,7 @@ def compare(interpreter: Interpreter, symbol: str, left: Any, right: Any) -> Any
     if symbol == "!=":
         return left is not right
     names = f"'{kind.__name__}' and '{other.__name__}'"
-    natives.fail(TypeError(f"'{symbol}' not supported between instances of {names}"))
+    native_calls.fail(TypeError(f"'{symbol}' not supported between instances of {names}"))
     return None
 
 
@@ -221,7 +221,7 @@ def truth(interpreter: Interpreter, value: Any) -> bool:
     if kind in SIMPLE:
         if interpreter.strange and kind is list:
             interpreter.watcher.strange_truth(value)
-        return natives.truth(value)
+        return native_calls.truth(value)
     hook = interpreter.truth
     if hook is not None:
         answer = hook(interpreter.current, value)
@@ -233,11 +233,11 @@ def truth(interpreter: Interpreter, value: Any) -> bool:
             answer = call_function(interpreter, special, [value], {})
             if name == "__bool__" and not isinstance(answer, bool):
                 words = f"__bool__ should return bool, returned {type(answer).__name__}"
-                natives.fail(TypeError(words))
-            return natives.truth(answer if name == "__bool__" else natives.length(answer))
+                native_calls.fail(TypeError(words))
+            return native_calls.truth(answer if name == "__bool__" else native_calls.length(answer))
         if lookup(kind, name) is not MISSING:
             break
-    return call_native(interpreter, natives.truth, [value], {})
+    return call_native(interpreter, native_calls.truth, [value], {})
 
 
 def opposite(interpreter: Interpreter, value: Any) -> Any:

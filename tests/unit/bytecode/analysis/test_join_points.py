@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
+from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
+from monograph.bytecode.analysis.join_points import later_joins, meeting, nearer
 from monograph.bytecode.decoding import decode
-from monograph.bytecode.flow import EXIT, flow_of
-from monograph.bytecode.frame import line_of
-from monograph.bytecode.meetings import later_joins, meeting, nearer
+from monograph.bytecode.evaluation.frame import line_of
 
 
 def nested_return(a, b, x):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from monograph.bytecode.assignments import assignments
+from monograph.bytecode.analysis.control_flow_graph import flow_of
+from monograph.bytecode.analysis.reaching_definitions import assignments
 from monograph.bytecode.decoding import decode
-from monograph.bytecode.flow import flow_of
-from monograph.bytecode.frame import line_of
+from monograph.bytecode.evaluation.frame import line_of
 
 
 def both(x):

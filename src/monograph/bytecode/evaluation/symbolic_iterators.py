@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from monograph.bytecode.lookups import ours
+from monograph.bytecode.evaluation.special_methods import ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from monograph.bytecode.flow import EXIT
+from monograph.bytecode.analysis.control_flow_graph import EXIT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from monograph.bytecode.flow import Flow
+    from monograph.bytecode.analysis.control_flow_graph import Flow
 
 __all__ = ["Meeting", "later_joins", "meeting", "nearer"]
 

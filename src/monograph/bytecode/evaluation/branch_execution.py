@@ -11,19 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from monograph.bytecode.flow import EXIT, flow_of
-from monograph.bytecode.frame import RETURN, YIELD, Mark
+from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
+from monograph.bytecode.analysis.join_points import later_joins, meeting, nearer
+from monograph.bytecode.evaluation.frame import RETURN, YIELD, Mark
+from monograph.bytecode.evaluation.frame_copies import snapshot
+from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.instructions import JUMPS
-from monograph.bytecode.loop import run
-from monograph.bytecode.meetings import later_joins, meeting, nearer
-from monograph.bytecode.operators import truth
-from monograph.bytecode.snapshots import snapshot
+from monograph.bytecode.semantics.operators import truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from monograph.bytecode.flow import Loop
-    from monograph.bytecode.frame import Body, Frame
+    from monograph.bytecode.analysis.control_flow_graph import Loop
+    from monograph.bytecode.evaluation.frame import Body, Frame
 
 __all__ = [
     "MOVED",

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
 from monograph.bytecode.decoding import decode
-from monograph.bytecode.flow import EXIT, flow_of
 
 
 def one_branch(x):

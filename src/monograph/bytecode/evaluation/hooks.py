@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import FunctionType
 
-    from monograph.bytecode.frame import Frame
-    from monograph.bytecode.rounds import Rounds
+    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.symbolic_iterators import Rounds
 
     Place = Literal["attribute", "cell", "contents", "global", "item"]
 

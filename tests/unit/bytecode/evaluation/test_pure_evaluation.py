@@ -5,8 +5,8 @@ import operator
 
 import pytest
 
+from monograph.bytecode.evaluation.pure_evaluation import Standpoint, Unsure, sides, walk
 from monograph.bytecode.linking import link
-from monograph.bytecode.lookahead import Standpoint, Unsure, sides, walk
 
 LIMIT = 3
 OPERATORS = {"+": operator.add, "<": operator.lt, "==": operator.eq, ">": operator.gt}

@@ -9,11 +9,11 @@ from __future__ import annotations
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.bytecode import natives
-from monograph.bytecode.calling import call, call_function, call_native
-from monograph.bytecode.frame import MISSING, Mark
-from monograph.bytecode.lookups import OURS, SIMPLE, find_special, lookup, ours
-from monograph.bytecode.operators import truth
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call, call_function, call_native
+from monograph.bytecode.evaluation.frame import MISSING, Mark
+from monograph.bytecode.evaluation.special_methods import OURS, SIMPLE, find_special, lookup, ours
+from monograph.bytecode.semantics.operators import truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,22 +121,22 @@ def get_iterator(interpreter: Interpreter, value: Any) -> Any:
     """Return `iter(value)`."""
     kind = type(value)
     if kind in SIMPLE and not (interpreter.strange and id(value) in interpreter.strange):
-        return natives.iterate(value)
+        return native_calls.iterate(value)
     if kind in OURS or kind in SIMPLE:
         iterator = NotImplemented if interpreter.iterated is None else interpreter.iterated(value)
-        return natives.iterate(value) if iterator is NotImplemented else iterator
+        return native_calls.iterate(value) if iterator is NotImplemented else iterator
     special = find_special(interpreter, kind, "__iter__")
     if special is not None:
         iterator = call_function(interpreter, special, [value], {})
         if lookup(type(iterator), "__next__") is MISSING:
             words = f"iter() returned non-iterator of type '{type(iterator).__name__}'"
-            natives.fail(TypeError(words))
+            native_calls.fail(TypeError(words))
         return iterator
     if lookup(kind, "__iter__") is MISSING:
         special = find_special(interpreter, kind, "__getitem__")
         if special is not None:
             return SequenceIterator(interpreter, value)
-    return call_native(interpreter, natives.iterate, [value], {})
+    return call_native(interpreter, native_calls.iterate, [value], {})
 
 
 _PLAIN_ITERATORS = frozenset(
@@ -150,10 +150,10 @@ def advance(interpreter: Interpreter, iterator: Any) -> Any:
     """Return `next(iterator)`, or END."""
     kind = type(iterator)
     if kind in _PLAIN_ITERATORS:
-        return natives.advance(iterator, END)
+        return native_calls.advance(iterator, END)
     special = find_special(interpreter, kind, "__next__")
     if special is None:
-        return call_native(interpreter, natives.advance, [iterator, END], {})
+        return call_native(interpreter, native_calls.advance, [iterator, END], {})
     try:
         return call_function(interpreter, special, [iterator], {})
     except StopIteration:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import depth, natives
-from monograph.bytecode.frame import PASS_ON, Mark
-from monograph.bytecode.tracebacks import chain, handled, note
+from monograph.bytecode.evaluation import native_calls, recursion_limit
+from monograph.bytecode.evaluation.frame import PASS_ON, Mark
+from monograph.bytecode.evaluation.tracebacks import chain, handled, note
 
 if TYPE_CHECKING:
-    from monograph.bytecode.frame import Frame
+    from monograph.bytecode.evaluation.frame import Frame
 
 __all__ = ["run"]
 
@@ -52,7 +52,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
                 frame.value = None
                 if not _handles(frame):
                     interpreter.passing = error
-                    natives.raise_as_is(error)
+                    native_calls.raise_as_is(error)
             _enter_handler(frame, error)
             del error
             interpreter.passing = interpreter.clean = None
@@ -63,12 +63,12 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
 def _enter(frame: Frame, back: Frame | None) -> None:
     """Put a frame on top of the others. Raises: RecursionError where they are too many."""
     if back is None:
-        depth.enter()
+        recursion_limit.enter()
         frame.depth = 1
     else:
         frame.depth = back.depth + 1
-        if frame.depth > depth.limit():
-            natives.fail(RecursionError("maximum recursion depth exceeded"))
+        if frame.depth > recursion_limit.limit():
+            native_calls.fail(RecursionError("maximum recursion depth exceeded"))
     frame.back = back
     frame.interpreter.current = frame
 
@@ -78,7 +78,7 @@ def _leave(frame: Frame, back: Frame | None) -> None:
     frame.back = frame.outside = None
     frame.depth = 0
     if back is None:
-        depth.leave()
+        recursion_limit.leave()
 
 
 def _throw(frame: Frame, error: BaseException) -> None:
@@ -87,7 +87,7 @@ def _throw(frame: Frame, error: BaseException) -> None:
     if error.__context__ is None:
         chain(error, handled(interpreter))
     interpreter.passing = error
-    natives.raise_as_is(error)
+    native_calls.raise_as_is(error)
 
 
 def _handles(frame: Frame) -> bool:

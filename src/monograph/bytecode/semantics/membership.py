@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import natives
-from monograph.bytecode.calling import call_function, call_native
-from monograph.bytecode.frame import MISSING
-from monograph.bytecode.iteration import END, advance, get_iterator
-from monograph.bytecode.lookups import ATOMIC, find_special, lookup
-from monograph.bytecode.operators import compare, truth
+from monograph.bytecode.evaluation import native_calls
+from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import ATOMIC, find_special, lookup
+from monograph.bytecode.semantics.iteration import END, advance, get_iterator
+from monograph.bytecode.semantics.operators import compare, truth
 
 if TYPE_CHECKING:
     from monograph.bytecode.interpreter import Interpreter
@@ -25,7 +25,7 @@ def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
     """Tell whether `value in container`."""
     kind = type(container)
     if kind in _BY_HASH and type(value) in ATOMIC:
-        return natives.do(operator.contains, container, value)
+        return native_calls.do(operator.contains, container, value)
     special = find_special(interpreter, kind, "__contains__")
     if special is not None:
         return truth(interpreter, call_function(interpreter, special, [container, value], {}))

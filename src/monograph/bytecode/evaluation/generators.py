@@ -6,9 +6,9 @@ import sys
 from types import GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.frame import MISSING, YIELD, Frame, Handling
-from monograph.bytecode.lookups import ours
-from monograph.bytecode.loop import run
+from monograph.bytecode.evaluation.frame import MISSING, YIELD, Frame, Handling
+from monograph.bytecode.evaluation.loop import run
+from monograph.bytecode.evaluation.special_methods import ours
 
 if TYPE_CHECKING:
     from types import CodeType

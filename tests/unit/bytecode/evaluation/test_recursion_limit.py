@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from monograph.bytecode.depth import with_room
+from monograph.bytecode.evaluation.recursion_limit import with_room
 
 
 def _at_depth(depth, function):

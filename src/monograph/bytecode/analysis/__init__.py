@@ -1,0 +1,1 @@
+"""Control-flow and data-flow analysis of one code object, on its canonical instructions."""

@@ -1,0 +1,1 @@
+"""The evaluation of frames: the loop, calls, generators, tracebacks, and copies of frames."""

@@ -1,0 +1,1 @@
+"""What operations on values mean: attributes, items, operators, iteration, text."""
