@@ -38,7 +38,7 @@ from monograph.dims import (
 )
 from monograph.logs import set_logs
 from monograph.passes import DecompositionTable, default_decompositions
-from monograph.passes.decompositions import decompose
+from monograph.passes.decomposition.table import decompose
 from monograph.program import (
     ExportedProgram,
     ExportGraphSignature,

@@ -19,7 +19,7 @@ from monograph.diagnostics import ExportError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
 from monograph.interop import from_torch, load_package
-from monograph.program.findings import problem_of
+from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import monograph
-from monograph.archive.refusals import Refused
+from monograph.archive.errors import Refused
 from monograph.archive.versions import FORMAT, UPGRADES, upgrade, upgraded
 from tests.archive import hostile
 from tests.archive.peers import loaded_there

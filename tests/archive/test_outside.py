@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import monograph
-from monograph.archive import safetensors as ours
+from monograph.archive.files import safetensors as ours
 from monograph.diagnostics import ArchiveError
 from tests.archive.test_files import every, state_of
 

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 import monograph
 from monograph.diagnostics import MonographError
 from monograph.passes import core_decompositions
-from monograph.passes.layouts import LAID_OUT_ANEW
+from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
 from tests.laws.database import operators, seeded
 from tests.laws.exporting import copied
 
@@ -122,7 +122,7 @@ def test_those_that_are_laid_out_anew_are_refused(name):
 def _without_the_list(monkeypatch):
     """Lowering that knows of no such operator, and remembers nothing of it afterwards."""
     core_decompositions.cache_clear()
-    monkeypatch.setattr("monograph.passes.lowering.LAID_OUT_ANEW", frozenset())
+    monkeypatch.setattr("monograph.passes.decomposition.lowering.LAID_OUT_ANEW", frozenset())
     yield
     core_decompositions.cache_clear()
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.archive.container import open_container
+from monograph.archive.errors import reading
+from monograph.archive.files.zip_reading import open_container
 from monograph.archive.loading import OURS, load, model_names
 from monograph.archive.program_writing import unsaid
-from monograph.archive.refusals import reading
-from monograph.archive.shapes import mapping, parse_json
+from monograph.archive.schema.json_fields import mapping, parse_json
 from monograph.diagnostics import MonographError
 from monograph.program import ExportedProgram, dtype_text
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from monograph.archive.container import Container
+    from monograph.archive.files.zip_reading import Container
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 MOST_OPERATORS = 12

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.archive.attaching import with_state
-from monograph.archive.container import open_container
-from monograph.archive.outside import read_outside
-from monograph.archive.pickle_reading import unpickled
+from monograph.archive.errors import Refused, reading
+from monograph.archive.files.external_weights import read_outside
+from monograph.archive.files.pickle_reading import unpickled
+from monograph.archive.files.weights import TensorReader
+from monograph.archive.files.zip_reading import open_container
 from monograph.archive.program_reading import assembled
-from monograph.archive.refusals import Refused, reading
-from monograph.archive.shapes import mapping, parse_json
-from monograph.archive.side_record import read_side
+from monograph.archive.schema.json_fields import mapping, parse_json
+from monograph.archive.sidecar import read_side
+from monograph.archive.state_assignment import with_state
 from monograph.archive.versions import ARCHIVE_VERSION, check_schema
-from monograph.archive.weights import TensorReader
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import torch
 
-    from monograph.archive.container import Container
-    from monograph.archive.side_record import SideRecord
+    from monograph.archive.files.zip_reading import Container
+    from monograph.archive.sidecar import SideRecord
     from monograph.program import ExportedProgram
 
 MODEL: Final = "model"

@@ -9,19 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from monograph.archive.foreign import (
+from monograph.archive.errors import Refused, reading
+from monograph.archive.schema.graph_reading import GraphReader
+from monograph.archive.schema.json_fields import listed, mapping, text
+from monograph.archive.schema.signatures import read_argument, read_signature
+from monograph.archive.schema.structures import read_structure
+from monograph.archive.schema.values import ValueReader
+from monograph.archive.sidecar import restore_frames, restore_values
+from monograph.archive.torch_export_files import (
     foreign_contract,
     foreign_names,
     foreign_symbols,
     written_inputs,
 )
-from monograph.archive.graph_reading import GraphReader
-from monograph.archive.refusals import Refused, reading
-from monograph.archive.shapes import listed, mapping, text
-from monograph.archive.side_record import restore_frames, restore_values
-from monograph.archive.signatures import read_argument, read_signature
-from monograph.archive.structures import read_structure
-from monograph.archive.values import ValueReader
 from monograph.archive.versions import check_schema
 from monograph.diagnostics import MonographError
 from monograph.program import (
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     import torch
 
-    from monograph.archive.side_record import SideRecord
-    from monograph.archive.symbols import SymbolReader
-    from monograph.archive.values import Json
+    from monograph.archive.schema.symbols import SymbolReader
+    from monograph.archive.schema.values import Json
+    from monograph.archive.sidecar import SideRecord
     from monograph.program import Contract, ExportGraphSignature, GraphModule
 
 

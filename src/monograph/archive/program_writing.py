@@ -11,14 +11,14 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
-from monograph.archive.foreign import leaf_paths
-from monograph.archive.graph_writing import Beside, GraphWriter
-from monograph.archive.guards_code import guard_sources, guards_code
-from monograph.archive.refusals import Refused
-from monograph.archive.signatures import argument_json, signature_json
-from monograph.archive.structures import structure_text
-from monograph.archive.symbols import SymbolWriter
-from monograph.archive.values import ValueWriter
+from monograph.archive.errors import Refused
+from monograph.archive.schema.graph_writing import Beside, GraphWriter
+from monograph.archive.schema.guards_code import guard_sources, guards_code
+from monograph.archive.schema.signatures import argument_json, signature_json
+from monograph.archive.schema.structures import structure_text
+from monograph.archive.schema.symbols import SymbolWriter
+from monograph.archive.schema.values import ValueWriter
+from monograph.archive.torch_export_files import leaf_paths
 from monograph.archive.versions import SCHEMA
 from monograph.diagnostics import problem
 from monograph.integers import Facts, relation_text
@@ -35,7 +35,7 @@ from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from monograph.archive.values import Json
+    from monograph.archive.schema.values import Json
 
 
 def schema_of(program: ExportedProgram) -> Json:

@@ -17,18 +17,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.archive.graph_writing import Beside
+from monograph.archive.errors import Refused
+from monograph.archive.files.external_weights import outside
+from monograph.archive.files.pickle_writing import pickled
+from monograph.archive.files.weights import Planner, block_bytes, with_gradients
+from monograph.archive.files.zip_writing import ZipWriter
 from monograph.archive.loading import MODEL, load
-from monograph.archive.outside import outside
-from monograph.archive.pickle_writing import pickled
 from monograph.archive.program_writing import cannot_hold, program_json, unsaid
-from monograph.archive.refusals import Refused
-from monograph.archive.replay import check_replay
-from monograph.archive.side_record import side_json
-from monograph.archive.symbols import SymbolWriter
+from monograph.archive.round_trip import check_replay
+from monograph.archive.schema.graph_writing import Beside
+from monograph.archive.schema.symbols import SymbolWriter
+from monograph.archive.sidecar import side_json
 from monograph.archive.versions import ARCHIVE_VERSION
-from monograph.archive.weights import Planner, block_bytes, with_gradients
-from monograph.archive.zip_writing import ZipWriter
 from monograph.integers import Facts
 from monograph.program import ExportedProgram
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
 
-    from monograph.archive.outside import Outside
-    from monograph.archive.values import Json
-    from monograph.archive.weights import Plan
+    from monograph.archive.files.external_weights import Outside
+    from monograph.archive.files.weights import Plan
+    from monograph.archive.schema.values import Json
 
 _LOGGER = logging.getLogger("monograph.archive")
 ROOT: Final = "archive"

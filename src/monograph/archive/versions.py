@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.archive.refusals import Refused
-from monograph.archive.shapes import integer
+from monograph.archive.errors import Refused
+from monograph.archive.schema.json_fields import integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.archive.values import Json
+    from monograph.archive.schema.values import Json
 
 FORMAT: Final = 1
 """The version of our own record in a file."""

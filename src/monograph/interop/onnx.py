@@ -19,7 +19,7 @@ from monograph.interop.comparing import check_answers
 from monograph.interop.extras import has, need
 from monograph.interop.torch_export import report, said, unchecked
 from monograph.program import OutputKind
-from monograph.program.hand_over import way_out
+from monograph.program.backends import way_out
 
 if TYPE_CHECKING:
     import os

@@ -17,8 +17,8 @@ from torch.fx.node import Node
 
 from monograph.archive import program_of_schema, schema_of, unsaid
 from monograph.diagnostics import problem
-from monograph.program.assertions import ASSERT_METADATA, ASSERT_SCALAR
-from monograph.program.hand_over import way_out
+from monograph.program.backends import way_out
+from monograph.program.calling.assertions import ASSERT_METADATA, ASSERT_SCALAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

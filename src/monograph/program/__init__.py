@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from monograph.program.assemble import build, ranges_of
-from monograph.program.calling import CheckInputs, ProgramModule
-from monograph.program.checks import compile_checks
+from monograph.program.calling.checks import compile_checks
+from monograph.program.calling.program_module import CheckInputs, ProgramModule
+from monograph.program.conditions import Condition, Conditions, Explanation
 from monograph.program.contract import (
     Contract,
     FloatClause,
@@ -18,7 +19,7 @@ from monograph.program.contract import (
     TensorClause,
     ValueClause,
 )
-from monograph.program.findings import (
+from monograph.program.export_report import (
     Assumed,
     Because,
     IgnoredEffect,
@@ -37,7 +38,6 @@ from monograph.program.program import (
     ModuleCallSignature,
     ValueRange,
 )
-from monograph.program.provenance import Condition, Conditions, Explanation
 from monograph.program.signature import (
     ArgumentSpec,
     ConstantArgument,
@@ -55,8 +55,8 @@ from monograph.program.signature import (
     TokenArgument,
 )
 from monograph.program.structure import CallNames, call_names, input_paths
-from monograph.program.unflatten import unflatten
-from monograph.program.unflatten_calls import UnflattenedModule
+from monograph.program.unflattening.module_calls import UnflattenedModule
+from monograph.program.unflattening.unflatten import unflatten
 from monograph.program.verifier import verify
 
 __all__ = [

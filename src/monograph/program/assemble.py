@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.program.findings import Report
+from monograph.program.export_report import Report
 from monograph.program.graph_module import GraphModule
 from monograph.program.program import (
     ExportedProgram,

@@ -15,8 +15,8 @@ import torch
 
 from monograph.host.decompositions import is_core
 from monograph.host.operator_types import OpOverload
-from monograph.passes.sharing import written_by
-from monograph.passes.user_formulas import NOT_APPLIED
+from monograph.passes.alias_analysis import written_by
+from monograph.passes.decomposition.user_formulas import NOT_APPLIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

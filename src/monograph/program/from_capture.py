@@ -36,7 +36,7 @@ from monograph.program.contract import (
     ValueClause,
     real_strides,
 )
-from monograph.program.findings import report_of
+from monograph.program.export_report import report_of
 from monograph.program.graph_module import GraphModule
 from monograph.program.program import ModuleCallEntry, ModuleCallSignature
 from monograph.program.signature import (

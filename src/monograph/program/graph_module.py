@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
-from monograph.passes.dead_code import has_effect
+from monograph.passes.rewrites.dead_code import has_effect
 from monograph.program.printing import readable
 
 if TYPE_CHECKING:

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
-from monograph.program.calling import check_call, make_module
+from monograph.program.backends import handed_over
+from monograph.program.calling.program_module import check_call, make_module
+from monograph.program.conditions import Conditions, Explanation, conditions_of, explain_size
 from monograph.program.control_flow_text import control_flow_text
-from monograph.program.converting import converted
 from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
-from monograph.program.findings import Report
-from monograph.program.hand_over import handed_over
+from monograph.program.export_report import Report
 from monograph.program.html import program_html
-from monograph.program.lowering import lowered
-from monograph.program.provenance import Conditions, Explanation, conditions_of, explain_size
-from monograph.program.python_text import to_python_text
-from monograph.program.transform import transformed
+from monograph.program.python_source.module_text import to_python_text
+from monograph.program.transforms.conversion import converted
+from monograph.program.transforms.run_decompositions import lowered
+from monograph.program.transforms.transform import transformed
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import torch
 
-    from monograph.passes.registry import Rewrite
-    from monograph.program.calling import ProgramModule
+    from monograph.passes.rewrites.registry import Rewrite
+    from monograph.program.calling.program_module import ProgramModule
     from monograph.program.contract import Contract
     from monograph.program.graph_module import GraphModule
     from monograph.program.signature import ArgumentSpec, ExportGraphSignature

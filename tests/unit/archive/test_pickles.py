@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from monograph.archive.pickle_reading import unpickled
-from monograph.archive.pickle_writing import pickled
-from monograph.archive.refusals import Refused
+from monograph.archive.errors import Refused
+from monograph.archive.files.pickle_reading import unpickled
+from monograph.archive.files.pickle_writing import pickled
 
 
 class Pair(NamedTuple):

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from monograph import BugError, ContractError, Dim, export, passes, unflatten
-from monograph.passes.registry import REWRITES
+from monograph.passes.rewrites.registry import REWRITES
 
 aten = torch.ops.aten
 DYNAMIC = {"x": {0: Dim.AUTO}}
@@ -25,7 +25,7 @@ def count(program, *targets):
     """Count the calls of some operators, regions included."""
     return sum(
         node.target in targets
-        for module in passes.material.graphs_of(program.graph_module)
+        for module in passes.rewrites.program_copy.graphs_of(program.graph_module)
         for node in module.graph.nodes
     )
 

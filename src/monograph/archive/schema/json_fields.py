@@ -1,0 +1,165 @@
+"""JSON that is what it should be: every reader asks for a kind of value, and gets it or refuses."""
+
+from __future__ import annotations
+
+import json
+import keyword
+from typing import Any
+
+from monograph.archive.errors import Refused
+
+LARGEST = (1 << 63) - 1
+MOST_BYTES = 1 << 30
+
+# Names that the code generated for a graph means something by.
+TAKEN = frozenset(
+    {
+        *("self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree"),
+        *("flat_inputs", "operator", "math", "builtins", "getattr", "round"),
+    }
+)
+
+
+def parse_json(data: memoryview) -> Any:
+    """Read JSON; its nesting is bounded by the interpreter's own limit.
+
+    Raises: Refused.
+    """
+    if len(data) > MOST_BYTES:
+        raise Refused("it has more than a gibibyte of JSON")
+    try:
+        source = str(data, "utf-8")
+    except UnicodeDecodeError:
+        raise Refused("it is not UTF-8") from None
+    try:
+        return json.loads(source, parse_constant=_no_constant)
+    except ValueError as error:
+        raise Refused(f"it is no JSON: {error}") from None
+    except RecursionError:
+        raise Refused("it is nested too deeply") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise Refused(f"it has {name}, which is no JSON")
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object.
+
+    Raises: Refused.
+    """
+    if not isinstance(value, dict):
+        raise Refused(f"{_shown(value)} stands where an object should")
+    return value  # pyright: ignore[reportReturnType]  # JSON has string keys
+
+
+def listed(value: Any) -> list[Any]:
+    """A list.
+
+    Raises: Refused.
+    """
+    if not isinstance(value, list):
+        raise Refused(f"{_shown(value)} stands where a list should")
+    return value
+
+
+def text(value: Any) -> str:
+    """A string.
+
+    Raises: Refused.
+    """
+    if not isinstance(value, str):
+        raise Refused(f"{_shown(value)} stands where a string should")
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """A truth value.
+
+    Raises: Refused.
+    """
+    if not isinstance(value, bool):
+        raise Refused(f"{_shown(value)} stands where true or false should")
+    return value
+
+
+def integer(value: Any, lower: int | None = None, upper: int = LARGEST) -> int:
+    """An integer of 64 bits within a range.
+
+    Raises: Refused.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Refused(f"{_shown(value)} stands where an integer should")
+    if not (-LARGEST - 1 if lower is None else lower) <= value <= upper:
+        raise Refused(f"{value} is no possible value there")
+    return value
+
+
+def small(value: int) -> int:
+    """An integer that a file can hold.
+
+    Raises: Refused.
+    """
+    if not -LARGEST - 1 <= value <= LARGEST:
+        raise Refused(f"an int beyond 64 bits, {_shown(value)}")
+    return int(value)
+
+
+def only_key(value: Any) -> tuple[str, Any]:
+    """The chosen field of a union, and what it holds.
+
+    Raises: Refused.
+    """
+    if not isinstance(value, dict) or len(value) != 1:
+        raise Refused(f"{_shown(value)} stands where one choice should")
+    return next(iter(value.items()))  # pyright: ignore[reportUnknownVariableType]
+
+
+def identifier(value: Any) -> str:
+    """A name that generated code may use for a value.
+
+    Raises: Refused.
+    """
+    name = text(value)
+    if not name.isidentifier() or keyword.iskeyword(name) or name in TAKEN or len(name) > 1024:
+        raise Refused(f"{_shown(name)} is no name a value may have", "archive-unsafe")
+    return name
+
+
+def qualified_name(value: Any) -> str:
+    """A name of state, as `blocks.0.weight`.
+
+    Raises: Refused.
+    """
+    name = text(value)
+    parts = name.split(".")
+    if len(name) > 1024 or not all(_is_part(part) for part in parts):
+        raise Refused(f"{_shown(name)} is no name a tensor may have", "archive-unsafe")
+    return name
+
+
+def _is_part(part: str) -> bool:
+    """Whether generated code may write it between double quotes."""
+    return (
+        bool(part)
+        and not part.startswith("__")
+        and all(character.isalnum() or character in "_- +/:@=,<>()" for character in part)
+    )
+
+
+__all__ = [
+    "boolean",
+    "identifier",
+    "integer",
+    "listed",
+    "mapping",
+    "only_key",
+    "parse_json",
+    "qualified_name",
+    "text",
+]

@@ -1,0 +1,280 @@
+"""A whole program's graph, functional and in the operators that a table of formulas leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.inputs import bind_number, bind_sizes
+from monograph.capture.regions import build_subgraphs
+from monograph.host.fx_nodes import append_node, close_graph
+from monograph.integers import Expr, Real, use
+from monograph.passes.decomposition.arguments import mapped
+from monograph.passes.decomposition.layouts import layout_from
+from monograph.passes.decomposition.lowering import Lowering
+from monograph.passes.decomposition.template_cache import Lasting, Memory
+from monograph.passes.formulas import LoweringFacts, facts_for_lowering
+from monograph.passes.functionalization.autograd_history import History
+from monograph.passes.functionalization.functionalize import Alias, view_of, whole
+from monograph.passes.functionalization.view_sources import seen_through
+from monograph.passes.functionalization.views import View
+from monograph.passes.graph_builder import Draft, is_tensor, same_layout, tensor_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from torch.fx.graph import Graph
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.graph_writer import GraphWriter
+    from monograph.integers import Facts
+
+aten = torch.ops.aten
+
+Place = tuple[list[int], list[int], int]
+"""Sizes, strides, and the offset from where the owner of the memory begins."""
+
+_NEED_A_LAYOUT = {
+    id(overload)
+    for overload in (
+        aten.view.default,
+        aten.view.dtype,
+        aten.view_as_complex.default,
+        aten.as_strided.default,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """A graph without writes.
+
+    `writes` are the inputs whose memory the original wrote to, each with its value at the end;
+    `outputs` are what it returned. The graph returns both, writes first. `laid_out` are the inputs
+    whose layout the graph relies on, and `reasons` say why an operator was kept.
+    """
+
+    graph: Graph
+    submodules: dict[str, torch.nn.Module]
+    writes: dict[str, Node]
+    outputs: list[Any]
+    laid_out: Mapping[str, TensorType]
+    placed: Collection[str]
+    """Of these, the inputs that must begin in their memory where the example does."""
+    reasons: Mapping[str, str]
+    rewritten: frozenset[str]
+    """The inputs that the original wrote to more than once."""
+    facts: LoweringFacts
+    """What is known of sizes; its guards are the original's, and those that formulas need."""
+
+
+def decompose(
+    graph: Graph,
+    table: Mapping[Any, Callable[..., Any]],
+    facts: Facts,
+    make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
+    *,
+    keeps_autocast: bool = False,
+    lasting: Lasting | None = None,
+    without_history: Collection[str] = (),
+    leaves: Collection[str] = (),
+    shared: Sequence[Mapping[str, Place]] = (),
+) -> Decomposed:
+    """Lower a program's graph; the graph itself stays as it is.
+
+    `without_history` and `leaves` are names of inputs, as `History` has them; `shared` are inputs
+    that lie in the memory of one of them, which stands first, and where they lie there.
+
+    Raises: write-through-view, not-functional.
+    """
+    lowered = facts_for_lowering(facts)
+    draft, memory = Draft(lowered), Memory(lasting or Lasting())
+    history = History(draft.states, without_history, leaves)
+    lowering = Lowering(
+        table, lowered, draft, memory, keeps_autocast=keeps_autocast, history=history
+    )
+    lowered.locate = draft.lines
+    with use(lowered):
+        lowering.writes.find(graph)
+        env = _placeholders(graph, lowering)
+        _share(env, lowering, shared)
+        inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
+        lowering.returned = _returned(graph)
+        lowering.walk(graph, env, is_program=True)
+        draft.provenance = {}
+        source = graph.output_node()
+        returned: Any = source.args[0]
+        held = [mapped(each, env) for each in returned]
+        writes = {
+            node.name: alias.storage.value
+            for node, alias in inputs.items()
+            if alias.storage.generation and not alias.views and _owns(alias, node)
+        }
+        writes |= _returned_themselves(held, inputs, {*writes.values()}, lowering)
+        outputs = [draft.written(lowering.read(value)) for value in held]
+        outputs = _kept_apart(held, outputs, list(inputs.values()), draft)
+        done = append_node(
+            draft.writer.graph, "output", "output", "output", ((*writes.values(), *outputs),), {}
+        )
+        done.meta["val"] = tuple(
+            each.meta["val"] if isinstance(each, Node) else each
+            for each in (*writes.values(), *outputs)
+        )
+        draft.drop_unused()
+        laid_out = _laid_out(draft.writer.graph, lowering.laid_out)
+        written = draft.writer
+        submodules = build_subgraphs(
+            written.graph, draft.children, draft.states, make_module, written.new_name
+        )
+    values: Any = done.args[0]  # regions renamed some of what is returned
+    _name_outputs(written, returned, values[len(writes) :])
+    close_graph(written.graph, written.names)
+    writes = dict(zip(writes, values, strict=False))
+    outputs = list(values[len(writes) :])
+    rewritten = frozenset(node.name for node, a in inputs.items() if a.storage.generation > 1)
+    reasons = memory.lasting.reasons
+    return Decomposed(
+        written.graph,
+        submodules,
+        writes,
+        outputs,
+        laid_out,
+        lowering.placed,
+        reasons,
+        rewritten,
+        lowered,
+    )
+
+
+def _name_outputs(writer: GraphWriter, before: Sequence[Any], after: Sequence[Any]) -> None:
+    """What is returned has the name that it had; another node that has it gets a new one."""
+    named = {node.name: node for node in writer.graph.nodes}
+    done: set[Node] = set()
+    for old, new in zip(before, after, strict=True):
+        if not _is_computed(old) or not _is_computed(new) or new in done:
+            continue
+        done.add(new)
+        other = named.get(old.name)
+        if other is new:
+            continue
+        if other is not None:
+            if other in done or other.op != "call_function":
+                continue
+            other.name = writer.new_name(old.name.rstrip("0123456789").rstrip("_"))
+            named[other.name] = other
+        del named[new.name]
+        new.name = old.name
+        named[new.name] = new
+        writer.names.add(new.name)
+
+
+def _is_computed(value: Any) -> bool:
+    return isinstance(value, Node) and value.op == "call_function"
+
+
+def _owns(alias: Alias, node: Node) -> bool:
+    return alias.storage.input is not None and alias.storage.input.name == node.name
+
+
+def _returned_themselves(
+    held: Sequence[Any], inputs: Mapping[Node, Alias], written: set[Node], lowering: Lowering
+) -> dict[str, Node]:
+    """The values of inputs that are returned, and lie in the memory of another that is written to.
+
+    Each is said to be written as well, by a node of its own: so what is returned is that input.
+    """
+    found: dict[str, Node] = {}
+    for node, alias in inputs.items():
+        if _owns(alias, node) or not any(value is alias for value in held):
+            continue
+        value = lowering.draft.written(lowering.read(alias))
+        if value in written:
+            value = alias.node = lowering.compute(aten.alias.default, value)
+        written.add(value)
+        found[node.name] = value
+    return found
+
+
+def _share(env: dict[Node, Any], lowering: Lowering, shared: Sequence[Mapping[str, Place]]) -> None:
+    """Inputs in one memory that is written to are views of the one that is all of it."""
+    inputs = {node.name: node for node in env}
+    for group in shared:
+        nodes = [inputs[name] for name in group if name in inputs]
+        if lowering.writes.roots.isdisjoint(nodes):
+            continue
+        first, *rest = nodes
+        owner = env[first]
+        if owner.__class__ is not Alias:
+            owner = env[first] = whole(owner, is_input=True)
+        for node in rest:
+            seen = node.meta["val"].tensor_type
+            view = View(aten.as_strided.default, group[node.name], {}, None, owner.type, seen)
+            is_all = same_layout(seen, owner.type) and not group[node.name][2]
+            env[node] = Alias(owner.storage, owner.type) if is_all else view_of(owner, view)
+
+
+def _returned(graph: Graph) -> frozenset[Node]:
+    """The outputs, and what they may be views of."""
+    returned: Any = graph.output_node().args[0]
+    return frozenset(
+        seen
+        for each in returned
+        if isinstance(each, Node) and isinstance(each.meta.get("val"), torch.Tensor)
+        for seen in seen_through(each)
+    )
+
+
+def _placeholders(graph: Graph, lowering: Lowering) -> dict[Node, Any]:
+    """The same inputs under the same names; those that are written to own a storage."""
+    draft = lowering.draft
+    env: dict[Node, Any] = {}
+    for node in graph.nodes:
+        if node.op != "placeholder":
+            continue
+        val = node.meta["val"]
+        new = draft.placeholder(node.name, val)
+        new.meta.update(node.meta)
+        number = to_python(val)
+        if isinstance(val, AbstractTensor):
+            bind_sizes(val.tensor_type, new, draft.writer)
+            env[node] = whole(new, is_input=True) if node in lowering.writes.roots else new
+        elif isinstance(number, Expr | Real):
+            bind_number(number, new, draft.writer)
+            env[node] = number
+        else:
+            env[node] = new
+    draft.writer.begin_body()
+    return env
+
+
+def _kept_apart(
+    held: list[Any], outputs: list[Any], inputs: list[Alias], draft: Draft
+) -> list[Any]:
+    """Copy an output that is a view of a written value and not of the input it is written to.
+
+    A returned value that is made from a written one by views alone stands for a view of the input
+    (`program/calling/program_module.py`); so whatever is none must not look like one.
+    """
+    written = {alias.storage.value: alias.storage for alias in inputs if alias.storage.generation}
+    kept: list[Any] = []
+    for value, node in zip(held, outputs, strict=True):
+        owner = value.storage if value.__class__ is Alias else None
+        if is_tensor(node) and any(
+            written.get(each, owner) is not owner for each in seen_through(node)
+        ):
+            node = draft.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
+        kept.append(node)
+    return kept
+
+
+def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
+    """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
+    found = layout_from(
+        {*passed, *(node for node in graph.nodes if id(node.target) in _NEED_A_LAYOUT)}
+    )
+    return {node.name: tensor_type(node) for node in found if is_tensor(node)}

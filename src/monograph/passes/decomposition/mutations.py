@@ -1,0 +1,297 @@
+"""Operators that write to their arguments, lowered: the functional form, and then the writes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from operator import getitem
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.diagnostics import problem
+from monograph.host.decompositions import is_composite
+from monograph.integers import ge, known
+from monograph.passes.decomposition.arguments import as_called, call_key, gather
+from monograph.passes.decomposition.template_cache import is_static
+from monograph.passes.decomposition.template_recording import write_first
+from monograph.passes.decomposition.templates import instantiate
+from monograph.passes.formulas import CannotDecomposeError
+from monograph.passes.functionalization.autograd_history import hides_writes, is_hidden, seen_from
+from monograph.passes.functionalization.functional_forms import Results, functional_form
+from monograph.passes.functionalization.functionalize import (
+    Alias,
+    Storage,
+    copied,
+    overlaps_partly,
+    write,
+)
+from monograph.passes.functionalization.view_sources import is_view
+from monograph.passes.functionalization.views import NoInverseError
+from monograph.passes.graph_builder import argument_type
+
+if TYPE_CHECKING:
+    from monograph.diagnostics import MonographError
+    from monograph.host.operator_types import OpOverload
+    from monograph.passes.decomposition.lowering import Lowering
+
+aten = torch.ops.aten
+
+_NORMALISING = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
+
+
+def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+    """An operator that writes to arguments: its functional form, and then the writes."""
+    overload = op.overload
+    bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+    form = functional_form(overload)
+    target: Any = bound.get("self")
+    _check_overlap(lowering, op, bound)
+    if overload is aten.copy_.default and target.__class__ is Alias:
+        _write(lowering, target, copied(target, lowering.read(bound["src"]), lowering.compute))
+        return target
+    if op.inplace_view:
+        return _reshaped_in_place(lowering, op, form and form.overload, args, kwargs)
+    if form is None:
+        return _mutation_without_form(lowering, op, bound, args, kwargs)
+    given = {name: lowering.read(arg) for name, arg in bound.items() if name not in form.drops}
+    given |= {name: value for name, value in form.defaults if name not in given}
+    if _is_kept_and_lost(lowering, op, target, given):
+        given["self"] = lowering.compute(aten.clone.default, given["self"])
+    if form.overload in _DRAWN_ANEW and lowering.history.may_have(given["self"]):
+        given["self"] = lowering.compute(aten.detach.default, given["self"])
+    results = lowering.call(form.overload, *as_called(form.overload, given))
+    flat = results if isinstance(results, list) else [results]
+    n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
+    targets = [bound.get(name) for name in op.mutated]
+    _write_all(lowering, targets, flat[n_own:] if n_own else flat)
+    return _returned(op, bound, flat[:n_own])
+
+
+def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> None:
+    """Refuse what PyTorch refuses when it runs: to read the memory that is written at other places.
+
+    Elementwise operators look for it, where both tensors fill a span of memory.
+    """
+    overload = op.overload
+    if torch.Tag.pointwise not in overload.tags and overload is not aten.copy_.default:
+        return
+    given: list[Any] = [each for each in bound.values() if each.__class__ is Alias]
+    for written in [bound[name] for name in op.mutated if bound.get(name) in given]:
+        if any(
+            each.storage is written.storage and overlaps_partly(written.type, each.type)
+            for each in given
+            if each is not written
+        ):
+            raise not_functional(lowering, op, "what it reads overlaps in memory what it writes")
+
+
+_DRAWN_ANEW = frozenset({aten.bernoulli.p, aten.bernoulli.Tensor})
+"""Forms that look at no value of the tensor, and have no derivative where one is zero in place."""
+
+_KEEPS_NOTHING = frozenset(
+    {"add_", "sub_", "copy_", "fill_", "zero_", "index_put_", "masked_fill_"}
+)
+
+
+def _is_kept_and_lost(lowering: Lowering, op: Operator, target: Any, given: Any) -> bool:
+    """Whether autograd may keep the caller's memory, which has other values after the call.
+
+    The operator that writes keeps a copy of its own there.
+    """
+    if target.__class__ is not Alias or target.storage.input is None or target.storage.generation:
+        return False
+    others = [each for name, each in given.items() if name != "self" and each.__class__ is Node]
+    return op.base_name not in _KEEPS_NOTHING and any(map(lowering.history.may_have, others))
+
+
+def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> None:
+    """Write values to targets, in order; a target may be a list, as `_foreach_` has them."""
+    flat: list[Any] = []
+    for target in targets:
+        flat += target if isinstance(target, list | tuple) else [target]
+    for target, value in zip(flat, values, strict=True):
+        if target.__class__ is Alias:
+            _write(lowering, target, lowering.read(value))
+        elif target is not None:
+            raise problem("bug", reason=f"a write to {target} was not foreseen")
+
+
+def _write(lowering: Lowering, target: Alias, value: Node) -> None:
+    before = target.storage.value
+    if target.storage.is_counted_apart and _may_be_kept(lowering, before):
+        raise problem("not-functional", at=lowering.draft.lines(), op=".data", reason=_OVERLOOKED)
+    try:
+        is_laid_out = write(target, value, lowering.compute)
+    except NoInverseError as error:
+        views = [str(view.overload) for view in target.views]
+        at, reason = lowering.draft.lines(), str(error)
+        raise problem("write-through-view", at=at, views=views, reason=reason) from error
+    storage = target.storage
+    if is_laid_out and storage.input is not None:
+        lowering.laid_out.add(storage.input)
+    if hides_writes(lowering.draft.state) or is_hidden(target.views):
+        _hide(lowering, storage, before)
+    else:
+        _keep_history(lowering, storage, before)
+
+
+def _keep_history(lowering: Lowering, storage: Storage, before: Node) -> None:
+    """What is overwritten as a whole goes on to require a gradient, which is zero."""
+    history = lowering.history
+    if storage.input is not None and storage.input.name in history.leaves:
+        return
+    if not history.goes_on(before, storage.value):
+        never = lowering.compute(aten.full.default, [], False, device=before.meta["val"].device)
+        storage.value = lowering.compute(aten.where.self, never, before, storage.value)
+
+
+_OVERLOOKED = "autograd keeps what was there, and gradients would differ where it is overwritten"
+
+
+def _may_be_kept(lowering: Lowering, value: Node) -> bool:
+    """Whether autograd may have kept a value, or a view of it, for a gradient."""
+    rest = [value]
+    for each in rest:
+        for user in each.users:
+            if user.target is getitem or is_view(user.target):
+                rest.append(user)
+            elif user.op == "call_function" and lowering.history.may_have(user):
+                return True
+    return False
+
+
+def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:
+    """The new data has the history of what was there before."""
+    draft, history = lowering.draft, lowering.history
+    if storage.input is not None and storage.input.name in history.leaves:
+        return
+    if history.may_have(before):
+        state = draft.state
+        draft.state = seen_from(state)
+        storage.value = lowering.compute(aten.copy.default, before, storage.value)
+        draft.state = state
+    elif history.may_have(storage.value):
+        storage.value = lowering.compute(aten.detach.default, storage.value)
+
+
+def not_functional(lowering: Lowering, op: Operator, reason: object) -> MonographError:
+    """The refusal of an operator, at the user's line that calls it."""
+    at = lowering.draft.lines()
+    return problem("not-functional", at=at, op=str(op.overload), reason=str(reason))
+
+
+def _returned(op: Operator, bound: dict[str, Any], own: list[Any]) -> Any:
+    """What the operator returns: arguments it wrote to, and results of its own."""
+    rest = iter(own)
+    results = [next(rest) if n is None else bound[n] for n in op.returned_arguments]
+    if not results:
+        return None
+    return results[0] if len(results) == 1 else results
+
+
+def _mutation_without_form(
+    lowering: Lowering, op: Operator, bound: dict[str, Any], args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """Write to copies, which then are the new values; a composite is what it is made of."""
+    overload = op.overload
+    if is_composite(overload):
+        with suppress(CannotDecomposeError):
+            return lowering.expanded(overload, args, kwargs)
+    given = {name: lowering.read(arg) for name, arg in bound.items()}
+    if overload.namespace == "aten" and all(_is_to_copy(given.get(name)) for name in op.mutated):
+        results, copies = _on_copies(lowering, op, given)
+    else:
+        copies = {name: _copied(lowering, given.get(name)) for name in op.mutated}
+        results = lowering.draft.call(overload, *as_called(overload, given | copies))
+    for name in op.mutated:
+        _write_all(lowering, [bound.get(name)], _listed(copies[name]))
+    flat = results if isinstance(results, list) else [results]
+    own = [r for r, n in zip(flat, op.returned_arguments, strict=False) if n is None]
+    return _returned(op, bound, own)
+
+
+def _copied(lowering: Lowering, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_copied(lowering, item) for item in value]
+    is_needed = value is not None and _is_to_copy(value)
+    return lowering.compute(aten.clone.default, value) if is_needed else value
+
+
+def _is_to_copy(value: Any) -> bool:
+    """Whether it is one tensor, and no copy already that nobody else sees."""
+    is_copy = value.__class__ is Node and value.target is aten.clone.default and not value.users
+    return value.__class__ is Node and not is_copy
+
+
+def _on_copies(lowering: Lowering, op: Operator, given: dict[str, Any]) -> tuple[Any, Any]:
+    """The results of an operator that writes to copies of what it is given, and these, by name.
+
+    As formulas are, it is written once for equal types.
+    """
+    overload, memory = op.overload, lowering.memory
+    types = [argument_type(value) for value in given.values()]
+    key = ("on copies", call_key(overload, types, {}, ()))
+    template = memory.find(key, None)
+    tensors: list[Any] = []
+    gather(given.values(), tensors)
+
+    def written() -> Any:
+        copies = {name: lowering.compute(aten.clone.default, given[name]) for name in op.mutated}
+        results = lowering.draft.call(overload, *as_called(overload, given | copies))
+        return [results, list(copies.values())]
+
+    if template is not None:
+        results, copies = instantiate(template, tensors, lowering.draft)
+    elif is_static(types):
+        results, copies = write_first(written, tensors, key, lowering.draft, memory)
+    else:
+        results, copies = written()
+    return results, dict(zip(op.mutated, copies, strict=True))
+
+
+def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> Any:
+    """Batch normalisation in training, whose schema hides that it updates its statistics."""
+    overload = op.overload
+    names = op.argument_names
+    if overload is aten.native_batch_norm.default:
+        return lowering.call(_NORMALISING, tuple(bound[name] for name in names), {})
+    if not is_composite(overload):
+        raise not_functional(lowering, op, "it has no functional form")
+    if overload is aten.batch_norm.default and lowering.has_shortcuts:
+        given = lowering.type_of(bound["input"])
+        if given.device.type == "cpu" and known(ge(given.numel(), 1)) is True:
+            args = tuple(bound[name] for name in names[:-1])
+            return lowering.call(_NORMALISING, args, {})[0]
+    args = tuple(bound[name] for name in names if name in bound)
+    try:
+        return lowering.expanded(overload, args, {})
+    except CannotDecomposeError as error:
+        raise not_functional(lowering, op, error) from error
+
+
+def _reshaped_in_place(
+    lowering: Lowering, op: Operator, form: OpOverload | None, args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """`t_`, `unsqueeze_` and relatives: the tensor is another view from here on."""
+    alias = args[0]
+    is_input = alias.__class__ is Node and alias.op == "placeholder"
+    if alias.__class__ is Alias:
+        is_input = not alias.views and alias.storage.input is not None
+    if form is None or OPERATORS.of(form).shared is None:
+        raise not_functional(lowering, op, "it replaces its memory")
+    if is_input and form is not aten.detach.default:
+        raise not_functional(lowering, op, "it reshapes an input")
+    return lowering.call(form, args, kwargs)
+
+
+def statistics(op: Operator, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name, where statistics are updated; else nothing."""
+    bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+    active = bound.get(op.silent_flag or "") and bound.get(STATISTICS[0]) is not None
+    return bound if active else {}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

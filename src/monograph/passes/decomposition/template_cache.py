@@ -1,0 +1,100 @@
+"""What lowering remembers: formulas that were run, and the templates made of them.
+
+At fixed sizes a template depends on nothing of a program, so it is kept with the table that led to
+it and serves every program; what depends on a program's sizes is kept for one lowering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.tensor_type import TensorType
+from monograph.integers import Expr, Facts, Real, Relation
+
+if TYPE_CHECKING:
+    from monograph.passes.decomposition.templates import Template
+    from monograph.passes.formulas import Formula
+
+_MOST: Final = 10_000
+"""Templates kept beyond a lowering; more than a hundred large models make."""
+
+
+@dataclass(slots=True)
+class Lasting:
+    """What holds at fixed sizes, and why operators have no template; for one table as it is."""
+
+    templates: dict[Any, Template | None] = field(default_factory=dict[Any, "Template | None"])
+    formulas: dict[Any, Formula] = field(default_factory=dict[Any, "Formula"])
+    reasons: dict[str, str] = field(default_factory=dict[str, str])
+    facts: Facts = field(default_factory=Facts)
+
+
+class Memory:
+    """What one lowering remembers."""
+
+    def __init__(self, lasting: Lasting) -> None:
+        self.lasting = lasting
+        self._ambient = ambient()
+        self._formulas: dict[Any, Formula] = {}
+        self._templates: dict[Any, Template | None] = {}
+
+    def keep(self, key: Any, template: Template | None, *, is_static: bool) -> None:
+        """Remember a template, or that there is none."""
+        if is_static:
+            _put(self.lasting.templates, (self._ambient, key), template)
+        else:
+            self._templates[key] = template
+
+    def find(self, key: Any, default: Any) -> Any:
+        """The template of a call, or the default."""
+        found = self._templates.get(key, default)
+        if found is default:
+            return self.lasting.templates.get((self._ambient, key), default)
+        return found
+
+    def keep_formula(self, key: Any, formula: Formula, *, is_static: bool) -> None:
+        """Remember a formula that was run."""
+        if is_static:
+            _put(self.lasting.formulas, (self._ambient, key), formula)
+        else:
+            self._formulas[key] = formula
+
+    def find_formula(self, key: Any) -> Formula | None:
+        """The formula of a call, if it was run."""
+        return self._formulas.get(key) or self.lasting.formulas.get((self._ambient, key))
+
+
+def _put(kept: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(kept) >= _MOST:
+        kept.clear()
+    kept[key] = value
+
+
+def ambient() -> tuple[Any, ...]:
+    """What composite operators consult beside their arguments."""
+    cuda = torch.backends.cuda
+    return (
+        torch.is_grad_enabled(),
+        torch.get_default_dtype(),
+        torch.are_deterministic_algorithms_enabled(),
+        cuda.flash_sdp_enabled(),
+        cuda.mem_efficient_sdp_enabled(),
+        cuda.math_sdp_enabled(),
+    )
+
+
+def is_static(types: Any) -> bool:
+    """Whether arguments have no size or number that varies."""
+    for value in types:
+        if isinstance(value, TensorType):
+            sizes = (*value.shape, *(value.strides or ()), value.offset)
+            if any(type(size) is not int for size in sizes):
+                return False
+        elif isinstance(value, Expr | Real | Relation) or (
+            isinstance(value, list | tuple) and not is_static(value)
+        ):
+            return False
+    return True

@@ -1,0 +1,190 @@
+"""Tensors that are written to, without writes: a storage has a newest value, and views follow it.
+
+    Storage   the newest value of the whole tensor that owns the memory, and how often it changed
+    Alias     a tensor in that memory: the storage, and the views that lead from the whole to it
+
+A write through an alias computes the alias's new value, then walks its views backwards (`scatter`)
+up to the whole, which is the storage's newest value from then on. A read of an alias whose storage
+has changed since walks the views forwards again. So every write is seen through every alias, and
+results that share memory in eager are views of one value here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.layout import (
+    dense_like_strides,
+    is_dense,
+    stride_order,
+    strides_for,
+)
+from monograph.integers import eq, ge, known
+from monograph.passes.functionalization.views import View, makes_anew, scatter
+from monograph.passes.graph_builder import is_tensor, same_layout, tensor_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx.node import Node
+
+    from monograph.abstract.tensor_type import TensorType
+
+aten = torch.ops.aten
+
+Plain = "Callable[..., Any]"
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """The memory of one tensor that is written to; `input` is the placeholder that brought it."""
+
+    value: Node
+    input: Node | None = None
+    generation: int = 0
+    is_packed: bool = False
+    """Whether newer values lack the gaps between elements that the first one has in memory."""
+    is_counted_apart: bool = False
+    """Whether autograd overlooks writes: what it kept of this memory is lost without a word."""
+
+
+@dataclass(slots=True, eq=False)
+class Alias:
+    """A tensor in a storage; `node` is its value as of a generation, None before it was read.
+
+    `state` are the regions that this value was read in: one that autograd does not see into is not
+    the value outside of it.
+    """
+
+    storage: Storage
+    type: TensorType
+    views: tuple[View, ...] = ()
+    node: Node | None = None
+    generation: int = -1
+    state: tuple[Any, ...] = ()
+
+
+def whole(value: Node, *, is_input: bool = False) -> Alias:
+    """The alias that owns a new storage with this value."""
+    storage = Storage(value, value if is_input else None)
+    return Alias(storage, tensor_type(value), (), value, 0)
+
+
+def owned(value: Any) -> Any:
+    """What may be a view of written memory, and proved to be a copy, is memory of its own."""
+    if isinstance(value, list):
+        return [owned(each) for each in value]
+    return whole(value) if is_tensor(value) else value
+
+
+def read(alias: Alias, call: Callable[..., Any], state: tuple[Any, ...]) -> Node:
+    """The newest value of an alias; `call` computes an operator on plain values in this state."""
+    storage = alias.storage
+    is_outside = bool(alias.views) and state[: len(alias.state)] != alias.state
+    if alias.node is None or is_outside or alias.generation != storage.generation:
+        value = storage.value
+        for view in alias.views:
+            value = seen_through(view, value, call)
+        alias.node, alias.generation, alias.state = value, storage.generation, state
+    return alias.node
+
+
+def overlaps_partly(one: TensorType, other: TensorType) -> bool:
+    """Whether two tensors of one storage, which each fill a span of it, share a part for sure.
+
+    One and the same tensor is no part.
+    """
+    if one.dtype is not other.dtype or not (is_dense(one) and is_dense(other)):
+        return False
+    (begin, length), (start, count) = ((t.offset, t.numel()) for t in (one, other))
+    if known(ge(begin + length, start + 1)) is not True:
+        return False
+    if known(ge(start + count, begin + 1)) is not True:
+        return False
+    if known(eq(begin, start)) is False or known(eq(length, count)) is False:
+        return True
+    is_same_span = known(eq(begin, start)) is True and known(eq(length, count)) is True
+    pairs = zip(one.stride(), other.stride(), strict=False)
+    return is_same_span and any(known(eq(a, b)) is False for a, b in pairs)
+
+
+def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:
+    """A view of a plain value."""
+    result = call(view.overload, source, *view.args, **view.kwargs)
+    return result if view.item is None else result[view.item]
+
+
+def write(alias: Alias, value: Node, call: Callable[..., Any]) -> bool:
+    """From now on the alias has this value, and so has the memory it stands for.
+
+    Tells whether the value was laid out anew, as the memory lies.
+
+    Raises: NoInverseError.
+    """
+    value = _fitted(value, alias, call)
+    sources = [alias.storage.value]
+    for view in alias.views[:-1]:
+        sources.append(seen_through(view, sources[-1], call))
+    for view, source in zip(reversed(alias.views), reversed(sources), strict=False):
+        value = scatter(call, view, source, value)
+    storage = alias.storage
+    storage.value = _laid_out_as(storage, value, call)
+    storage.generation += 1
+    return storage.value is not value
+
+
+def _fitted(value: Node, alias: Alias, call: Callable[..., Any]) -> Node:
+    """The value in the dtype of what it is written to."""
+    wanted = alias.type
+    if tensor_type(value).dtype is not wanted.dtype:
+        value = call(aten._to_copy.default, value, dtype=wanted.dtype)  # noqa: SLF001 - an operator's name
+    return value
+
+
+def copied(alias: Alias, source: Node, call: Callable[..., Any]) -> Node:
+    """What an alias becomes when a tensor is copied over it; `aten.copy` would have no gradient.
+
+    It has memory of its own, unless what views the alias sees through gives it some.
+    """
+    wanted, given = alias.type, tensor_type(source)
+    options: dict[str, Any] = {}
+    if given.dtype is not wanted.dtype:
+        options["dtype"] = wanted.dtype
+    if given.device != wanted.device:
+        options["device"] = wanted.device
+    if given.shape != wanted.shape:
+        source = call(aten.expand.default, source, list(wanted.shape))
+    if options.keys() & {"dtype", "device"}:
+        return call(aten._to_copy.default, source, **options)  # noqa: SLF001 - an operator's name
+    if any(makes_anew(view) for view in alias.views):
+        return source
+    return call(aten.clone.default, source, **options)
+
+
+def _laid_out_as(storage: Storage, value: Node, call: Callable[..., Any]) -> Node:
+    """The value as the storage lies, without its gaps, by operators that have a gradient."""
+    wanted, given = tensor_type(storage.value), tensor_type(value)
+    if same_layout(given, wanted):
+        return value
+    storage.is_packed |= not is_dense(wanted)
+    strides = dense_like_strides(wanted)
+    if given.stride() == strides and is_dense(given):
+        return value
+    for memory_format in _FORMATS:
+        if strides == strides_for(wanted.shape, memory_format):
+            return call(aten.clone.default, value, memory_format=memory_format)
+    order = [*reversed(stride_order(wanted))]
+    value = call(aten.permute.default, value, order)
+    value = call(aten.clone.default, value, memory_format=torch.contiguous_format)
+    return call(aten.permute.default, value, [order.index(dim) for dim in range(wanted.rank)])
+
+
+_FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
+
+
+def view_of(alias: Alias, view: View) -> Alias:
+    """One view further; its value is computed when it is read."""
+    return Alias(alias.storage, view.type, (*alias.views, view))

@@ -1,0 +1,225 @@
+"""Which tensors of a graph own memory that something writes to, found before the graph is lowered.
+
+Only those are followed as aliases; all others are values from the start.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.fx.node import Node
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.host.decompositions import composite_formula, is_composite
+from monograph.host.flags import region_operators
+from monograph.host.operator_types import OpOverload
+from monograph.passes.formulas import CannotDecomposeError
+from monograph.passes.graph_builder import argument_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from monograph.passes.formulas import Formula
+
+aten = torch.ops.aten
+
+_GRAD, _AUTOCAST = region_operators()
+
+_FRESH: Final = frozenset(
+    {
+        "adaptive_avg_pool2d",
+        "batch_norm",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "cross_entropy_loss",
+        "embedding",
+        "group_norm",
+        "layer_norm",
+        "linear",
+        "matmul",
+        "max_pool2d",
+        "one_hot",
+        "scaled_dot_product_attention",
+        "softmax",
+        "stack",
+        "sum",
+    }
+)
+"""Composite operators that always make a new tensor: nobody need look into them."""
+
+
+_DROPOUTS: Final = frozenset(
+    {
+        aten.alpha_dropout.default,
+        aten.alpha_dropout_.default,
+        aten.dropout.default,
+        aten.dropout_.default,
+        aten.feature_alpha_dropout.default,
+        aten.feature_alpha_dropout_.default,
+        aten.feature_dropout.default,
+        aten.feature_dropout_.default,
+    }
+)
+
+
+def is_spared(op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an operator returns its argument as it is: dropouts that drop nothing."""
+    if op.overload not in _DROPOUTS:
+        return False
+    bound = dict(zip(op.argument_names, args, strict=False)) | dict(kwargs)
+    return bound["p"] == 0 or not bound["train"]
+
+
+class Writes:
+    """Finds the owners of memory that is written to; `roots` are their nodes.
+
+    `formula` runs a composite operator's formula, to see which of its results are its arguments'
+    memory where the schema does not say so.
+    """
+
+    def __init__(self, formula: Callable[..., Formula]) -> None:
+        self.roots: set[Node] = set()
+        self._formula = formula
+        self._owner: dict[Node, Any] = {}
+        self._seen: set[torch.fx.Graph] = set()
+
+    def find(self, graph: torch.fx.Graph) -> None:
+        """Add the owners written to in this graph and in the regions it calls."""
+        if graph in self._seen:
+            return
+        self._seen.add(graph)
+        if writes_something(graph):
+            self._walk(graph)
+
+    def _walk(self, graph: torch.fx.Graph) -> None:
+        owner = self._owner
+        for node in graph.nodes:
+            target: Any = node.target
+            if node.op != "call_function":
+                owner.setdefault(node, node)
+            elif target is operator.getitem:
+                source = owner[node.args[0]]
+                owner[node] = source[node.args[1]] if isinstance(source, list) else source
+                if source is node.args[0]:
+                    owner[node] = node  # one of several fresh results
+            elif target is _GRAD or target is _AUTOCAST:
+                owner[node] = self._walk_region(node, 1 if target is _GRAD else 4)
+            elif isinstance(target, OpOverload):
+                owner[node] = self._owner_of(node, OPERATORS.of(target))
+            else:
+                owner[node] = node
+
+    def _walk_region(self, node: Node, place: int) -> list[Any]:
+        attribute: Any = node.args[place]
+        child: Any = getattr(attribute.graph.owning_module, str(attribute.target))
+        inputs = [each for each in child.graph.nodes if each.op == "placeholder"]
+        for inner, outer in zip(inputs, node.args[place + 1 :], strict=True):
+            self._owner[inner] = self._owner.get(outer, outer)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        self._walk(child.graph)
+        returned: Any = child.graph.output_node().args[0]
+        return [self._owner.get(each, each) for each in returned]
+
+    def _owner_of(self, node: Node, op: Operator) -> Any:
+        """Who owns the memory of a call's results; notes whose memory it writes."""
+        bound = dict(zip(op.argument_names, node.args, strict=False)) | node.kwargs
+        if is_spared(op, node.args, node.kwargs):
+            return self._owned(bound[op.argument_names[0]])
+        written = op.mutated
+        if op.silent_flag is not None and bound.get(op.silent_flag):
+            written = STATISTICS
+        if not op.inplace_view:
+            for name in written:
+                self._note(bound.get(name))
+        if op.mutated:
+            returned = [self._owned(bound.get(n)) if n else node for n in op.returned_arguments]
+            return returned[0] if len(returned) == 1 else returned
+        if op.shared is not None:
+            return self._owned(bound.get(op.shared))
+        if self.hides_view(op.overload):
+            return self._owner_inside(node)
+        return node
+
+    def _owned(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._owned(item) for item in value]
+        return self._owner.get(value, value)
+
+    def _note(self, value: Any) -> None:
+        owner = self._owned(value)
+        for each in owner if isinstance(owner, list) else [owner]:
+            if isinstance(each, Node):
+                self.roots.add(each)
+
+    def hides_view(self, overload: OpOverload) -> bool:
+        """Whether an operator may return its argument although its schema does not say so."""
+        op = OPERATORS.of(overload)
+        return op.shared is None and op.base_name not in _FRESH and is_composite(overload)
+
+    def _owner_inside(self, node: Node) -> Any:
+        """As the formula of a composite operator has it; where it has none, nothing is shared."""
+        overload: Any = node.target
+        types = tuple([argument_type(arg) for arg in node.args])
+        keywords = {name: argument_type(arg) for name, arg in node.kwargs.items()}
+        tensors = [each for each in node.all_input_nodes if is_tensor_node(each)]
+        if not tensors:
+            return node
+        try:
+            formula = self._formula(overload, composite_formula(overload), types, keywords)
+        except CannotDecomposeError:
+            return node
+        given: list[Any] = []
+        _flatten([*node.args, *node.kwargs.values()], given)
+        owners = {id(slot.meta["val"]): g for slot, g in zip(formula.slots, given, strict=True)}
+
+        def owner(result: Any) -> Any:
+            if isinstance(result, list):
+                return [owner(each) for each in result]
+            val = result.meta["val"] if isinstance(result, Node) else None
+            if not isinstance(val, AbstractTensor):
+                return node
+            source = owners.get(id(val.storage_root))
+            return node if source is None else self._owned(source)
+
+        found = owner(formula.results)
+        flat = found if isinstance(found, list) else [found]
+        return node if all(each is node for each in flat) else found
+
+
+def is_tensor_node(node: Any) -> bool:
+    """Whether a node of a program makes a tensor."""
+    return isinstance(node, Node) and isinstance(node.meta.get("val"), AbstractTensor)
+
+
+def shows_arguments(formula: Formula) -> bool:
+    """Whether a result of a formula lies in the memory of what it is given."""
+    given = {id(slot.meta["val"]) for slot in formula.slots}
+    results: list[Any] = []
+    _flatten([formula.results], results)
+    return any(id(each.meta["val"].storage_root) in given for each in results)
+
+
+def _flatten(value: Any, tensors: list[Any]) -> None:
+    for item in value:
+        if is_tensor_node(item):
+            tensors.append(item)
+        elif isinstance(item, list | tuple):
+            _flatten(item, tensors)
+
+
+def writes_something(graph: torch.fx.Graph) -> bool:
+    """Whether a graph, or a region it calls, has an operator that writes to an argument."""
+    for node in graph.nodes:
+        target: Any = node.target
+        if isinstance(target, OpOverload):
+            op = OPERATORS.of(target)
+            if op.mutated or op.silent_flag is not None:
+                return True
+        elif node.op == "get_attr":
+            child = getattr(graph.owning_module, str(target), None)
+            if isinstance(child, torch.fx.GraphModule) and writes_something(child.graph):
+                return True
+    return False

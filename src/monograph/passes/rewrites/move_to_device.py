@@ -1,0 +1,65 @@
+"""Moving a program to another device: its state, what its graph creates, and what it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import map_aggregate
+
+from monograph.abstract.tensor_type import TensorType
+from monograph.host.flags import region_operators
+from monograph.passes.rewrites.registry import rewrite
+from monograph.passes.rewrites.state_conversion import convert
+from monograph.passes.rewrites.type_inference import retyped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from monograph.passes.rewrites.program_copy import Material
+
+Device = torch.device | str
+
+
+@rewrite
+def move_to_device(material: Material, device: Device | Mapping[Device, Device]) -> None:
+    """Move everything to a device, or each device to another where a mapping is given.
+
+    The contract asks for inputs on the new device. Random numbers are drawn there, by the
+    generator of that device: they are others.
+    """
+    moves: dict[torch.device | None, torch.device]
+    if isinstance(device, torch.device | str):
+        moves = {None: torch.device(device)}
+    else:
+        moves = {torch.device(old): torch.device(new) for old, new in device.items()}
+
+    def moved(old: torch.device) -> torch.device:
+        return moves.get(None) or moves.get(old) or moves.get(torch.device(old.type)) or old
+
+    convert(material.tensors, material.tensors, lambda t: t.to(moved(t.device)))
+    for module in list(material.graphs()):
+        _move_graph(module, moved)
+    material.devices = {**material.devices, **moves}
+
+
+def _move_graph(module: torch.fx.GraphModule, moved: Any) -> None:
+    _, autocast = region_operators()
+
+    def constant(value: Any) -> Any:
+        return moved(value) if isinstance(value, torch.device) else value
+
+    def change(t: TensorType) -> TensorType:
+        return TensorType(t.shape, t.dtype, moved(t.device), t.strides, t.offset, t.requires_grad)
+
+    for node in module.graph.nodes:
+        node.args = map_aggregate(node.args, constant)  # pyright: ignore[reportAttributeAccessIssue]
+        node.kwargs = map_aggregate(node.kwargs, constant)  # pyright: ignore[reportAttributeAccessIssue]
+        if node.target is autocast:
+            kind = moved(torch.device(str(node.args[0]))).type
+            node.args = (kind, *node.args[1:])
+        if "val" in node.meta:
+            node.meta["val"] = retyped(node.meta["val"], change)
+
+
+__all__ = ["move_to_device"]

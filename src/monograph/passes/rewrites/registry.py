@@ -1,0 +1,53 @@
+"""Rewrites by name: one decorated function a file, the file named as the function.
+
+    @rewrite
+    def dead_code(material: Material) -> None: ...
+
+What the decorator leaves under the name takes the rewrite's options and gives a `Rewrite`, which
+`program.transform` applies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.passes.rewrites.program_copy import Material
+
+Options = ParamSpec("Options")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A rewrite with its options."""
+
+    name: str
+    apply: Callable[[Material], None]
+
+
+REWRITES: dict[str, Callable[..., Rewrite]] = {}
+"""Every rewrite, by name."""
+
+
+def rewrite(
+    function: Callable[Concatenate[Material, Options], None],
+) -> Callable[Options, Rewrite]:
+    """Enter a rewrite; its name is that of the function."""
+    name = function.__name__
+
+    def configured(*args: Options.args, **kwargs: Options.kwargs) -> Rewrite:
+        def apply(material: Material) -> None:
+            function(material, *args, **kwargs)
+
+        return Rewrite(name, apply)
+
+    entered: Any = configured
+    entered.__name__, entered.__doc__ = name, function.__doc__
+    REWRITES[name] = configured
+    return configured
+
+
+__all__ = ["REWRITES", "Rewrite", "rewrite"]

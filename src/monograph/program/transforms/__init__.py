@@ -1,0 +1,1 @@
+"""Transforms: programs made from programs, by rewrites, decompositions and changes of dtype."""

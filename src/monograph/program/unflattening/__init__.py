@@ -1,0 +1,1 @@
+"""Unflattening: the module hierarchy of the original, made again from the flat graph."""

@@ -1,0 +1,202 @@
+"""The module hierarchy back: a program as modules that call each other, as the original did.
+
+Every module of the original that is called is a module again, under its own name, holding its own
+state; each can be called, looked at and exchanged. The contract stays: the whole is checked as
+`program.module()` is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.diagnostics import problem
+from monograph.program.calling.program_module import (
+    CHECKS,
+    STATE,
+    CallCode,
+    CheckInputs,
+    set_modes,
+    state_of,
+    stateful_graph,
+)
+from monograph.program.calling.subgraph_calls import runnable_child
+from monograph.program.graph_module import GraphModule, adopt
+from monograph.program.signature import ConstantArgument, InputKind
+from monograph.program.unflattening.module_calls import ModuleCall, UnflattenedModule
+from monograph.program.unflattening.module_graphs import Graphs
+from monograph.program.unflattening.scope_tree import (
+    Interface,
+    connect,
+    read_tree,
+    scopes_of,
+    shared_chain,
+    uses_of_state,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from torch.fx.node import Node
+
+    from monograph.program.program import ExportedProgram
+    from monograph.program.signature import ArgumentSpec, InputSpec
+    from monograph.program.unflattening.scope_tree import Chain, Tree
+
+
+def unflatten(program: ExportedProgram, *, check: bool = True) -> UnflattenedModule:
+    """Return the program as a hierarchy of modules, named as in the original.
+
+    A module takes the values that its call used, in the order of their first use, and returns those
+    that were used after it; one that was named in `preserve_module_call_signature` takes and
+    returns what the original did. Exchanging a module exchanges all of its calls.
+
+    Raises: module-call-lost.
+    """
+    specs = [spec for spec in program.graph_signature.input_specs if spec.kind in STATE]
+    tree, readers = _read(program, specs, check=check)
+    interfaces = dict(_interfaces(tree, program))
+    connect(tree, interfaces)
+    graphs = Graphs(tree, interfaces, {*program.state_dict, *program.constants})
+    graph = graphs.add_program()
+    changes = program.contract.changes
+    code = CallCode(program.call_names, program.in_spec, program.out_spec, changes)
+    graph.set_codegen(code)
+    children = graphs.holder("").children
+    if check:
+        children[CHECKS] = CheckInputs(program.contract)
+    module = UnflattenedModule(children, graph, "UnflattenedModule")
+    _hang_modules(module, graphs, program)
+    for spec, node in zip(specs, readers, strict=True):
+        _hang_state(module, program, spec, tree.state[node])
+    for name, value in program.state_dict.items():
+        if name not in module.state_dict(keep_vars=True):
+            adopt(module, name, value)
+    module.meta.update(program.graph_module.meta)
+    set_modes(module, program)
+    return module
+
+
+# ---------------------------------------------------------------------------------------- reading
+def _read(
+    program: ExportedProgram, specs: Sequence[InputSpec], *, check: bool
+) -> tuple[Tree, list[Node]]:
+    """The tree of a program, and the nodes that read its state."""
+    graph = stateful_graph(program, check=check)
+    children = {
+        name: runnable_child(child) for name, child in program.graph_module.named_children()
+    }
+    attributes = [node for node in graph.nodes if node.op == "get_attr"]
+    readers = attributes[: len(specs)]
+    names = [_names(program, spec) for spec in specs]
+    tree = read_tree(GraphModule(children, graph), dict(zip(readers, names, strict=True)))
+    for spec, node in zip(specs, readers, strict=True):
+        tree.by_name[spec.arg.name] = node
+    _place_literals(tree, dict(zip(readers, specs, strict=True)))
+    for path in list(tree.modules):
+        tree.modules[path] = (path, *_aliases(path, names, tree.modules.keys()))
+    return tree, readers
+
+
+def _names(program: ExportedProgram, spec: InputSpec) -> tuple[str, ...]:
+    """All names of the tensor that a placeholder stands for, its own first."""
+    value = state_of(program, spec)
+    held = {**program.constants, **program.state_dict}
+    target = str(spec.target)
+    return (target, *(name for name, each in held.items() if each is value and name != target))
+
+
+def _place_literals(tree: Tree, specs: dict[Node, InputSpec]) -> None:
+    """A tensor that forward writes as a literal belongs to the module whose forward that is."""
+    chains: dict[Node, Chain] = {}
+    for node, scope in uses_of_state(tree):
+        chains[node] = shared_chain(chains.get(node, scope.chain), scope.chain)
+    for node, chain in chains.items():
+        target = str(specs[node].target)
+        if specs[node].kind is InputKind.CONSTANT_TENSOR and target.startswith("lifted_tensor_"):
+            path = chain[-1][1] if chain else ""
+            tree.state[node] = (f"{path}.{target}" if path else target,)
+
+
+def _aliases(path: str, state: list[tuple[str, ...]], called: Collection[str]) -> Iterator[str]:
+    """Other paths of a module: those where all of its state is found again."""
+    found: set[str] | None = None
+    for names in state:
+        own = next((name for name in names if name.startswith(f"{path}.")), None)
+        if own is None:
+            continue
+        ending = own[len(path) :]
+        others = {name.removesuffix(ending) for name in names if name.endswith(ending)}
+        found = others if found is None else found & others
+    for other in sorted(found or ()):
+        if other != path and other and not any(_is_at(each, other) for each in called):
+            yield other
+
+
+def _is_at(path: str, place: str) -> bool:
+    return path == place or path.startswith(f"{place}.")
+
+
+def _interfaces(tree: Tree, program: ExportedProgram) -> Iterator[tuple[str, Interface]]:
+    """How the calls are made whose signature was to be kept.
+
+    Raises: module-call-lost.
+    """
+    keys = [scope.key for scope in scopes_of(tree.root) if scope.region is None]
+    for entry in program.module_call_graph:
+        signature = entry.signature
+        if not entry.fqn or signature is None or entry.fqn not in keys:
+            continue
+        if keys.count(entry.fqn) > 1:
+            reason = "its operators do not stand together any more"
+            raise problem("module-call-lost", path=entry.fqn, reason=reason)
+        leaves = tuple(_value(tree, arg, entry.fqn) for arg in signature.inputs)
+        results = tuple(_value(tree, arg, entry.fqn) for arg in signature.outputs)
+        yield entry.fqn, Interface(leaves, results, signature)
+
+
+def _value(tree: Tree, arg: ArgumentSpec, path: str) -> Any:
+    """The value that an argument of a signature names."""
+    if isinstance(arg, ConstantArgument):
+        return arg.value
+    node = tree.by_name.get(arg.name)
+    if node is None:
+        reason = f"`{arg.name}`, which it takes or returns, is computed nowhere any more"
+        raise problem("module-call-lost", path=path, reason=reason)
+    return tree.value(node)
+
+
+# ---------------------------------------------------------------------------------------- hanging
+def _hang_modules(module: UnflattenedModule, graphs: Graphs, program: ExportedProgram) -> None:
+    """Put each module where it was, parents first, in the order of the original's state."""
+    order = {name: place for place, name in enumerate(program.state_dict)}
+
+    def place(path: str) -> tuple[int, int]:
+        inside = (at for name, at in order.items() if name.startswith(f"{path}."))
+        return min(inside, default=len(order)), path.count(".")
+
+    made: dict[str, ModuleCall] = {}
+    for path in sorted(filter(None, graphs.holders), key=place):
+        holder = graphs.holders[path]
+        (_, first), *others = holder.graphs
+        made[path] = ModuleCall(holder.children, first, "ModuleCall")
+        made[path].others = tuple(GraphModule({}, graph) for _, graph in others)
+        adopt(module, path, made[path])
+    for path, called in made.items():
+        for alias in graphs.tree.modules[path][1:]:
+            adopt(module, alias, called)
+
+
+def _hang_state(
+    module: UnflattenedModule, program: ExportedProgram, spec: InputSpec, names: tuple[str, ...]
+) -> None:
+    """Put a tensor under each of its names."""
+    value = state_of(program, spec)
+    if spec.kind is InputKind.CONSTANT_TENSOR:
+        # Also a Parameter, which is none of the module's.
+        owner, _, attribute = names[0].rpartition(".")
+        adopt(module, names[0], None)
+        module.get_submodule(owner).__dict__[attribute] = value
+        return
+    for name in names:
+        persistent = True if name in program.state_dict else spec.persistent
+        adopt(module, name, value, persistent=persistent)
