@@ -177,5 +177,5 @@ def test_a_promise_with_symbolic_sizes():
 def test_halves_of_programs_keep_promises():
     """A dtype that is converted is promised as converted."""
     program = monograph.export(module(lambda x: trusted(x, "")[0] * 2), (MIXED,))
-    half = program.transform(monograph.passes.rewrites.to_dtype(torch.float64))
+    half = program.transform(monograph.passes.to_dtype(torch.float64))
     assert torch.equal(half.module()(MIXED.double()), MIXED.double() * 2)
