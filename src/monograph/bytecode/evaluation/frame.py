@@ -54,6 +54,7 @@ class Body:
     `parameters` are the slots of those that callers can name; `n_plain` is the number of parameters
     where all are positional, else -1. `is_native` marks code that is never interpreted: our own,
     and what only makes sense to CPython's frames.
+    `looks` is what tracebacks show in its place, once there is one.
     `stops` are the instructions in place of which this copy of the body stops; `stopped` are copies
     of this one that stop elsewhere, too. `around` are the handlers, by their targets, of contexts
     that were entered before: they are not for a copy to leave because it is given up.
@@ -68,7 +69,7 @@ class Body:
     n_plain: int
     empty: list[Any]
     is_native: bool
-    shadow: FrameType | None = None
+    looks: CodeType | None = None
     stops: frozenset[int] = frozenset()
     around: frozenset[int] = frozenset()
     stopped: dict[tuple[frozenset[int], frozenset[int]], Body] = field(

@@ -1,23 +1,22 @@
 """Tracebacks and contexts of exceptions, as CPython would have made them.
 
 An exception of interpreted code passes through native frames of ours. Each interpreted frame it
-leaves takes them out of its traceback and puts in one entry for itself: a native frame is needed
-for that, so one is borrowed from a generator that never starts but looks like the user's code (same
-file, name and lines; CPython prints no more of it). This costs only where something is raised.
+leaves takes them out of its traceback and puts in one entry for itself, with a native frame that
+looks like it: the user's file, name, lines and variables, for who prints it and for `pdb.pm`. This
+costs only where something is raised.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from monograph.bytecode.evaluation.frame import line_of
+from monograph.bytecode.evaluation.native_frames import looks, native_frame
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from types import CodeType, FrameType
 
     from monograph.bytecode.evaluation.frame import Frame
@@ -73,7 +72,7 @@ def note(frame: Frame, error: BaseException) -> None:
     interpreter.passing = error
     rest = _without_ours(error.__traceback__, interpreter.clean)
     # -1: the line is found when somebody asks, from the table of lines.
-    clean = TracebackType(rest, _shadow(frame), frame.lasti, -1)
+    clean = TracebackType(rest, _native(frame), frame.lasti, -1)
     error.__traceback__ = clean
     interpreter.clean = clean
 
@@ -125,51 +124,9 @@ def _without_ours(
     return rest
 
 
-def _shadow(frame: Frame) -> FrameType:
-    """Return a native frame that looks like this one in a traceback.
-
-    Why: it is that of a generator that never starts, as such a frame has no caller to keep alive.
-    """
-    found = frame.body.shadow
-    if found is None or found.f_globals is not frame.globals:
-        code = _TEMPLATE.replace(
-            co_filename=frame.code.co_filename,
-            co_name=frame.code.co_name,
-            co_qualname=frame.code.co_qualname,
-            co_firstlineno=frame.code.co_firstlineno,
-            co_linetable=frame.code.co_linetable,
-        )
-        found = frame.body.shadow = _frame_of(FunctionType(code, frame.globals))
-    return found
-
-
-def _frame_of(function: FunctionType) -> FrameType:
-    """Return the frame of a generator that never starts.
-
-    Profilers and debuggers are not told: CPython tells them of such a generator's end, and crashes
-    later if they look at its variables.
-    """
-    profile: Any = sys.getprofile()
-    trace: Any = sys.gettrace()
-    if callable(profile):
-        sys.setprofile(None)
-    has_trace = trace is not None
-    if has_trace:
-        sys.settrace(None)
-    try:
-        generator: Any = function()
-        frame = generator.gi_frame
-        del generator
-        return frame
-    finally:
-        if has_trace:
-            sys.settrace(trace)
-        if callable(profile):
-            sys.setprofile(profile)
-
-
-def _template() -> Generator[None]:
-    yield
-
-
-_TEMPLATE = _template.__code__
+def _native(frame: Frame) -> FrameType:
+    """Return a native frame that looks like this one in a traceback, with its variables of now."""
+    body = frame.body
+    if body.looks is None:
+        body.looks = looks(frame.code)
+    return native_frame(body.looks, frame.globals, frame.f_locals)

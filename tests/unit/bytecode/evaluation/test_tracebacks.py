@@ -2,7 +2,9 @@
 
 import contextlib
 import gc
+import subprocess
 import sys
+import textwrap
 import traceback
 import weakref
 
@@ -142,3 +144,48 @@ def test_profilers_and_debuggers_are_not_told_of_frames_that_only_tracebacks_sho
         sys.settrace(trace)
         sys.setprofile(profile)
     assert "fails" not in told
+
+
+def test_the_traceback_shows_the_variables():
+    """Debuggers that look at an exception afterwards find what the frames held."""
+
+    def program(limit):
+        total = limit * 2
+        return [total // k for k in range(limit)]
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        interpret(program, 3)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert frames[-2].f_locals == {"limit": 3, "total": 6}
+    assert frames[-1].f_locals["k"] == 0
+
+
+@pytest.mark.parametrize("profiler", ["cProfile", "profile"])
+def test_profilers_outlive_exceptions(tmp_path, profiler):
+    """A profiler written in C cannot be put aside; it must not be told of frames that never ran."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            from monograph.bytecode import interpret
+
+            def failing(k):
+                raise LookupError(k)
+
+            def program():
+                for k in range(100):
+                    try:
+                        failing(k)
+                    except LookupError as error:
+                        last = error
+                return last.__traceback__.tb_next.tb_frame.f_locals
+
+            print(interpret(program))
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", profiler, str(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("{'k': 99}")

@@ -1,0 +1,54 @@
+"""Frame objects of CPython that never run: stand-ins for interpreted frames in tracebacks.
+
+Entries of tracebacks take no other frames than CPython's own. Its C function for making one, which
+Cython uses for the same purpose, tells no profiler and no debugger, as nothing is called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+__all__ = ["code_like", "looks", "native_frame"]
+
+_new_frame: Final = ctypes.pythonapi.PyFrame_New
+_new_frame.restype = ctypes.py_object
+_new_frame.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.py_object)
+_this_thread: Final = ctypes.pythonapi.PyThreadState_Get
+_this_thread.restype = ctypes.c_void_p
+_this_thread.argtypes = ()
+
+
+def code_like(code: CodeType, does: CodeType) -> CodeType:
+    """Return code that does what `does` does, and looks like `code`: its file, name and lines."""
+    return does.replace(
+        co_filename=code.co_filename,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_firstlineno=code.co_firstlineno,
+        co_linetable=code.co_linetable,
+    )
+
+
+def looks(code: CodeType) -> CodeType:
+    """Return code that does nothing and looks like this, for `native_frame`.
+
+    Why not the code itself: CPython expects the frame of such code to hold its cells.
+    """
+    return code_like(code, _NOTHING)
+
+
+def native_frame(looks: CodeType, module: dict[str, Any], variables: Any) -> FrameType:
+    """Return a frame object of code that does nothing, with variables; nothing has called it."""
+    return _new_frame(_this_thread(), looks, module, variables)
+
+
+def _nothing() -> None:
+    """Stand for all code of which frames are made."""
+
+
+# Without the flags of a function, the variables of its frame are the dictionary that it is given.
+_NOTHING: Final = _nothing.__code__.replace(co_flags=0)
