@@ -90,7 +90,7 @@ def loaded(program):
 
 def has_strict() -> bool:
     """Whether `strict=True` interprets user code."""
-    return importlib.util.find_spec("monograph.capture.strict") is not None
+    return importlib.util.find_spec("monograph.capture.strict.interpreting") is not None
 
 
 WANTED = {

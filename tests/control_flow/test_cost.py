@@ -9,7 +9,7 @@ import torch
 
 import monograph
 from bench import control_flow
-from monograph.capture import forking
+from monograph.capture.control_flow.branches import branch_capture
 
 HEADS = {
     "break": "for i in range({n}):\n    if y[0] > i:\n        break\n    y = y * 2",
@@ -87,7 +87,7 @@ def test_a_chain_of_conditions_costs_what_it_is_long(kind, monkeypatch):
     """Neither what is recorded nor what the program holds grows faster than the chain."""
     held = []
     for n in (5, 20):
-        monkeypatch.setattr(forking, "_MOST_BRANCHES", 30 * n)  # it is refused where there are more
+        monkeypatch.setattr(branch_capture, "_MOST_BRANCHES", 30 * n)  # more are refused
         program = monograph.export(chain(kind, n), (torch.ones(3),), control_flow="capture")
         held.append(n_nodes(program) / n)
     assert held[1] <= held[0] * 1.1

@@ -13,7 +13,7 @@ import torch
 from torch._decomp import global_decomposition_table
 
 from monograph import DecompositionTable, default_decompositions
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.operators import OPERATORS
 from monograph.rules import RULES
 from monograph.rules.fallback import other_layout
 

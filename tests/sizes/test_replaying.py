@@ -10,8 +10,8 @@ from torch import nn
 
 import monograph
 from monograph import ContractError, Dim, MonographError
-from monograph.capture import probing
-from monograph.capture.following import Different
+from monograph.capture.size_probing import probing
+from monograph.capture.size_probing.retracing import Different
 
 OPERATORS = {
     "add": lambda x, y: x + y[0],

@@ -16,36 +16,42 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from monograph.bytecode.evaluation.recursion_limit import with_room
-from monograph.capture.aftermath import Left, Watched, find_changes, find_harm, watching
-from monograph.capture.backwards import backwards
-from monograph.capture.checks import checks
-from monograph.capture.closing import Outputs, close_outputs, drop_unused
-from monograph.capture.collection import without_garbage_collection
-from monograph.capture.conditions import deciding
-from monograph.capture.consulted import Subject, asking, note_implied
-from monograph.capture.continuing import Continuing, Problem, Problems
-from monograph.capture.control_flow import control_flow
-from monograph.capture.crossroads import overlooked
-from monograph.capture.float_division import python_division
-from monograph.capture.given import Given
-from monograph.capture.graph_writer import GraphWriter
-from monograph.capture.hashing import hashing
-from monograph.capture.hidden_questions import hearing
-from monograph.capture.inputs import Inputs, may_be_fixed, read_inputs, write_inputs
-from monograph.capture.line_by_line import noting_lines
-from monograph.capture.literals import literals
-from monograph.capture.module_calls import ModuleCalls
-from monograph.capture.module_state import ModuleState
-from monograph.capture.observed import Observed
-from monograph.capture.plain import Plain
-from monograph.capture.probing import Exclusion, probed
-from monograph.capture.recorder import Recorder
-from monograph.capture.scopes import Scopes
-from monograph.capture.situation import Situation
-from monograph.capture.stand_ins import Paths, in_general
-from monograph.capture.strict import Strict
-from monograph.capture.swallowed import raise_swallowed
-from monograph.capture.texts import printing
+from monograph.capture.caught_refusals import raise_swallowed
+from monograph.capture.control_flow.higher_order.operators import control_flow
+from monograph.capture.inputs.example_inputs import Inputs, may_be_fixed, read_inputs, write_inputs
+from monograph.capture.inputs.input_mutation import Given
+from monograph.capture.inputs.size_hints import Paths, in_general
+from monograph.capture.plain.line_tracing import noting_lines
+from monograph.capture.plain.profiling import Plain
+from monograph.capture.recording.graph_writer import GraphWriter
+from monograph.capture.recording.module_calls import ModuleCalls
+from monograph.capture.recording.outputs import Outputs, close_outputs, drop_unused
+from monograph.capture.recording.recorder import Recorder
+from monograph.capture.recording.scopes import Scopes
+from monograph.capture.recovery.error_recovery import Continuing, Problem, Problems
+from monograph.capture.side_effects.garbage_collection import without_garbage_collection
+from monograph.capture.side_effects.module_mutation import (
+    Left,
+    Watched,
+    find_changes,
+    find_harm,
+    watching,
+)
+from monograph.capture.side_effects.module_state import ModuleState
+from monograph.capture.side_effects.observations import Observed
+from monograph.capture.side_effects.process_state import Situation
+from monograph.capture.size_probing.branch_equivalence import overlooked
+from monograph.capture.size_probing.probing import Exclusion, probed
+from monograph.capture.strict.interpreting import Strict
+from monograph.capture.torch_overrides.autograd_overrides import backwards
+from monograph.capture.torch_overrides.float_division import python_division
+from monograph.capture.torch_overrides.guarded_queries import Subject, asking, note_implied
+from monograph.capture.torch_overrides.mode_queries import hearing
+from monograph.capture.torch_overrides.size_conditions import deciding
+from monograph.capture.torch_overrides.size_hashing import hashing
+from monograph.capture.torch_overrides.tensor_literals import literals
+from monograph.capture.torch_overrides.tensor_text import printing
+from monograph.capture.torch_overrides.torch_check import checks
 from monograph.diagnostics import MonographError, noted, problem, together
 from monograph.host.dispatch import active_modes, below_autograd
 from monograph.host.flags import exporting, uncompiled
@@ -59,10 +65,10 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.capture.changes import Changes
-    from monograph.capture.effects import Place
-    from monograph.capture.given import Aftermath
-    from monograph.capture.lasting import Effect
+    from monograph.capture.inputs.input_mutation import Aftermath
+    from monograph.capture.inputs.mutation_spec import Changes
+    from monograph.capture.side_effects.persistent_writes import Effect
+    from monograph.capture.side_effects.tracking import Place
     from monograph.diagnostics import Frame
 
 _LOCK = threading.Lock()

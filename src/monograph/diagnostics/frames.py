@@ -42,7 +42,7 @@ __all__ = [
 Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
-OUR_MACHINERY = ("capture/scopes.py",)  # stands in for `Module.__call__` during a capture
+OUR_MACHINERY = ("capture/recording/scopes.py",)  # stands in for `Module.__call__` during a capture
 INTERPRETER_LOOP = ("bytecode/evaluation/loop.py", "run")
 """The function that interprets one frame, which it holds in its local variable `frame`."""
 STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")

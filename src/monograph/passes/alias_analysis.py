@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node, map_arg
 
-from monograph.capture.operators import OPERATORS, STATISTICS, is_droppable
+from monograph.capture.recording.operators import OPERATORS, STATISTICS, is_droppable
 from monograph.host.decompositions import is_composite
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 

@@ -15,9 +15,9 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
-from monograph.capture.float_division import python_division
-from monograph.capture.graph_writer import GraphWriter
-from monograph.capture.recorder import Recorder
+from monograph.capture.recording.graph_writer import GraphWriter
+from monograph.capture.recording.recorder import Recorder
+from monograph.capture.torch_overrides.float_division import python_division
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node
 from monograph.integers import (

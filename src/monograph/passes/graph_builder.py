@@ -17,16 +17,16 @@ from monograph.abstract.flags import described
 from monograph.abstract.symbols import as_stated, to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
-from monograph.capture.graph_writer import GraphWriter
-from monograph.capture.operators import OPERATORS, is_droppable
+from monograph.capture.recording.graph_writer import GraphWriter
+from monograph.capture.recording.operators import OPERATORS, is_droppable
 from monograph.diagnostics import frame_filter, problem
 from monograph.host.fx_nodes import append_node, remove_node
 from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
-    from monograph.capture.lifting import Subgraph
-    from monograph.capture.scopes import Region
+    from monograph.capture.recording.lifting import Subgraph
+    from monograph.capture.recording.scopes import Region
     from monograph.diagnostics import Frame
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts

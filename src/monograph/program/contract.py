@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
-from monograph.capture.questions import Answer, asks_tensor, code_of
+from monograph.capture.torch_overrides.query_kinds import Answer, asks_tensor, code_of
 from monograph.diagnostics import Frame, Place, place
 from monograph.integers import Expr, maximum, relation_text
 from monograph.integers import text as expr_text
@@ -24,7 +24,7 @@ from monograph.program.printing import dtype_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from monograph.capture.changes import Changes
+    from monograph.capture.inputs.mutation_spec import Changes
     from monograph.diagnostics import Spot
     from monograph.integers import Guard, Int
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from monograph.capture import Problem as Refusal
-    from monograph.capture.inputs import Inputs
-    from monograph.capture.observed import Observed
-    from monograph.capture.probing import Exclusion
+    from monograph.capture.inputs.example_inputs import Inputs
+    from monograph.capture.side_effects.observations import Observed
+    from monograph.capture.size_probing.probing import Exclusion
     from monograph.diagnostics import Spot
     from monograph.integers import Expr, Facts
 

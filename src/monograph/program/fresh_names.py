@@ -7,7 +7,7 @@ import keyword
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from monograph.capture.graph_writer import identifier
+from monograph.capture.recording.graph_writer import identifier
 from monograph.host.dispatch import overloads_named, schema_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.regions import build_subgraphs
+from monograph.capture.recording.regions import build_subgraphs
 from monograph.host.fx_nodes import close_graph
 from monograph.integers import (
     SIZE_LIMIT,
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from monograph.capture import Capture
-    from monograph.capture.inputs import InputLeaf
-    from monograph.capture.module_calls import Leaf, RecordedCall
+    from monograph.capture.inputs.example_inputs import InputLeaf
+    from monograph.capture.recording.module_calls import Leaf, RecordedCall
     from monograph.integers import Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram

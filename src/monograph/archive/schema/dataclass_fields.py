@@ -31,7 +31,7 @@ from monograph.archive.schema.values import (
     float_json,
     float_of,
 )
-from monograph.capture.changes import (
+from monograph.capture.inputs.mutation_spec import (
     Change,
     Changes,
     FromInput,

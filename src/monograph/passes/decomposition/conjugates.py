@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:

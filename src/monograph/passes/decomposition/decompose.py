@@ -10,8 +10,8 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.inputs import bind_number, bind_sizes
-from monograph.capture.regions import build_subgraphs
+from monograph.capture.inputs.example_inputs import bind_number, bind_sizes
+from monograph.capture.recording.regions import build_subgraphs
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch.fx.graph import Graph
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.capture.graph_writer import GraphWriter
+    from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.integers import Facts
 
 aten = torch.ops.aten

@@ -19,8 +19,8 @@ from torch.fx.node import Node
 from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
-from monograph.capture.operators import OPERATORS, Operator
-from monograph.capture.scopes import Region
+from monograph.capture.recording.operators import OPERATORS, Operator
+from monograph.capture.recording.scopes import Region
 from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
-from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.capture.recording.operators import OPERATORS, STATISTICS, Operator
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.integers import ge, known

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx.node import Node
 
-from monograph.capture.operators import OPERATORS, is_droppable
+from monograph.capture.recording.operators import OPERATORS, is_droppable
 from monograph.host.fx_nodes import append_node
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation

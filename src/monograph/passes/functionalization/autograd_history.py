@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.capture.scopes import Region
+    from monograph.capture.recording.scopes import Region
     from monograph.passes.functionalization.views import View
 
 aten = torch.ops.aten

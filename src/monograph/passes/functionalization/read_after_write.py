@@ -9,8 +9,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from monograph.capture.lineage import MAY_COPY
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.autograd_views import MAY_COPY
+from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.passes.alias_analysis import may_alias, may_hold_memory, writes, written_arguments
 

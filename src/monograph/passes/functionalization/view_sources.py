@@ -6,7 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.tensor import with_requires_grad
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
 from monograph.passes.functionalization.writes import is_spared
 from monograph.passes.graph_builder import argument_type, is_tensor, tensor_type

@@ -12,7 +12,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.operators import OPERATORS, STATISTICS, Operator
+from monograph.capture.recording.operators import OPERATORS, STATISTICS, Operator
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.operators import is_droppable
+from monograph.capture.recording.operators import is_droppable
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.passes.rewrites.registry import rewrite

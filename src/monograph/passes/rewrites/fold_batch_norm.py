@@ -13,7 +13,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.tensor_type import type_of
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
 from monograph.passes.rewrites.program_copy import Held, Material
 from monograph.passes.rewrites.registry import rewrite

@@ -10,7 +10,7 @@ from torch.fx.node import Node
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.operators import OPERATORS
 from monograph.diagnostics import problem
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.questions import NEEDED, asks_tensor, code_of, names_of_questions
+from monograph.capture.torch_overrides.query_kinds import (
+    NEEDED,
+    asks_tensor,
+    code_of,
+    names_of_questions,
+)
 from monograph.diagnostics import Clause, problem
 from monograph.host.dispatch import is_plain_tensor
 from monograph.integers import (

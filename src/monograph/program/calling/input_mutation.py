@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.changes import (
+from monograph.capture.inputs.mutation_spec import (
     Change,
     Changes,
     FromInput,
@@ -32,7 +32,7 @@ from monograph.program.calling.checks import same_value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from monograph.capture.changes import Source
+    from monograph.capture.inputs.mutation_spec import Source
     from monograph.program.structure import CallNames
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from torch.fx import Graph, Node
 
-    from monograph.capture.changes import Changes
+    from monograph.capture.inputs.mutation_spec import Changes
     from monograph.program.contract import Contract, ModesClause
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import InputSpec

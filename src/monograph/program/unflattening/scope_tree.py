@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch.fx.node import Node, map_arg
 from torch.nn import Module
 
-from monograph.capture.operators import OPERATORS
+from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
 from monograph.program.calling.subgraph_calls import REGIONS
 

@@ -1,0 +1,1 @@
+"""Structured control flow: regions recorded as subgraphs, whose states are merged."""

@@ -1,0 +1,390 @@
+"""Python's own `if` on a value inside a tensor: both ways are recorded, and become one `cond`.
+
+The interpreter stands at a conditional jump whose answer depends on data. Either way is run by a
+copy of the frame, as the body of a branch, to where both meet: after the `if`, or in the function's
+return. What the copies hold then is joined (see `joining`), and the frame goes on from there.
+
+A way that raises leaves the other as the only one: the program asserts that it is taken. A
+condition that decides whether a loop goes on is that loop's (see `loops`); in a step of it, another
+one may leave it early: that way arrives at the test with an answer that leaves.
+
+Law: the state in which the frame goes on is, for either answer, the state in which eager code
+would; what cannot be told apart as a value (an object that is None on one side, a list that is
+longer on one) is refused with its name, unless nobody reads it.
+
+A tensor that is, on one side, the very tensor from outside comes out as a copy of it, as all
+results of operators do. Eager code would see writes to either in the other; so both are refused to
+be written to from then on. So are containers, and who asks which object is which (see `doubts`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from traceback import format_exception_only
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode.evaluation.branch_execution import (
+    MOVED,
+    End,
+    answered,
+    early,
+    finish,
+    later,
+    loop_test,
+    never_returns,
+    onwards,
+    run_on,
+    run_to,
+    ways,
+)
+from monograph.bytecode.evaluation.frame import RETURN
+from monograph.bytecode.evaluation.frame_copies import snapshot
+from monograph.capture import caught_refusals
+from monograph.capture.control_flow.branches.join_point import Apart, arrive
+from monograph.capture.control_flow.higher_order.operators import record_both
+from monograph.capture.control_flow.loops.while_capture import as_truth, loop
+from monograph.capture.recording.unbacked_values import known_value, state_value
+from monograph.capture.side_effects.tracking import NeedsCare
+from monograph.diagnostics import MonographError, problem
+from monograph.integers import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from monograph.bytecode import Frame
+    from monograph.bytecode.evaluation.branch_execution import LoopTest, Ways
+    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.recording.recorder import Recorder
+
+_NAME: Final = "if"
+"""How messages call what runs the branches."""
+
+
+_OURS: Final = (MonographError, RecursionError, MemoryError)
+"""Exceptions that are not the program's, or say nothing about it."""
+
+
+_MOST_BRANCHES: Final = 4000
+_MOST_APART: Final = 4
+"""How many conditions may be kept apart at once: each doubles what is recorded."""
+
+
+_MOST_JOINS: Final = 4
+"""How many of the places are tried where ways can be joined later, besides the last."""
+
+
+class _Stuck(Exception):  # noqa: N818 - it is an answer
+    """The ways end where nothing can be made of them."""
+
+
+class _Settled(Exception):  # noqa: N818 - it says where something was refused
+    """What follows the place where ways have been joined cannot be recorded."""
+
+    def __init__(self, error: MonographError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Raised(Exception):  # noqa: N818 - it says that something else was raised
+    """One way ended by an exception of the program's, which may or may not happen at run time."""
+
+    def __init__(self, answer: bool, error: BaseException) -> None:  # noqa: FBT001 - its answer
+        super().__init__(answer)
+        self.answer = answer
+        self.error = error
+
+
+def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False) -> Any:
+    """Go both ways at a conditional jump on a value that is only known at run time.
+
+    True or False where it is known now, or where the other way raises; NotImplemented where the
+    question is none of ours. `on_sizes` asks for both ways by sizes, too, wherever both can be
+    recorded; the way of the example, with a guard, is right everywhere else.
+
+    Raises: branches-disagree, branch-side-effect, branch-writes, and what either way refuses.
+    """
+    condition = _condition(recorder, value, on_sizes=on_sizes)
+    if condition is None:
+        return NotImplemented
+    if frame.names is not None or _is_handling(frame):
+        return NotImplemented
+    has_example = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
+    test = loop_test(frame)
+    if test is not None:
+        return NotImplemented if has_example else _looped(recorder, frame, value, test)
+    found = ways(frame)
+    if found.join is None:
+        return NotImplemented
+    try:
+        places = iter([found]) if has_example else _places(frame, found)
+        return _forked(recorder, frame, condition, places)
+    except _Raised as raised:
+        return NotImplemented if has_example else _only_way(recorder, frame, value, raised)
+    except MonographError as reason:
+        if has_example:
+            caught_refusals.answered(reason)
+            return NotImplemented
+        if not isinstance(reason.__cause__, Apart):
+            raise
+        if _may_be_joined_later(recorder, frame):
+            raise Apart(reason) from None
+        raise reason from None
+
+
+def _is_handling(frame: Frame) -> bool:
+    """Whether an exception is being handled: that is no part of the frame that is copied."""
+    handling = frame.interpreter.handling
+    return handling.error is not None or handling.previous is not None
+
+
+def inverted(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> Any:
+    """`not` of a value that is only known at run time, NotImplemented of any other."""
+    if not can_fork(recorder, value, on_sizes=on_sizes):
+        return NotImplemented
+    return torch.sym_not(truth_value(value))
+
+
+def can_fork(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> bool:
+    """Whether a condition on this value is only known at run time."""
+    return _condition(recorder, value, on_sizes=on_sizes) is not None
+
+
+def truth_value(value: Any) -> Any:
+    """A condition on data as a `torch.SymBool`."""
+    number = value.item() if isinstance(value, AbstractTensor) else value
+    return number if isinstance(number, torch.SymBool) else number != 0
+
+
+def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
+    """What decides at run time: a tensor of one element, a relation; None where that is known."""
+    if isinstance(value, AbstractTensor):
+        if value.recorder is not recorder or known_value(recorder, value) is not None:
+            return None
+        if value.tensor_type.numel() != 1 or state_value(recorder, value) is not None:
+            return None
+        return value
+    condition = to_python(value)
+    if not isinstance(condition, Relation):
+        return None
+    if recorder.facts.is_backed(condition) and not on_sizes:
+        return None
+    return condition if recorder.facts.prove(condition) is None else None
+
+
+# --- both ways ---------------------------------------------------------------------------------
+
+
+def _places(frame: Frame, found: Ways) -> Iterator[Ways]:
+    """Where the ways can be joined: the nearest first, and a few later ones."""
+    nearest = early(frame, found)
+    yield nearest
+    yield from later(frame, nearest, _MOST_JOINS)
+
+
+def _forked(recorder: Recorder, frame: Frame, condition: Any, places: Iterator[Ways]) -> Any:
+    """Go both ways, and join them at the first place where they can be one.
+
+    What differs in a way that nothing can stand for may be asked about before it is used (`if y is
+    None`), or forgotten: then the ways are run on apart, to where that is done.
+    """
+    before = (list(frame.stack), list(frame.slots), frame.ip, frame.leavings)
+    reason: Apart | None = None
+    for n, each in enumerate(places):
+        try:
+            with _apart(recorder, n > 0):
+                go = partial(_start, recorder, frame, each)
+                return _both(recorder, frame, condition, each, go)
+        except Apart as apart:
+            _put(frame, *before)
+            reason = reason or apart
+        except _Stuck:
+            _put(frame, *before)
+            return NotImplemented
+        except _Settled as found:  # the way to here is written already
+            _put(frame, *before)
+            raise found.error from found.__cause__
+        except MonographError as error:
+            _put(frame, *before)
+            if reason is None or error.diagnostic.name != reason.error.diagnostic.name:
+                raise
+        except BaseException:
+            _put(frame, *before)
+            raise
+    assert reason is not None, "every other way out returns or raises"
+    raise reason.error from reason
+
+
+@contextmanager
+def _apart(recorder: Recorder, really: bool) -> Generator[None]:  # noqa: FBT001 - it is what it says
+    """Where ways are kept apart, all that follows is recorded for each of them.
+
+    Raises: branches-multiply.
+    """
+    recorder.n_apart += really
+    try:
+        if recorder.n_apart > _MOST_APART:
+            raise problem("branches-multiply", count=_MOST_APART)
+        yield
+    finally:
+        recorder.n_apart -= really
+
+
+def _may_be_joined_later(recorder: Recorder, frame: Frame) -> bool:
+    """Whether the frame is a copy that another condition of the same code has run to here."""
+    return bool(frame.body.stops) and recorder.body is not None and recorder.body.operator == _NAME
+
+
+def _put(
+    frame: Frame, stack: list[Any], slots: list[Any], ip: int, leavings: tuple[Any, ...]
+) -> None:
+    frame.stack[:], frame.slots[:], frame.ip, frame.leavings = stack, slots, ip, leavings
+
+
+def _both(
+    recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
+) -> Any:
+    """Record either way as a body, and put the frame where it goes on."""
+    while True:
+        try:
+            signal = _joined(recorder, frame, condition, found, go)
+        except NeedsCare:
+            around = recorder.body
+            if around is not None and around.part is not None and not around.part.careful:
+                raise
+            recorder.careful = True
+            continue
+        break
+    return _gone_on(recorder, frame, signal)
+
+
+def _looped(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
+    """Record a loop, and go on behind it, or from where a round has left for."""
+    signal = loop(recorder, frame, value, test)
+    try:
+        return _gone_on(recorder, frame, signal)
+    except _Settled as found:
+        raise found.error from None
+
+
+def _gone_on(recorder: Recorder, frame: Frame, signal: Any) -> Any:
+    """Go on from where a frame was put, unless it stops there."""
+    if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
+        return signal
+    try:
+        return _settle(recorder, frame)
+    except Apart as apart:
+        raise _Settled(apart.error) from apart
+    except MonographError as error:
+        raise _Settled(error) from error.__cause__
+
+
+def _joined(
+    recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
+) -> Any:
+    before = frozenset(recorder.facts.symbols)
+    bodies = _run(recorder, condition, go)
+    ends = [body.result for body in bodies]
+    if any(end.kind == "yielded" for end in ends):
+        for body in bodies:
+            body.give_up()
+        raise _Stuck
+    if found.within is not None and answered(ends, found):
+        for body, end in zip(bodies, ends, strict=True):
+            with body:  # the answers at the loop's test, where both ways arrive
+                end.frame.stack[-1] = as_truth(end.frame.stack[-1])
+    return arrive(recorder, frame, condition, found, bodies, before)
+
+
+def _settle(recorder: Recorder, frame: Frame) -> Any:
+    """Go on from where a frame stands, or from where a way has left for, as its flag says."""
+    head, *rest = frame.leavings
+    frame.leavings = ()
+    found = onwards(frame, head)
+
+    def go(answer: bool) -> End:  # noqa: FBT001 - the flag's answer
+        copied = snapshot(frame)
+        if answer:
+            return run_on(copied, found, head)
+        copied.leavings = tuple(rest)
+        if rest and _settle(recorder, copied) is RETURN:
+            return End("returned", copied, copied.value)
+        return run_on(copied, found)
+
+    try:
+        return _both(recorder, frame, head.flag, found, partial(_go, recorder, go))
+    except _Raised as raised:
+        if raised.answer or _is_caught(frame.back):
+            raise _Stuck from None
+        _assert_not(recorder, truth_value(head.flag.logical_not()), raised)
+        end = run_on(frame, found, head)
+        return finish(frame, end.value) if end.kind == "returned" else MOVED
+
+
+def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[Body]:
+    """Record either way as a body."""
+    recorder.n_branches += 2
+    if recorder.n_branches > _MOST_BRANCHES:
+        raise problem("branches-multiply", kind="all", count=_MOST_BRANCHES)
+    return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
+
+
+def _start(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
+    try:
+        return _go(recorder, partial(run_to, frame, found), answer)
+    except MonographError as refusal:
+        if not never_returns(frame, found, answer):
+            raise
+        caught_refusals.answered(refusal)
+        # It raises whatever is refused of it: the words of its exception, in most cases.
+        raise _Raised(answer, RuntimeError("raised, in words that no graph can say")) from None
+
+
+def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  # noqa: FBT001 - the condition's answer
+    modes = (is_grad_enabled(), recorder.scopes.autocast)
+    try:
+        end = run(answer)
+    except TypeError as error:
+        raise problem("branch-copies", reason=str(error)) from error
+    if end.kind == "raised":
+        if isinstance(end.value, _OURS):
+            raise end.value
+        raise _Raised(answer, end.value)
+    if modes != (is_grad_enabled(), recorder.scopes.autocast):
+        torch.set_grad_enabled(modes[0])
+        raise Apart(problem("branch-side-effect", operator=_NAME, kind="switch", name=""))
+    return end
+
+
+# --- one way raises ------------------------------------------------------------------------------
+
+
+def _only_way(recorder: Recorder, frame: Frame, value: Any, raised: _Raised) -> Any:
+    """Assert that the way is taken that does not raise, and take it.
+
+    An exception that somebody around would catch is a way of its own: that is not done here.
+    """
+    if _is_caught(frame):
+        return NotImplemented
+    condition = truth_value(value)
+    _assert_not(recorder, condition if raised.answer else torch.sym_not(condition), raised)
+    return not raised.answer
+
+
+def _assert_not(recorder: Recorder, condition: Any, raised: _Raised) -> None:
+    holds = to_python(torch.sym_not(condition))
+    recorder.assert_now(holds, "".join(format_exception_only(raised.error)).strip())
+
+
+def _is_caught(frame: Frame | None) -> bool:
+    """Whether a frame of the program has a handler around what it is doing now."""
+    while frame is not None:
+        if frame.body.handlers[frame.ip - 1] is not None:
+            return True
+        frame = frame.back
+    return False

@@ -1,0 +1,301 @@
+"""Two ways from a condition that have ended, as one: the frame goes on where the nearer one stands.
+
+A way may end where both meet, or leave for good before: by `return`, or out of a loop. What follows
+is not run once for each way that comes to it: it is run once, as one side of a condition of its own
+(`flag`), whose other side is what left. Until then what left is carried along (`Frame.leavings`):
+where a copy of the frame stops, what runs that copy takes it over.
+
+Law: of values that are on one side alone, that side's are what both sides return; nobody reads them
+where the other side was taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode.analysis.control_flow_graph import EXIT
+from monograph.bytecode.evaluation.branch_execution import (
+    Leaving,
+    finish,
+    live_at,
+    move,
+    near,
+    place_of,
+)
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.capture.control_flow.alias_analysis import differences, shared
+from monograph.capture.control_flow.branches.object_merge import met_writes, write
+from monograph.capture.control_flow.branches.reaching_assignments import Origins
+from monograph.capture.control_flow.branches.state_merge import ABSENT, Join, Made
+from monograph.capture.control_flow.higher_order.operators import Branches
+from monograph.capture.control_flow.higher_order.result_merge import merge_leaves
+from monograph.capture.control_flow.loops.while_capture import as_truth
+from monograph.capture.control_flow.subgraphs import gives_itself
+from monograph.capture.side_effects.tracking import NeedsCare
+from monograph.diagnostics import MonographError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.bytecode import Frame
+    from monograph.bytecode.evaluation.branch_execution import End, Ways
+    from monograph.bytecode.evaluation.frame import Mark
+    from monograph.capture.control_flow.branches.state_merge import Items, Joined
+    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.integers import Expr
+
+
+class Apart(BaseException):  # no error: user code must not catch it
+    """Two ways cannot be one where they meet, but perhaps later: `error` says why not here."""
+
+    def __init__(self, error: MonographError) -> None:
+        super().__init__(error.diagnostic.name)  # its words take longer than the way
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """One way that leaves on either side, as it will be: its flag, and its state."""
+
+    place: int
+    flags: tuple[Any, Any]
+    state: list[Joined]
+    n_stack: int
+
+
+def arrive(
+    recorder: Recorder,
+    frame: Frame,
+    condition: Any,
+    found: Ways,
+    bodies: Sequence[Body],
+    before: frozenset[Expr],
+) -> Mark:
+    """Put the frame where the nearer way ended, in a state that is either's.
+
+    `before` are the sizes that were known when the bodies were begun.
+
+    Raises: Apart, branches-disagree, branch-side-effect, NeedsCare.
+    """
+    ends = [body.result for body in bodies]
+    places = [place_of(end) for end in ends]
+    place = near(frame, found, places)
+    try:
+        return _arrive(recorder, frame, condition, found, place, bodies, before)
+    except NeedsCare:
+        for body in bodies:
+            body.give_up()
+        raise
+    except MonographError as error:
+        for body in bodies:
+            body.give_up()
+        if error.diagnostic.name != "branches-disagree" or place == EXIT:
+            raise
+        raise Apart(error) from None
+
+
+def _arrive(
+    recorder: Recorder,
+    frame: Frame,
+    condition: Any,
+    found: Ways,
+    place: int,
+    bodies: Sequence[Body],
+    before: frozenset[Expr],
+) -> Mark:
+    ends: list[End] = [body.result for body in bodies]
+    join = Join(bodies, before)
+    here = [_state(end, place) if place_of(end) == place else None for end in ends]
+    origins = Origins(recorder, frame, found, ends)
+    joined = _met(join, here, _names(frame, here, place), place, origins)
+    lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
+    changes = met_writes(recorder, frame, join, bodies)
+    uncertain = _uncertain(bodies, join)
+    simple = {(True, False), (False, True)}
+    flags = [left.flags for left in lefts if left.flags not in simple]
+    for one, other in zip(bodies, _as_tensors(bodies, flags), strict=True):
+        (join.lefts if one is bodies[0] else join.rights).extend(other)
+    for body, values in zip(bodies, join.returned(), strict=True):
+        body.result = values
+    results = _closed(recorder, bodies, condition, join, origins)
+    made = Made(results)
+    values = [made.value(each) for each in joined]
+    for pair, container in uncertain:
+        recorder.doubts.entangle([*pair, made.value(container)])
+    write(changes, made, bodies[0].part)
+    answers = iter(results[len(results) - len(flags) :])
+    truth = as_truth(to_sym(condition)) if len(lefts) > len(flags) else None
+    frame.leavings = tuple(
+        Leaving(
+            left.place,
+            _flag(truth, left.flags) if left.flags in simple else next(answers),
+            tuple(made.value(each) for each in left.state),
+            left.n_stack,
+        )
+        for left in lefts
+    )
+    if place == EXIT:
+        return finish(frame, values[0])
+    n_stack = len(next(end for end in ends if place_of(end) == place).frame.stack)
+    return move(frame, place, values[:n_stack], values[n_stack:])
+
+
+# --- what is there -------------------------------------------------------------------------------
+
+
+def _state(end: End, place: int) -> list[Any]:
+    """What a copy of a frame holds that stands there: its stack, and the slots that are read."""
+    if place == EXIT:
+        return [end.value]
+    live = live_at(end.frame, place)
+    slots = [each if live >> n & 1 else MISSING for n, each in enumerate(end.frame.slots)]
+    return [*end.frame.stack, *slots]
+
+
+def _names(frame: Frame, states: Sequence[list[Any] | None], place: int) -> list[str]:
+    """What the code calls what is in a state."""
+    if place == EXIT:
+        return ["what they return"]
+    heights = {len(state) for state in states if state is not None}
+    if len(heights) > 1:
+        raise problem("bug", reason="two ways join with stacks of different heights")
+    n_slots = len(frame.body.slots)
+    return ["what they give"] * (heights.pop() - n_slots) + list(frame.body.slots)
+
+
+def _met(
+    join: Join,
+    states: Sequence[Sequence[Any] | None],
+    names: Sequence[str],
+    place: int,
+    origins: Origins,
+) -> list[Joined]:
+    sides = [[ABSENT] * len(names) if state is None else state for state in states]
+    met: list[Joined] = []
+    for one, other, name in zip(*sides, names, strict=True):
+        join.where = (name, place)
+        try:
+            met.append(join.meet(one, other, name))
+        except MonographError as error:
+            raise origins.shown(error, join.where, (one, other)) from None
+    return met
+
+
+def _places_left(ends: Sequence[End], place: int) -> list[int]:
+    """Where ways have left for, that which is nearest last."""
+    found = [each.place for end in ends for each in end.frame.leavings]
+    found += [place_of(end) for end in ends if place_of(end) != place]
+    return list(dict.fromkeys(found))
+
+
+def _left(join: Join, frame: Frame, place: int, ends: Sequence[End], origins: Origins) -> _Left:
+    """What leaves for one place, on either side."""
+    flags: list[Any] = []
+    states: list[Sequence[Any] | None] = []
+    n_stack = 0
+    for end in ends:
+        before = next((each for each in end.frame.leavings if each.place == place), None)
+        if before is not None:
+            flags.append(before.flag)
+            states.append(before.state)
+            n_stack = before.n_stack
+        elif place_of(end) == place:
+            flags.append(True)
+            states.append(_state(end, place))
+            n_stack = 0 if place == EXIT else len(end.frame.stack)
+        else:
+            flags.append(False)
+            states.append(None)
+    names = _names(frame, [None if each is None else list(each) for each in states], place)
+    one, other = flags
+    return _Left(place, (one, other), _met(join, states, names, place, origins), n_stack)
+
+
+def _as_tensors(bodies: Sequence[Body], flags: Sequence[tuple[Any, Any]]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    if not flags:
+        return [[], []]
+    for side, body in enumerate(bodies):
+        with body:
+            found.append([as_truth(pair[side]) for pair in flags])
+    return found
+
+
+def _flag(truth: Any, flags: tuple[Any, Any]) -> Any:
+    return truth if flags[0] else truth.logical_not()
+
+
+# --- the call ------------------------------------------------------------------------------------
+
+
+def _closed(
+    recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Join, origins: Origins
+) -> list[Any]:
+    """Write the call; its results, with what is in doubt about them noted."""
+    doubts = recorder.doubts
+    lefts, rights = (shared(doubts, body, body.result) for body in bodies)
+    pairs = [
+        [value for value, held in zip(values, sides, strict=True) if held is not ABSENT]
+        for values, sides in zip(
+            zip(*(body.result for body in bodies), strict=True),
+            zip(join.lefts, join.rights, strict=True),
+            strict=True,
+        )
+    ]
+    written = [tensor for body in bodies for tensor, _ in body.written]
+    before = [tensor.tensor_type.requires_grad for tensor in written]
+    named = [origins.named(*each) for each in join.asked]
+    branches = Branches(recorder, bodies, (), stays=gives_itself(recorder), named=named)
+    leaves = merge_leaves(bodies, bodies[0].result, bodies[1].result)
+    results = branches.call(_as_condition(condition), leaves)
+    for i, (pair, *roots, result) in enumerate(zip(pairs, lefts, rights, results, strict=True)):
+        if isinstance(result, AbstractTensor):
+            for side, root in [(n, each) for n, found in enumerate(roots) for each in found]:
+                doubts.entangle([result, root])
+                if (side, i) in branches.copied:
+                    doubts.part(result, root)
+            for question in differences(doubts, pair, result.tensor_type):
+                doubts.differ(question, result.node)
+    for tensor, flag in zip(written, before, strict=True):
+        doubts.differ("version", tensor.node)
+        if tensor.tensor_type.requires_grad is not flag:
+            doubts.differ("requires_grad", tensor.node)
+    return results
+
+
+def _uncertain(bodies: Sequence[Body], join: Join) -> list[tuple[list[Any], Items]]:
+    """Containers that may be one with others, on one side: not made there, or held twice.
+
+    Raises: NeedsCare.
+    """
+    found: list[tuple[list[Any], Items]] = []
+    sides = [[each[side] for each in join.containers] for side in (0, 1)]
+    for *pair, joined in join.containers:
+        is_certain = all(
+            one is ABSENT
+            or (
+                body.part is not None
+                and (body.part.careful or not isinstance(one, tuple))
+                and body.part.made(one)
+                and sum(one is other for other in side) == 1
+            )
+            for body, one, side in zip(bodies, pair, sides, strict=True)
+        )
+        if not is_certain:
+            found.append(([each for each in pair if each is not ABSENT], joined))
+    return found
+
+
+def _as_condition(condition: Any) -> Any:
+    if isinstance(condition, AbstractTensor) and condition.tensor_type.dtype != torch.bool:
+        return condition.ne(0)
+    return condition
+
+
+__all__ = ["Apart", "arrive"]

@@ -1,0 +1,126 @@
+"""What two ways do to objects from outside of them, as one: lists, dicts, attributes, variables.
+
+Each way begins with the objects as they were: what it wrote is put back when it ends (`Within`).
+Then either's writes are joined as variables are, place by place, and made once, outside. Lists must
+have one length after both ways, and dicts the same keys, unless nobody will see the object again.
+
+Law: after a condition every object holds what it would hold in eager code, for either answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from monograph.bytecode import MISSING
+from monograph.capture.side_effects.persistent_writes import lines
+from monograph.diagnostics import Cause, MonographError, problem, user_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.bytecode import Frame
+    from monograph.capture.control_flow.branches.state_merge import Join, Joined, Made
+    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.side_effects.tracking import Place, Within
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one place holds after either way; `keys` are those of a dict."""
+
+    place: Place
+    joined: tuple[Joined, ...]
+    keys: tuple[Any, ...] | None = None
+
+
+def can_merge(place: Place) -> bool:
+    """Whether writes there may be one: to variables, attributes, lists and dicts."""
+    if place.kind == "contents":
+        return isinstance(place.owner, list | dict)
+    return place.kind in {"attribute", "cell", "global"}
+
+
+def met_writes(
+    recorder: Recorder, frame: Frame, join: Join, bodies: Sequence[Body]
+) -> list[Change]:
+    """The writes of two bodies, as one; the frame has names for what is written to.
+
+    Raises: branch-side-effect.
+    """
+    taken = [
+        {} if body.part is None else {place.key: place for place in body.part.taken}
+        for body in bodies
+    ]
+    return [
+        _met(recorder, frame, join, [each.get(key) for each in taken])
+        for key in {**taken[0], **taken[1]}
+    ]
+
+
+def _met(recorder: Recorder, frame: Frame, join: Join, pair: Sequence[Place | None]) -> Change:
+    """One place, with what either way left there."""
+    place = next(each for each in pair if each is not None)
+    left, right = (place.before if each is None else each.after for each in pair)
+    keys = None
+    if place.kind != "contents":
+        if (left is MISSING) is not (right is MISSING):
+            raise _refused(recorder, frame, pair, "it is there after one side alone")
+        left, right = [left], [right]
+    elif len(left) != len(right):
+        reason = f"it holds {len(left)} after one side, and {len(right)} after the other"
+        raise _refused(recorder, frame, pair, reason)
+    elif isinstance(left, dict):
+        keys = tuple(left)
+        if not all(map(_is_key, left, right)):
+            raise _refused(recorder, frame, pair, "its keys differ")
+        left, right = list(left.values()), list(right.values())
+    try:
+        items = [join.meet(*each, place.name) for each in zip(left, right, strict=True)]
+    except MonographError as error:
+        reason = "nothing can stand for what either side leaves there"
+        raise _refused(recorder, frame, pair, reason) from error
+    return Change(place, tuple(items), keys)
+
+
+def _is_key(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in (int, str) and one == other)
+
+
+def _refused(
+    recorder: Recorder, frame: Frame, pair: Sequence[Place | None], reason: str
+) -> MonographError:
+    """The refusal of writes that cannot be one, with the lines of both."""
+    places = [each for each in pair if each is not None]
+    at, *others = (lines(each, recorder.scopes) for each in places)
+    causes = [Cause(each, "and here, on the other side") for each in others]
+    causes = causes or [Cause(user_frames(), "the other side of this leaves it as it was")]
+    owner = places[0].owner
+    names = (name for name, value in frame.f_locals.items() if value is owner)
+    return problem(
+        "branch-side-effect",
+        at=at,
+        operator="if",
+        kind=places[0].kind,
+        name=places[0].name or next(names, "a container"),
+        reason=reason,
+        causes=causes,
+    )
+
+
+def write(changes: Sequence[Change], made: Made, part: Within | None) -> None:
+    """Make the writes, of the values that stand for both."""
+    for change in changes:
+        values = [made.value(each) for each in change.joined]
+        now: Any = values
+        if change.place.kind != "contents":
+            now = values[0]
+        elif change.keys is not None:
+            now = dict(zip(change.keys, values, strict=True))
+        assert part is not None, "it noted the writes"
+        part.tell(change.place)
+        replace(change.place, before=now).put_back()
+
+
+__all__ = ["Change", "can_merge", "met_writes", "write"]

@@ -1,0 +1,305 @@
+"""Two states in which a frame arrives where its ways join, as one.
+
+What both have in common stays. What differs becomes a result of the branches: tensors and integers
+as they are, floats and truths as tensors of one element, whose value is then read off. Containers
+made in both ways are taken item by item. Anything else that differs is refused by the name of the
+variable, unless nobody reads it.
+
+What is there on one side alone, because the other has left for good, is whatever it is there; the
+other returns something of its type, which nobody will read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode import MISSING, stand_alike
+from monograph.bytecode.evaluation.frame import Mark
+from monograph.capture.recording.scalar_tensors import number_tensor, own
+from monograph.diagnostics import Cause, problem
+from monograph.integers import Expr, Real, Relation, symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.integers import Int
+
+ABSENT: Final = Mark("absent")
+"""What a state holds that is not there: the way has left for good."""
+
+_ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None), type(...)})
+_CONTAINERS: Final = (list, tuple, dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A value that both ways have in common."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The nth result of the branches; `reads` if it is the one element of a tensor."""
+
+    index: int
+    reads: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """A container made anew; `keys` are those of a dict."""
+
+    kind: type
+    items: tuple[Kept | Result | Items, ...]
+    keys: tuple[Any, ...] = ()
+
+
+Joined = Kept | Result | Items
+
+
+@dataclass(slots=True)
+class Join:
+    """What is known so far of two states: how each value is made, and what the branches return."""
+
+    bodies: Sequence[Body]
+    before: frozenset[Expr]
+    """The sizes that are known outside of both."""
+    lefts: list[Any] = field(default_factory=list[Any])
+    rights: list[Any] = field(default_factory=list[Any])
+    containers: list[tuple[Any, Any, Items]] = field(default_factory=list[tuple[Any, Any, Items]])
+    """Those of either state that became one, and as what."""
+    where: tuple[str, int] = ("", 0)
+    """The variable that is met now, and the place where: "" for what is on the stack."""
+    asked: list[tuple[str, tuple[str, int]]] = field(
+        default_factory=list[tuple[str, tuple[str, int]]]
+    )
+    """What each result is called, and where the sides of it met."""
+    _met: dict[tuple[int, int], Joined] = field(default_factory=dict[tuple[int, int], Joined])
+
+    def meet(self, left: Any, right: Any, name: str) -> Joined:
+        """How one value stands for two; `name` is what the code calls it.
+
+        Raises: branches-disagree.
+        """
+        if left is right:
+            return Kept(left)
+        if left is ABSENT or right is ABSENT:
+            return self._alone(left, right)
+        known = self._met.get((id(left), id(right)))
+        if known is None:
+            known = self._met[id(left), id(right)] = self._meet(left, right, name)
+        return known
+
+    def _meet(self, left: Any, right: Any, name: str) -> Joined:
+        if is_same(left, right):
+            return Kept(left)
+        if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+            if named_by_users(left) or named_by_users(right):
+                raise _disagree(left, right, f"{name}'s attributes")
+            return self._result(left, right, name)
+        one, other = (kind_of_number(each) for each in (left, right))
+        if one is not None and one is other:
+            return self._result(left, right, name, reads=one is not int)
+        if type(left) is type(right) and type(left) in _CONTAINERS:
+            keys = _keys(left)
+            if len(left) == len(right) and keys == _keys(right):
+                pairs = zip(_items(left), _items(right), strict=True)
+                inner = f"{name}[...]" if " " not in name else f"an item of {name}"
+                items = tuple(self.meet(a, b, inner) for a, b in pairs)
+                self.containers.append((left, right, Items(type(left), items, keys)))
+                return self.containers[-1][-1]
+        if stand_alike(left, right):
+            return Kept(left)
+        raise _disagree(left, right, name)
+
+    def _alone(self, left: Any, right: Any) -> Joined:
+        """A value that one state has."""
+        value, body = (right, self.bodies[1]) if left is ABSENT else (left, self.bodies[0])
+        key = (id(left), id(right))
+        if key not in self._met:
+            self._met[key] = self._made_alone(left, right, value, body)
+        return self._met[key]
+
+    def _made_alone(self, left: Any, right: Any, value: Any, body: Body) -> Joined:
+        kind = kind_of_number(value)
+        if isinstance(value, AbstractTensor):
+            return self._result(left, right) if _is_inside(value, body) else Kept(value)
+        if kind is not None:
+            if _is_number_inside(value, self.before):
+                return self._result(left, right, reads=kind is not int)
+        elif type(value) in _CONTAINERS:
+            pairs = [(ABSENT, item) if left is ABSENT else (item, ABSENT) for item in _items(value)]
+            items = tuple(self.meet(one, other, "") for one, other in pairs)
+            if not all(isinstance(item, Kept) for item in items):
+                self.containers.append((left, right, Items(type(value), items, _keys(value))))
+                return self.containers[-1][-1]
+        return Kept(value)
+
+    def returned(self) -> list[list[Any]]:
+        """What either branch returns. Neither is entered."""
+        found: list[list[Any]] = []
+        sides = (self.lefts, self.rights)
+        for body, mine, others in zip(self.bodies, sides, sides[::-1], strict=True):
+            if all(isinstance(one, torch.Tensor) for one in mine):
+                found.append(mine)
+                continue
+            with body:
+                found.append(
+                    [
+                        _filler(other, self.before) if one is ABSENT else carried(one)
+                        for one, other in zip(mine, others, strict=True)
+                    ]
+                )
+        return found
+
+    def _result(self, left: Any, right: Any, name: str = "", *, reads: bool = False) -> Result:
+        self.asked.append((name, self.where))
+        self.lefts.append(left)
+        self.rights.append(right)
+        return Result(len(self.lefts) - 1, reads)
+
+
+def _is_inside(tensor: AbstractTensor, body: Body) -> bool:
+    node = tensor.node
+    return node is not None and node.graph is body.graph and node.op != "placeholder"
+
+
+def _is_number_inside(value: Any, before: frozenset[Expr]) -> bool:
+    """Whether a number is only known inside of a body."""
+    number = to_python(value)
+    if isinstance(number, Expr):
+        return not symbols(number) <= before
+    return isinstance(number, Relation | Real)
+
+
+def _filler(value: Any, before: frozenset[Expr]) -> Any:
+    """Something of the type of a value of the other branch's, which nobody reads."""
+    if not isinstance(value, AbstractTensor):
+        return carried(0 if kind_of_number(value) is int else kind_of_number(value)())  # pyright: ignore[reportOptionalCall] - only numbers are returned
+    t = value.tensor_type
+    shape = tuple(_size(n, before) for n in t.shape)
+    if t.strides is None:
+        return own(torch.zeros(shape, dtype=t.dtype, device=t.device))
+    strides = tuple(_size(n, before) for n in t.strides)
+    return own(torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device)).zero_()
+
+
+def _size(size: Int, before: frozenset[Expr]) -> Any:
+    return to_sym(size) if symbols(size) <= before else 0
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether two plain values cannot be told apart: -0.0 is not 0.0."""
+    if type(left) not in _ATOMS or type(left) is not type(right):
+        return False
+    return repr(left) == repr(right) if isinstance(left, float | complex) else left == right
+
+
+def kind_of_number(value: Any) -> type | None:
+    """int, float or bool of a number, symbolic or not; None of anything else."""
+    number = to_python(value)
+    if isinstance(number, Relation):
+        return bool
+    if isinstance(number, Real):
+        return float
+    if isinstance(number, Expr):
+        return int
+    return type(number) if type(number) in (bool, int, float) else None
+
+
+def _keys(container: Any) -> tuple[Any, ...]:
+    return tuple(container) if isinstance(container, dict) else ()
+
+
+def _items(container: Any) -> Sequence[Any]:
+    return list(container.values()) if isinstance(container, dict) else container
+
+
+def _disagree(left: Any, right: Any, name: str) -> BaseException:
+    return problem(
+        "branches-disagree",
+        causes=[Cause((), described(each)) for each in (left, right)],
+        operator="if",
+        what="value",
+        result=f"`{name}`" if name and " " not in name else name,
+        left=described(left),
+        right=described(right),
+    )
+
+
+def described(value: Any) -> str:
+    """What a value is, in a message."""
+    if value is MISSING:
+        return "nothing"
+    if isinstance(value, AbstractTensor):
+        t = value.tensor_type
+        sizes = ", ".join(map(str, t.shape))
+        return f"a tensor {str(t.dtype).removeprefix('torch.')}[{sizes}]"
+    if kind_of_number(value) is not None and not isinstance(value, bool | int | float):
+        return "a number of the program"
+    if type(value) in _ATOMS:
+        return f"`{value!r}`"
+    if type(value) in _CONTAINERS:
+        return f"a {type(value).__name__} of {len(_items(value))}"
+    return f"a {type(value).__name__}"
+
+
+def carried(value: Any) -> Any:
+    """A value as operators carry it: floats and truths as tensors of one element."""
+    if isinstance(value, torch.Tensor):
+        return value
+    kind = kind_of_number(value)
+    if kind is bool:
+        return number_tensor(value, torch.bool)
+    return number_tensor(value, torch.float64) if kind is float else value
+
+
+class Made:
+    """The values, from what the branches returned; of each container, one."""
+
+    def __init__(self, results: Sequence[Any]) -> None:
+        self.results = results
+        self._containers: dict[Items, Any] = {}
+
+    def value(self, joined: Joined) -> Any:
+        """The value that stands for two."""
+        if isinstance(joined, Kept):
+            return joined.value
+        if isinstance(joined, Result):
+            result = self.results[joined.index]
+            return result.item() if joined.reads else result
+        if joined not in self._containers:
+            self._containers[joined] = self._container(joined)
+        return self._containers[joined]
+
+    def _container(self, joined: Items) -> Any:
+        items = [self.value(each) for each in joined.items]
+        if joined.kind is dict:
+            return dict(zip(joined.keys, items, strict=True))
+        return joined.kind(items)
+
+
+def named_by_users(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has attributes that code gave it."""
+    return not vars(tensor).keys() <= AbstractTensor.__annotations__.keys()
+
+
+__all__ = [
+    "ABSENT",
+    "Join",
+    "Joined",
+    "Kept",
+    "Made",
+    "Result",
+    "carried",
+    "described",
+    "is_same",
+    "kind_of_number",
+]

@@ -1,0 +1,1 @@
+"""Higher-order operators in user code: `cond`, `map`, `while_loop`, `scan`."""

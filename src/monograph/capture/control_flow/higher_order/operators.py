@@ -1,0 +1,563 @@
+"""`torch.cond`, `map`, `while_loop`, `scan` and `associative_scan` in user code.
+
+Each records the functions it is given as subgraphs and calls torch's operator on them, which is
+what programs, files and other tools know. One function below answers one operator; it takes what
+torch's front end hands down (flat lists, except for `cond`) and gives user code its results.
+
+Law: results are new tensors, as those of torch's compiled operators are. A loop's step is recorded
+once, so whatever it is carried has one type for all steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import torch
+
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor, with_requires_grad
+from monograph.abstract.tensor_type import TensorType
+from monograph.capture.control_flow.higher_order.loop_types import (
+    Loop,
+    check_step,
+    pointwise,
+    stacked,
+    step_type,
+)
+from monograph.capture.control_flow.higher_order.result_merge import (
+    Merged,
+    Named,
+    merge,
+    merge_types,
+)
+from monograph.capture.control_flow.subgraph_calls import call, close
+from monograph.capture.control_flow.subgraphs import Body, Copied, label_of, record, record_with
+from monograph.diagnostics import problem
+from monograph.host.fx_nodes import is_superfluous, mark_superfluous
+from monograph.host.higher_order import (
+    ASSOCIATIVE_SCAN,
+    COND,
+    MAP,
+    SCAN,
+    WHILE_LOOP,
+    operators_answered,
+    unvectorised,
+)
+from monograph.host.trees import pytree
+from monograph.integers import Expr, Real, Relation, eq, fresh, ne, negate, require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from torch.fx.node import Node
+
+    from monograph.capture.recording.recorder import Recorder
+
+
+def control_flow(recorder: Recorder) -> AbstractContextManager[None]:
+    """While user code runs, the operators are recorded."""
+    answers = {
+        COND: cond,
+        MAP: map_,
+        WHILE_LOOP: while_loop,
+        SCAN: scan,
+        ASSOCIATIVE_SCAN: associative_scan,
+    }
+    thread = get_ident()
+
+    def answer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if get_ident() != thread or recorder.closed:
+            return NotImplemented
+        return answers[op](recorder, *args, **kwargs)
+
+    def generic(combine: Callable[..., Any], leaves: list[Any]) -> Any:
+        if get_ident() != thread or recorder.closed:
+            return NotImplemented
+        return generic_scan(recorder, combine, leaves)
+
+    return operators_answered(answer, generic)
+
+
+# --- cond --------------------------------------------------------------------------------------
+
+
+def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """One of two functions, by a condition: a tensor of one element, or a comparison of sizes.
+
+    A condition that is known while the program is captured chooses now.
+
+    Raises: operator-arguments, branches-disagree, branch-writes.
+    """
+    name = "torch.cond"
+    _check_functions(name, true_fn, false_fn)
+    condition, known = _condition(recorder, name, pred)
+    if known is not None:
+        return recorder.scopes.run(true_fn if known else false_fn, *operands)
+    bodies = record_both(recorder, name, condition, (true_fn, false_fn), (operands, operands))
+    return Branches(recorder, bodies, operands).close(condition)
+
+
+def record_both(
+    recorder: Recorder,
+    name: str,
+    condition: Any,
+    functions: Sequence[Callable[..., Any]],
+    arguments: Sequence[Any],
+) -> list[Body]:
+    """Record what is run if a condition holds, and what if not, each on its arguments.
+
+    Raises: branch-writes, branch-side-effect, and what the functions refuse.
+    """
+    sides: tuple[Any, Any] = (True, True)
+    if isinstance(condition, Relation):
+        sides = (condition, negate(condition))
+    copies: Copied = {}
+
+    def recorded(side: int) -> Body:
+        return record(
+            recorder, name, functions[side], arguments[side], assumed=sides[side], copies=copies
+        )
+
+    bodies: list[Body] = []
+    try:
+        bodies += [recorded(0)]
+        bodies += [recorded(1)]
+    except BaseException:
+        for body in bodies:
+            body.give_up()
+        raise
+    if len(bodies[0].written) < len(copies):
+        # Both begin with a copy, so that neither keeps for gradients what is written to afterwards.
+        bodies[0].give_up()
+        bodies[0] = recorded(0)
+    return bodies
+
+
+class Branches:
+    """Two recorded branches on the way to one call of `cond`."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        bodies: Sequence[Body],
+        operands: Any,
+        *,
+        stays: bool = False,
+        named: Sequence[Named] = (),
+    ) -> None:
+        """`stays`: what a branch returns of its inputs is these themselves, as in eager code.
+
+        `named` is what messages say of the results.
+        """
+        self.named = named
+        self.recorder = recorder
+        self.bodies = bodies
+        self.first = [] if operands == () else _nodes(operands)
+        self.stays = stays
+        self.copied: set[tuple[int, int]] = set()
+        """Side and number of the results that are copies there of what eager code gives itself."""
+
+    def close(self, condition: Any) -> Any:
+        """Write the call; returns the result of either as user code sees it.
+
+        Raises: branches-disagree.
+        """
+        leaves, spec = merge(self.bodies)
+        return pytree.tree_unflatten(self.call(condition, leaves), spec)
+
+    def call(self, condition: Any, leaves: Sequence[Merged]) -> list[Any]:
+        """Write the call; returns what these leaves are after it.
+
+        Raises: branches-disagree.
+        """
+        recorder, bodies = self.recorder, self.bodies
+        changed = {id(tensor): tensor for body in bodies for tensor, _ in body.written}
+        returned = [leaf.values for leaf in leaves if leaf.values]
+        writes = [self._last_values(tensor) for tensor in changed.values()]
+        outputs = [
+            _owned(body, [v[i] for v in (*returned, *writes)], len(returned) * self.stays)
+            for i, body in enumerate(bodies)
+        ]
+        places = [i for i, leaf in enumerate(leaves) if leaf.values]
+        for side, (body, made) in enumerate(zip(bodies, outputs, strict=True)):
+            for i, given, taken in zip(places, returned, made, strict=False):
+                if _is_copy(body, given[side], taken):
+                    self.copied.add((side, i))
+        types = self._types([leaf.type for leaf in leaves if leaf.values], outputs)
+        lifted = close(bodies, outputs, self.first)
+        node = call(
+            recorder,
+            COND,
+            "cond",
+            {"true_graph": bodies[0], "false_graph": bodies[1]},
+            lambda attributes: (_written(recorder, condition), *attributes, tuple(lifted)),
+        )
+        results = take_results(recorder, node, types)
+        for tensor, value in zip(changed.values(), results[len(returned) :], strict=True):
+            holder = bodies[0].held_by(tensor)
+            recorder.call(torch.ops.aten.copy_.default, (holder, value), {})
+        made = iter(results)
+        return [next(made) if leaf.values else leaf.constant for leaf in leaves]
+
+    def _last_values(self, tensor: AbstractTensor) -> tuple[AbstractTensor, ...]:
+        """What a tensor from outside holds after either branch."""
+        return tuple(
+            next((copy for each, copy in body.written if each is tensor), tensor)
+            for body in self.bodies
+        )
+
+    def _types(self, numbers: list[Any], outputs: Sequence[Sequence[Any]]) -> list[Any]:
+        types: list[Any] = []
+        several = len(outputs[0]) > 1
+        for i, pair in enumerate(zip(*outputs, strict=True)):
+            number = numbers[i] if i < len(numbers) else None
+            which = Named(f"result {i}" if several else "")
+            which = self.named[i] if i < len(self.named) else which
+            types.append(merge_types(self.bodies, pair, which) if number is None else number)
+        return types
+
+
+def _is_copy(body: Body, given: Any, taken: Any) -> bool:
+    """Whether a result is another tensor than the one given, also where the program runs."""
+    if given is taken or not isinstance(given, AbstractTensor):
+        return False
+    root = given.storage_root
+    is_written = any(root is each for pair in body.written for each in pair)
+    return is_written or not is_superfluous(taken.node)
+
+
+def _owned(body: Body, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
+    """A body's results, each with storage of its own in the graph; the first may stay the same."""
+    taken: list[Any] = []
+    tensors: list[AbstractTensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if not _is_owned(value, body, tensors):
+                break
+            tensors.append(value)
+        taken.append(value)
+    if len(taken) == len(values):
+        return taken
+    with body:
+        for i, value in enumerate(values[len(taken) :], len(taken)):
+            if isinstance(value, torch.Tensor):
+                tensor = body.recorder.abstract(value)
+                tensors.append(body.own(tensor, tensors, stays=i < n_staying))
+                taken.append(tensors[-1])
+            else:
+                taken.append(value)
+        body.recorder.write_assertions()
+    return taken
+
+
+def _is_owned(
+    value: torch.Tensor, body: Body, taken: Sequence[AbstractTensor]
+) -> TypeGuard[AbstractTensor]:
+    """Whether it is one of the body's own, which shares its storage with no other result."""
+    if not isinstance(value, AbstractTensor) or value.recorder is not body.recorder:
+        return False
+    return body.is_owned(value, taken)
+
+
+def _condition(recorder: Recorder, name: str, pred: Any) -> tuple[Any, bool | None]:
+    """What decides at run time, and what it is where that is known already."""
+    if isinstance(pred, torch.Tensor):
+        tensor = recorder.abstract(pred)
+        count = tensor.tensor_type.numel()
+        reason = f"the condition is {tensor!r}, and must have one element"
+        require(eq(count, 1), "operator-arguments", operator=name, reason=reason)
+        return tensor, None
+    condition = to_python(pred)
+    if isinstance(condition, Expr | Real):
+        condition = ne(condition, 0)
+    if isinstance(condition, Relation):
+        return condition, recorder.facts.prove(condition)
+    if isinstance(condition, bool | int | float):
+        return None, bool(condition)
+    reason = f"the condition is a {type(pred).__name__}"
+    raise problem("operator-arguments", operator=name, reason=reason)
+
+
+def _written(recorder: Recorder, condition: Any) -> Any:
+    if isinstance(condition, AbstractTensor):
+        return condition.node
+    return recorder.writer.number(condition)
+
+
+def _check_functions(name: str, *functions: Any) -> None:
+    for function in functions:
+        if not callable(function):
+            reason = f"{function!r} is no function"
+            raise problem("operator-arguments", operator=name, reason=reason)
+
+
+# --- map ---------------------------------------------------------------------------------------
+
+
+def map_(recorder: Recorder, function: Any, xs: Any, arguments: Any = ()) -> Any:
+    """A function of each slice along the first dimension, its results stacked.
+
+    Raises: operator-arguments, branch-writes.
+    """
+    name = "map"
+    tensors = [recorder.abstract(x) for x in xs]
+    count = tensors[0].tensor_type.shape[0]
+
+    def given(body: Body) -> Sequence[Any]:
+        slices = [body.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
+        return [*slices, *arguments]
+
+    body = record_with(recorder, name, function, given)
+    leaves, spec = pytree.tree_flatten(body.result)
+    made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    outputs = _owned(body, made)
+    types = [stacked(body, value, count) for value in outputs]
+    lifted = close([body], [outputs], _nodes(arguments))
+    node = call(
+        recorder,
+        MAP,
+        "map_impl",
+        {"body_graph": body},
+        lambda attributes: (*attributes, [tensor.node for tensor in tensors], lifted),
+    )
+    results = iter(take_results(recorder, node, types))
+    return pytree.tree_unflatten(
+        [
+            next(results) if isinstance(leaf, torch.Tensor) else _constant(name, leaf)
+            for leaf in leaves
+        ],
+        spec,
+    )
+
+
+def _nodes(values: Any) -> list[Node]:
+    tensors = (each for each in pytree.tree_leaves(values) if isinstance(each, AbstractTensor))
+    return [each.node for each in tensors if each.node is not None]
+
+
+def _constant(name: str, value: Any) -> Any:
+    """Something that each step returns alike.
+
+    Raises: operator-arguments.
+    """
+    if isinstance(to_python(value), Expr | Real | Relation):
+        reason = "its function returns a number, which may differ from step to step"
+        raise problem("operator-arguments", operator=name, reason=reason)
+    return value
+
+
+# --- while_loop --------------------------------------------------------------------------------
+
+
+def while_loop(
+    recorder: Recorder,
+    cond_fn: Any,
+    body_fn: Any,
+    carried: Any,
+    additional: Any = (),
+    name: str = "while_loop",
+    *,
+    may_write: bool = False,
+    n_staying: int = 0,
+    **_options: Any,
+) -> Any:
+    """A function of what it returned last, as long as another says so.
+
+    `name` is how messages call it; for `may_write` see `record_with`, for `n_staying` see `scan`.
+
+    Raises: operator-arguments, loop-carry-changes, branch-writes.
+    """
+    _check_functions(name, cond_fn, body_fn)
+    loop = Loop(recorder, name, carried)
+    while True:
+        step = record_with(
+            recorder,
+            name,
+            body_fn,
+            lambda body: [*loop.stand_ins(body), *additional],
+            may_write=may_write,
+        )
+        returned, spec = pytree.tree_flatten(step.result)
+        outputs = _owned(step, returned, n_staying)
+        if check_step(loop, step, outputs):
+            break
+        step.depart()
+    asked = record_with(recorder, name, cond_fn, lambda body: [*loop.stand_ins(body), *additional])
+    answer = _answer(asked, name)
+    lifted = close([asked, step], [answer, outputs])
+    node = call(
+        recorder,
+        WHILE_LOOP,
+        "while_loop",
+        {"while_loop_cond_graph": asked, "while_loop_body_graph": step},
+        lambda attributes: (*attributes, tuple(loop.initial()), tuple(lifted)),
+    )
+    if n_staying:
+        mark_superfluous(node)
+    types = [
+        each if isinstance(each, TensorType) else fresh(label_of(recorder), None, None)
+        for each in loop.types
+    ]
+    return pytree.tree_unflatten(take_results(recorder, node, types), spec)
+
+
+def _answer(asked: Body, name: str) -> Any:
+    """Whether to go on: a tensor of one element as one without dimensions, or a condition."""
+    result = asked.result
+    if isinstance(result, torch.Tensor):
+        with asked:
+            tensor = asked.recorder.abstract(result)
+            if tensor.tensor_type.rank or tensor.dtype != torch.bool:
+                reason = f"its condition is {tensor!r}, and must be a bool[]"
+                raise problem("operator-arguments", operator=name, reason=reason)
+            return asked.own(tensor)
+    if isinstance(to_python(result), bool | Relation):
+        return result
+    reason = f"its condition is a {type(result).__name__}"
+    raise problem("operator-arguments", operator=name, reason=reason)
+
+
+# --- scans -------------------------------------------------------------------------------------
+
+
+def scan(
+    recorder: Recorder,
+    combine: Any,
+    init: Any,
+    xs: Any,
+    additional: Any = (),
+    *,
+    name: str = "scan",
+    may_write: bool = False,
+    n_staying: int = 0,
+    **named: Any,
+) -> Any:
+    """A function of what is carried and of each slice: what is carried last, and what it makes.
+
+    `name` is how messages call it; for `may_write` see `record_with`. What a step returns as the
+    first `n_staying` is these tensors themselves, as in eager code.
+
+    Raises: operator-arguments, loop-carry-changes, branch-writes.
+    """
+    additional = named.get("additional_inputs", additional)
+    tensors = [recorder.abstract(x) for x in xs]
+    count = tensors[0].tensor_type.shape[0]
+    loop = Loop(recorder, name, init)
+
+    def given(body: Body) -> Sequence[Any]:
+        carried = loop.stand_ins(body)
+        slices = [body.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
+        return [*carried, *slices, *additional]
+
+    while True:
+        body = record_with(recorder, name, combine, given, may_write=may_write)
+        leaves, spec = pytree.tree_flatten(body.result)
+        n_carried = len(loop.types)
+        made = [leaf for leaf in leaves[n_carried:] if isinstance(leaf, torch.Tensor)]
+        outputs = _owned(body, [*leaves[:n_carried], *made], n_staying)
+        if check_step(loop, body, outputs[:n_carried]):
+            break
+        body.give_up()
+    types = [*loop.types, *[stacked(body, value, count) for value in outputs[n_carried:]]]
+    lifted = close([body], [outputs])
+    node = call(
+        recorder,
+        SCAN,
+        "scan",
+        {"scan_combine_graph": body},
+        lambda attributes: (
+            *attributes,
+            loop.initial(),
+            [tensor.node for tensor in tensors],
+            tuple(lifted),
+        ),
+    )
+    results = iter(take_results(recorder, node, types))
+    return pytree.tree_unflatten(
+        [
+            next(results) if isinstance(leaf, torch.Tensor) else _constant(name, leaf)
+            for leaf in leaves
+        ],
+        spec,
+    )
+
+
+def associative_scan(
+    recorder: Recorder, combine: Any, xs: Any, additional: Any = (), **named: Any
+) -> Any:
+    """What a function makes of all slices up to each one, in any grouping.
+
+    Raises: operator-arguments, loop-carry-changes, branch-writes.
+    """
+    additional = named.get("additional_inputs", additional)
+    result = _associative(recorder, combine, xs, additional)
+    if result is NotImplemented:
+        reason = "it works element by element only, and the function does not"
+        raise problem("operator-arguments", operator="associative_scan", reason=reason)
+    return result
+
+
+def generic_scan(recorder: Recorder, combine: Any, leaves: list[Any]) -> Any:
+    """The same, of a function that torch made one of many slices at once.
+
+    NotImplemented unless it works element by element: the operator is given many slices as they
+    are, so anything else is taken apart into halves, as torch does.
+    """
+    one = unvectorised(combine.keywords["combine_fn"])
+    if one is None:
+        return NotImplemented
+    single = functools.partial(combine.func, **{**combine.keywords, "combine_fn": one})
+    return _associative(recorder, single, leaves, ())
+
+
+def _associative(recorder: Recorder, combine: Any, xs: Any, additional: Any) -> Any:
+    name = "associative_scan"
+    tensors = [recorder.abstract(x) for x in xs]
+
+    def given(body: Body) -> Sequence[Any]:
+        types = [step_type(tensor.tensor_type) for tensor in tensors] * 2
+        return [*[body.stand_in("x", each) for each in types], *additional]
+
+    body = record_with(recorder, name, combine, given)
+    outputs = _owned(body, pytree.tree_leaves(body.result))
+    loop = Loop(recorder, name, tensors)
+    loop.types = [step_type(tensor.tensor_type) for tensor in tensors]
+    if not pointwise(body) or not check_step(loop, body, outputs, is_strict=False):
+        body.give_up()
+        return NotImplemented
+    lifted = close([body], [outputs])
+    node = call(
+        recorder,
+        ASSOCIATIVE_SCAN,
+        "associative_scan",
+        {"associative_scan_combine_graph": body},
+        lambda attributes: (*attributes, [tensor.node for tensor in tensors], tuple(lifted)),
+    )
+    types = [
+        with_requires_grad(
+            TensorType(t.tensor_type.shape, t.dtype, t.tensor_type.device), loop.requires_grad
+        )
+        for t in tensors
+    ]
+    return take_results(recorder, node, types)
+
+
+# --- results -----------------------------------------------------------------------------------
+
+
+def take_results(recorder: Recorder, node: Node, types: Sequence[Any]) -> list[Any]:
+    """What user code gets for the results of an operator: tensors of these types, or numbers."""
+    results: list[Any] = []
+    for i, result in enumerate(types):
+        item = recorder.append(operator.getitem, "getitem", (node, i), {}, beside=node)
+        flag = isinstance(result, TensorType) and result.requires_grad
+        results.append(recorder.wrap(result, item, requires_grad=flag))
+    node.meta["val"] = tuple(results)
+    return results
+
+
+__all__ = ["Branches", "control_flow", "record_both", "scan", "take_results", "while_loop"]

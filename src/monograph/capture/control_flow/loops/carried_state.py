@@ -1,0 +1,255 @@
+"""What a loop carries from round to round: found by running it, not by reading it.
+
+A round is run by a copy of the frame. What differs after it from what it began with is carried: the
+round is recorded again with unknown values there, until nothing else differs.
+
+Law: what is not carried is the same object in every round, so the recorded round is every round.
+Numbers are carried as tensors of one element, beside which torch's operators differentiate. What
+cannot be carried (an object made in every round) is refused with the variable's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode import MISSING, stand_alike
+from monograph.capture.control_flow.alias_analysis import differences, shared
+from monograph.capture.control_flow.branches.state_merge import (
+    carried,
+    described,
+    is_same,
+    kind_of_number,
+)
+from monograph.capture.recording.scalar_tensors import number_tensor
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from monograph.bytecode import Frame
+    from monograph.bytecode.evaluation.branch_execution import LoopTest
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.diagnostics import MonographError
+
+_CONTAINERS: Final = (list, tuple, dict)
+
+Path = tuple[int, ...]
+"""Where a value stands: the place in the frame, then the places in containers."""
+
+
+class More(Exception):  # noqa: N818 - nothing is wrong: more is carried than was known
+    """A round changed something that was not carried yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    path: Path
+    value: Any
+    name: str
+
+
+class Carrying:
+    """What is known so far of what a loop carries."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        frame: Frame,
+        test: LoopTest,
+        name: str,
+        *,
+        makes_last: bool,
+    ) -> None:
+        """The loop stands at its test, whose value is on top of the stack.
+
+        `name` is how messages call the loop. With `makes_last`, variables that only rounds assign
+        may be read after the loop.
+        """
+        self.recorder = recorder
+        self.test = test
+        self.name = name
+        self.makes_last = makes_last
+        self.n_stack = len(frame.stack) - 1
+        self.values = [*frame.stack[:-1], *self._live(frame)]
+        self.names = [""] * self.n_stack + list(frame.body.slots)
+        self.leaves = {leaf.path: leaf for leaf in _leaves(self.values, self.names)}
+        self.carried: list[Path] = []
+        self.made: list[Any] = []
+        """What the last round that was recorded ended with, of what is carried."""
+        self.roots: list[list[Any]] = []
+        """The tensors that each of those may be one with."""
+        self.born: dict[Path, Any] = {}
+        """Variables that a round assigns first, with what it made of them last."""
+
+    def _live(self, frame: Frame) -> list[Any]:
+        live = self.test.live
+        return [slot if live >> n & 1 else MISSING for n, slot in enumerate(frame.slots)]
+
+    def begin(self) -> list[Any]:
+        """The values that the loop begins with."""
+        return [_as_tensor(self.leaves[path].value) for path in self.carried]
+
+    def state(self, news: Sequence[Any], born: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
+        """Stack and slots of the frame with these values carried, and these born."""
+        known = {
+            path: _as_it_was(self.leaves[path].value, value)
+            for path, value in zip(self.carried, news, strict=True)
+        }
+        if born:
+            known |= {
+                path: _as_it_was(last, value)
+                for (path, last), value in zip(self.born.items(), born, strict=True)
+            }
+        values = [_rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
+        return values[: self.n_stack], values[self.n_stack :]
+
+    def ended(self, frame: Frame) -> tuple[list[Any], list[Any]]:
+        """What a round that ended there carries into the next, and what it gave birth to.
+
+        Raises: More, loop-carry-changes.
+        """
+        values = [*frame.stack, *self._live(frame)]
+        ended = {leaf.path: leaf for leaf in _leaves(values, self.names)}
+        self._find_more(ended)
+        self.made = [_as_tensor(ended[path].value) for path in self.carried]
+        return self.made, [_as_tensor(ended[path].value) for path in self.born]
+
+    def note_shared(self, others: Sequence[Any] = ()) -> list[list[Any]]:
+        """Note what may be one with what is carried; returns the same of other results."""
+        body = self.recorder.body
+        assert body is not None, "a round is recorded as a body"
+        found = shared(self.recorder.doubts, body, [*self.made, *others])
+        self.roots = found[: len(self.made)]
+        return found[len(self.made) :]
+
+    def note_doubts(self, begun: Sequence[Any], ended: Sequence[Any], values: list[Any]) -> None:
+        """What comes out is what went in, where no round comes; else what a round made."""
+        doubts = self.recorder.doubts
+        for first, last, result, roots in zip(begun, self.made, ended, self.roots, strict=True):
+            if isinstance(first, AbstractTensor):
+                doubts.entangle([result, first, *roots])
+                for question in differences(doubts, (first, last), result.tensor_type):
+                    doubts.differ(question, result.node)
+        for before, after in zip(self.values, values, strict=True):
+            doubts.entangle(_made_anew(before, after))
+
+    def _find_more(self, ended: dict[Path, _Leaf]) -> None:
+        """Carry what differs and was not known to."""
+        if ended.keys() != self.leaves.keys():
+            different = next(iter(ended.keys() ^ self.leaves.keys()))
+            leaf = ended.get(different) or self.leaves[different]
+            raise self._changed(leaf.name, "another structure", "a structure")
+        more = [
+            path
+            for path, leaf in self.leaves.items()
+            if path not in self.carried and not _stays(leaf.value, ended[path].value)
+        ]
+        fresh: list[Path] = []
+        for path in more:
+            last = ended[path].value
+            if self.makes_last and self.leaves[path].value is MISSING and _is_carriable(last):
+                self.born[path] = last
+            else:
+                self._require_carriable(self.leaves[path], ended[path])
+                fresh.append(path)
+        if fresh:
+            self.carried += fresh
+            self.born.clear()
+            raise More
+
+    def _require_carriable(self, before: _Leaf, after: _Leaf) -> None:
+        """Raises: loop-carry-changes."""
+        one, other = before.value, after.value
+        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+            return
+        if kind_of_number(one) is not None and kind_of_number(one) is kind_of_number(other):
+            return
+        raise self._changed(before.name, described(other), described(one))
+
+    def _changed(self, name: str, after: str, before: str) -> MonographError:
+        return problem(
+            "loop-carry-changes",
+            operator=self.name,
+            what="kind",
+            result=f"`{name}`",
+            before=before,
+            after=after,
+        )
+
+
+def _is_carriable(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or kind_of_number(value) is not None
+
+
+def _leaves(values: Sequence[Any], names: Sequence[str]) -> Iterator[_Leaf]:
+    for n, (value, name) in enumerate(zip(values, names, strict=True)):
+        yield from _leaves_in(value, (n,), name)
+
+
+def _leaves_in(value: Any, path: Path, name: str) -> Iterator[_Leaf]:
+    if type(value) not in _CONTAINERS:
+        yield _Leaf(path, value, name)
+        return
+    yield _Leaf((*path, -1), _shape_of(value), name)
+    for n, item in enumerate(_items(value)):
+        yield from _leaves_in(item, (*path, n), f"{name}[...]")
+
+
+def _shape_of(container: Any) -> Any:
+    """What must stay: the kind and the length of a container, the keys of a dict."""
+    keys = ",".join(map(repr, container)) if isinstance(container, dict) else len(container)
+    return f"{type(container).__name__} {keys}"
+
+
+def _items(container: Any) -> Sequence[Any]:
+    return list(container.values()) if isinstance(container, dict) else container
+
+
+def _rebuilt(value: Any, path: Path, known: dict[Path, Any]) -> Any:
+    """The value with what is carried in its place; the same object where nothing in it is."""
+    if path in known:
+        return known[path]
+    if type(value) not in _CONTAINERS:
+        return value
+    items = [_rebuilt(item, (*path, n), known) for n, item in enumerate(_items(value))]
+    if all(map(_is, items, _items(value))):
+        return value
+    return dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)
+
+
+def _made_anew(before: Any, after: Any) -> Iterator[Any]:
+    """The containers that are not what they were, with those that they were."""
+    if before is not after and type(before) in _CONTAINERS:
+        yield before
+        yield after
+        for one, other in zip(_items(before), _items(after), strict=True):
+            yield from _made_anew(one, other)
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _stays(before: Any, after: Any) -> bool:
+    return stand_alike(before, after) or is_same(before, after)
+
+
+def _as_tensor(value: Any) -> Any:
+    """A value as loops carry it."""
+    if kind_of_number(value) is int:
+        return number_tensor(value, torch.int64)
+    return carried(value)
+
+
+def _as_it_was(before: Any, now: Any) -> Any:
+    """What is carried, as the kind of value that it stands for."""
+    if isinstance(before, torch.Tensor) or not isinstance(now, torch.Tensor):
+        return now
+    return now.item()
+
+
+__all__ = ["Carrying", "More", "Path"]

@@ -1,0 +1,530 @@
+"""Recording a function of the user's as a subgraph: a branch, or one step of a loop.
+
+A `Body` is a graph of its own and facts of its own. While it is entered, operators and numbers are
+written there; tensors and sizes of the graphs around it are used as they are. Closing it turns
+those into inputs, so whatever the function closes over (parameters, buffers, sizes, tensors of the
+enclosing function) is *lifted* without anybody naming it.
+
+    body = record(recorder, "torch.cond", true_fn, operands, assumed=condition)
+    with body:                                   # again: what is to be returned may be converted
+        values = [body.own(value) for value in leaves]
+    lifted = close([body, other], [values, others], first=operands)  # see `calling`
+    node = call(recorder, operator, {"true_graph": body, ...}, lambda attributes: (..., lifted))
+
+What is assumed or decided about sizes in a body is a condition of that body: facts learnt there end
+with it, and its guards are assertions inside of it, because it may never run.
+
+A write to a tensor from outside is caught before it happens. Where `copies` allows, the body begins
+again with a copy of that tensor, whose last value is returned beside the results (`body.written`);
+the caller copies it back outside. Views of it from outside are taken again of the copy. Values made
+in a body are refused outside of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from torch.fx.node import Node
+
+from monograph.abstract.layout import is_dense
+from monograph.abstract.symbols import to_sym
+from monograph.abstract.tensor import (
+    AbstractTensor,
+    StaticTensor,
+    SymbolicTensor,
+    make_tensor,
+    with_requires_grad,
+)
+from monograph.capture.control_flow.dead_scopes import Departed
+from monograph.capture.recording.operators import OPERATORS
+from monograph.capture.recording.storage_effects import is_inplace
+from monograph.diagnostics import problem, snippet
+from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
+from monograph.host.operator_types import OpOverload
+from monograph.host.trees import pytree
+from monograph.integers import fresh, use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch.fx.graph import Graph
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.recording.lifting import Subgraph
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.side_effects.tracking import Within
+    from monograph.diagnostics import Frame
+    from monograph.integers import Truth
+
+_CLONE = torch.ops.aten.clone.default
+_DETACH = torch.ops.aten.detach.default
+_PYTHON = ("if", "while", "for")
+_FLAT = frozenset({StaticTensor, SymbolicTensor, type(None)})
+"""What results of operators are, but for lists."""
+
+
+Copied = dict[int, "list[AbstractTensor]"]
+"""Tensors that bodies begin with copies of, by identity: all that hold them, the owner first."""
+
+
+class WritesOutside(BaseException):  # no error: user code must not catch it
+    """A body is about to write to a tensor from outside of it."""
+
+    def __init__(self, body: Body, tensor: AbstractTensor) -> None:
+        super().__init__("a write to a tensor from outside")
+        self.body = body
+        self.tensor = tensor
+        self.at = body.recorder.origin()
+
+
+class Body:
+    """A subgraph while it is recorded. Use as a context manager, as often as needed."""
+
+    def __init__(self, recorder: Recorder, operator: str, *, assumed: Truth = True) -> None:
+        """`operator` is how messages call what runs it; `assumed` holds whenever it runs."""
+        self.recorder = recorder
+        self.operator = operator
+        self.page = recorder.writer.inner_page()
+        self.graph: Graph = self.page.graph
+        self.before = frozenset(recorder.facts.symbols)
+        """The sizes that are known outside of it."""
+        recorder.premises[False] = (
+            True  # what is told in here is noted nowhere: only a run can tell
+        )
+        self.facts = recorder.facts.branch()
+        if assumed is not True:
+            self.facts.assume(assumed)
+        self.children: dict[str, Subgraph] = {}
+        self.around = recorder.scopes.regions()
+        self.result: Any = None
+        self.part: Within | None = None
+        """What knows which objects were made in it, where code is interpreted."""
+        self.at: tuple[Frame, ...] = ()
+        """Where the function that was recorded is given to the operator."""
+        self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
+        """Tensors from outside that it changes, and what holds their last values."""
+        self.is_within_python = False
+        """Whether it and all bodies around it are ways and rounds of Python's own."""
+        self._copies: list[Node | None] = []
+        self._stand_ins: list[tuple[AbstractTensor, Node | None]] = []
+        """Those, and views of them from outside, and what stands for each in here at first."""
+        self._originals: list[tuple[AbstractTensor, Node | None, TensorType]] = []
+        self._outer: Any = None
+
+    def __enter__(self) -> Self:
+        """From now on everything is written here."""
+        recorder, facts = self.recorder, self.facts
+        facts.take_symbols(recorder.facts)
+        in_force = use(facts)
+        in_force.__enter__()
+        waiting = recorder.turn_to(facts)
+        page = recorder.writer.turn_to(self.page)
+        self._outer = (in_force, waiting, page, recorder.body)
+        around, recorder.body = recorder.body, self
+        self.is_within_python = self.operator in _PYTHON and (
+            around is None or around.is_within_python
+        )
+        if self._stand_ins:
+            copies = {id(root): copy.node for root, copy in self.written}
+            self._let_stand([(each, copies.get(id(each), node)) for each, node in self._stand_ins])
+            for root, copy in self.written:
+                _take_gradients(root, copy)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Write where it was written before; what is known of the body stays in it."""
+        in_force, waiting, page, recorder = *self._outer[:3], self.recorder
+        if self._originals:
+            self._put_back()
+        recorder.body = self._outer[3]
+        recorder.writer.turn_to(page)
+        recorder.turn_back(waiting)
+        in_force.__exit__(None, None, None)
+        recorder.facts.take_symbols(self.facts)
+
+    def _put_back(self) -> None:
+        """Let tensors from outside that were written to be what they are there."""
+        copies = {id(tensor): copy for tensor, copy in self.written}
+        while self._originals:
+            tensor, node, tensor_type = self._originals.pop()
+            if id(tensor) in copies:
+                copies[id(tensor)].node = tensor.node
+                copies[id(tensor)].tensor_type = tensor.tensor_type
+            tensor.node, tensor.tensor_type = node, tensor_type
+
+    # --- values ------------------------------------------------------------------------------
+
+    def stand_in(self, name: str, tensor_type: TensorType) -> AbstractTensor:
+        """An input of the body's own: what differs from step to step. The body is entered."""
+        node = self._placeholder(name)
+        tensor = make_tensor(tensor_type, node, self.recorder)
+        node.meta["val"] = tensor
+        return tensor
+
+    def number_stand_in(self, name: str) -> Any:
+        """An integer input of the body's own. The body is entered."""
+        node = self._placeholder(name)
+        symbol = fresh(name, None, None)
+        self.recorder.writer.bind(symbol, node)
+        node.meta["val"] = to_sym(symbol)
+        return node.meta["val"]
+
+    def _placeholder(self, name: str) -> Node:
+        unique = self.recorder.writer.new_name(name)
+        return append_node(self.graph, unique, "placeholder", unique, (), {})
+
+    def own(
+        self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = (), *, stays: bool = False
+    ) -> AbstractTensor:
+        """The tensor, or a copy where it shares storage with an input or another result.
+
+        The body is entered. Results of operators that call functions are always new tensors in the
+        graph. Where eager code gives the tensor itself (`stays`), the copy is marked, and left out
+        when the program runs: nobody writes to it or to what it is a copy of (`doubts.entangle`).
+        """
+        if not self.is_owned(tensor, taken):
+            copy = self.recorder.call(_CLONE, (tensor,), {})
+            if stays and copy.tensor_type.strides == tensor.tensor_type.strides:
+                mark_superfluous(copy.node)
+            return copy
+        return tensor
+
+    def is_owned(self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = ()) -> bool:
+        """Whether it shares storage with no input of the body's, nor with another result."""
+        root = tensor.storage_root
+        for each in taken:
+            if each.storage_root is root:
+                return False
+        for each, _ in self.written:
+            if each is root:
+                return False
+        return not self.is_outside(root)
+
+    @property
+    def outer(self) -> Body | None:
+        """The body around this one, which is entered."""
+        return self._outer[3]
+
+    def is_outside(self, tensor: AbstractTensor) -> bool:
+        """Whether a tensor was not made in this body: it is an input of it, or will be one."""
+        node = tensor.node
+        return node is None or node.graph is not self.graph or node.op == "placeholder"
+
+    # --- writes ------------------------------------------------------------------------------
+
+    def before_write(self, tensor: AbstractTensor, *, keeps_shape: bool = True) -> None:
+        """An operator is about to write to this tensor.
+
+        Raises: WritesOutside, branch-writes (a copy cannot take its place).
+        """
+        root = tensor.storage_root
+        if not self.is_outside(root):
+            if tensor is root or not self.is_outside(tensor):
+                return
+            if self._stands(tensor):
+                raise self._refused(root, "it is a view of a tensor that was copied before")
+            raise WritesOutside(self, tensor)
+        if not keeps_shape:
+            raise self._refused(root, "its shape changes")
+        if not is_dense(root.tensor_type):
+            raise self._refused(root, "its elements do not lie one beside the other")
+        raise WritesOutside(self, tensor)
+
+    def copy_of(self, same: Sequence[AbstractTensor], now: AbstractTensor | None = None) -> None:
+        """Let a copy stand for a tensor from outside in this body, however it is held: root first.
+
+        The copy is of `now`, where that holds what the tensor holds by now. The body is entered.
+        """
+        root = same[0]
+        copy = self.recorder.call(_CLONE, (root if now is None else now,), {})
+        self.written.append((root, copy))
+        self._copies.append(copy.node)
+        copies: dict[Node | None, Node | None] = {root.node: copy.node}
+        for tensor in same:
+            self._stand_ins.append((tensor, self._viewed(tensor.node, copies)))
+        self._let_stand(self._stand_ins[-len(same) :])
+        _take_gradients(root, copy)
+
+    def _viewed(self, node: Node | None, copies: dict[Node | None, Node | None]) -> Node | None:
+        """A view from outside, taken again of the copy of what it is a view of."""
+        if node not in copies:
+            assert node is not None, "only tensors that are in the graph have views"
+            source = node.args[0]
+            assert isinstance(source, Node), "a view is of its first argument"
+            if _writes(node):
+                copies[node] = self._viewed(source, copies)
+                return copies[node]
+            if node.target is _DETACH and source in copies and not _needs_gradient(source):
+                copies[node] = copies[source]  # a tensor as `zeros_like` makes it
+                return copies[node]
+            arguments = (self._viewed(source, copies), *node.args[1:])
+            made = self.recorder.append(node.target, node.name, arguments, dict(node.kwargs))
+            made.meta["val"] = node.meta["val"]
+            copies[node] = made
+        return copies[node]
+
+    def held_by(self, root: AbstractTensor) -> AbstractTensor:
+        """The tensor that user code holds of one that was copied: the owner, or one like it."""
+        for tensor, _ in self._stand_ins:
+            if tensor.storage_root is root:
+                holder = _detached_from(tensor.node, root)
+                if holder is not None:
+                    return holder
+        return root
+
+    def _let_stand(self, stand_ins: Sequence[tuple[AbstractTensor, Node | None]]) -> None:
+        for tensor, node in stand_ins:
+            self._originals.append((tensor, tensor.node, tensor.tensor_type))
+            tensor.node = node
+
+    def _refused(self, tensor: AbstractTensor, reason: str) -> BaseException:
+        return refused_write(self, tensor, reason)
+
+    def check_views(self) -> None:
+        """Find views from outside of what was copied: they would show what was there before.
+
+        Raises: WritesOutside (one that may be taken of the copy too), branch-writes.
+        """
+        copied = {id(tensor) for tensor, _ in self.written}
+        if not copied:
+            return
+        for node in self.graph.nodes:
+            for source in node.all_input_nodes:
+                if source.graph is self.graph or node in self._copies:
+                    continue
+                for value in self._standing_for(source):
+                    if id(value.storage_root) in copied:
+                        self._check_view(source, value)
+
+    def _standing_for(self, source: Node) -> list[AbstractTensor]:
+        """The tensors that a node from outside is: what it makes, or what it stands for there."""
+        made = source.meta.get("val")
+        found = [made] if isinstance(made, AbstractTensor) else []
+        around = self.recorder.body
+        while around is not None:
+            found += around.represented(source)
+            around = around.outer
+        # First what nothing stands for in here yet.
+        return sorted(found, key=self._stands)
+
+    def _check_view(self, source: Node, value: AbstractTensor) -> None:
+        """A value from outside is used, and a copy stands for its owner.
+
+        Raises: WritesOutside, branch-writes.
+        """
+        if _is_view_of(source, value.storage_root) and not self._stands(value):
+            raise WritesOutside(self, value)
+        lacking = _lacking(self.recorder.body, value)
+        if lacking is not None:
+            raise WritesOutside(lacking, value)
+        raise refused_write(self, value.storage_root, "a view of it is used besides")
+
+    def represented(self, source: Node) -> list[AbstractTensor]:
+        """The tensors from outside that a node in here stands for."""
+        return [tensor for tensor, node in self._stand_ins if node is source]
+
+    def lacks(self, tensor: AbstractTensor) -> bool:
+        """Whether a copy stands for the owner of a tensor in here, and nothing for the tensor."""
+        node, root = tensor.node, tensor.storage_root
+        is_inside = node is None or node.graph is self.graph
+        return not is_inside and self._stands(root) and not self._stands(tensor)
+
+    def _stands(self, tensor: AbstractTensor) -> bool:
+        return any(each is tensor for each, _ in self._stand_ins)
+
+    def depart(self) -> None:
+        """Refuse the tensors that were made here from now on."""
+        departed: Any = Departed(self.facts, self.operator)
+        graph = self.graph
+        for node in graph.nodes:
+            made = node.meta.get("val")
+            if isinstance(made, torch.Tensor):
+                values = (made,)
+            elif made.__class__ is tuple and _FLAT.issuperset(map(type, made)):
+                values = made
+            else:
+                values = pytree.tree_leaves(made)
+            for value in values:
+                if isinstance(value, AbstractTensor):
+                    maker = value.node
+                    if maker is not None and maker.graph is graph:
+                        value.recorder = departed
+
+    def give_up(self) -> None:
+        """Depart, and use nothing from outside."""
+        self.depart()
+        for node in self.graph.nodes:
+            for used in inputs_of(node):
+                if used.graph is not self.graph:
+                    used.users.pop(node, None)
+
+
+def gives_itself(recorder: Recorder) -> bool:
+    """Whether all bodies around are Python's own `if` and `while`, whose results are no copies."""
+    return recorder.body is None or recorder.body.is_within_python
+
+
+def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:
+    flag = copy.tensor_type.requires_grad
+    root.tensor_type = with_requires_grad(root.tensor_type, flag)
+
+
+def _needs_gradient(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
+
+
+def _writes(node: Node) -> bool:
+    """Whether a node is its first argument, written to."""
+    return isinstance(node.target, OpOverload) and is_inplace(OPERATORS.of(node.target))
+
+
+def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
+    """What a view is a view of, where that is a tensor without gradients taken out of autograd."""
+    while node is not None and node is not root.node:
+        source = node.args[0]
+        if not isinstance(source, Node):
+            break
+        if node.target is _DETACH and source is root.node and not _needs_gradient(source):
+            value = node.meta.get("val")
+            return value if isinstance(value, AbstractTensor) else None
+        node = source
+    return None
+
+
+def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
+    """Whether a node makes a view of a tensor as it is now, by operators that say of what."""
+    while node is not root.node:
+        if node is None:
+            return False
+        target = node.target
+        if not isinstance(target, OpOverload):
+            return False
+        if not _writes(node) and (OPERATORS.of(target).shared is None or node.kwargs):
+            return False
+        source = node.args[0] if node.args else None
+        if not isinstance(source, Node):
+            return False
+        node = source
+    return True
+
+
+def _lacking(body: Body | None, tensor: AbstractTensor) -> Body | None:
+    """The nearest body, from here outwards, in which a copy stands for the owner alone."""
+    while body is not None and not body.lacks(tensor):
+        body = body.outer
+    return body
+
+
+def copied_as(found: WritesOutside, copies: Copied) -> None:
+    """Note what is to be copied, and what else holds it, before a body begins anew.
+
+    Raises: branch-writes (a view of which nobody can say how it was taken), WritesOutside (a view
+    that stands for itself in the body around, where a copy of its owner stands for that).
+    """
+    tensor, node = found.tensor, found.tensor.node
+    root = tensor.storage_root
+    is_made_here = node is not None and node.graph is found.body.graph
+    lacking = None if is_made_here else _lacking(found.body.recorder.body, tensor)
+    if lacking is not None:
+        raise WritesOutside(lacking, tensor)
+    is_known = id(root) in copies
+    same = copies.setdefault(id(root), [root])
+    is_new = all(each is not tensor for each in same)
+    is_outside = node is not None and node.graph is not found.body.graph
+    if is_new and is_outside and _is_view_of(node, root):
+        same.append(tensor)
+    elif is_known:
+        reason = "it is a view of a tensor that was copied before"
+        raise refused_write(found.body, root, reason, at=found.at)
+
+
+def refused_write(
+    body: Body, tensor: AbstractTensor, reason: str = "", at: tuple[Frame, ...] | None = None
+) -> BaseException:
+    """The refusal of a write to a tensor from outside, at the line that writes."""
+    node, recorder = tensor.node, body.recorder
+    name = node.name if node is not None and node in recorder.input_nodes else ""
+    if node is not None and node in recorder.writer.constant_of:
+        name = recorder.writer.attribute_of(node)
+    return problem("branch-writes", at=at, operator=body.operator, name=name, reason=reason)
+
+
+def record(
+    recorder: Recorder,
+    operator: str,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    *,
+    assumed: Truth = True,
+    copies: Copied | None = None,
+) -> Body:
+    """Run a function once on values from outside, as a body of its own.
+
+    Its result is `body.result`, as the function returned it. Where `copies` is given it may write
+    to tensors from outside: see `body.written`. It begins with copies of those that `copies` names,
+    and adds what it writes to.
+
+    Raises: branch-writes, branch-side-effect, and what the function refuses.
+    """
+    return record_with(
+        recorder, operator, function, lambda _: arguments, assumed=assumed, copies=copies
+    )
+
+
+def record_with(
+    recorder: Recorder,
+    operator: str,
+    function: Callable[..., Any],
+    arguments: Callable[[Body], Sequence[Any]],
+    *,
+    assumed: Truth = True,
+    copies: Copied | None = None,
+    may_write: bool = False,
+) -> Body:
+    """Run a function once, as `record` does, on arguments that are made for the body.
+
+    Raises: with `may_write`, WritesOutside, for the caller to begin anew with `Body.copy_of`.
+    """
+    while True:
+        body = Body(recorder, operator, assumed=assumed)
+        try:
+            with body, recorder.scopes.side_effects(operator) as body.part:
+                for same in (copies or {}).values():
+                    body.copy_of(same)
+                run = _at_once if operator in _PYTHON else recorder.scopes.run
+                body.result = run(function, *arguments(body))
+                recorder.write_assertions()
+            body.check_views()
+        except WritesOutside as found:
+            body.give_up()
+            if found.body is not body or may_write:
+                raise
+            if copies is None:
+                raise refused_write(body, found.tensor.storage_root, at=found.at) from None
+            copied_as(found, copies)
+            continue
+        except BaseException:
+            body.give_up()
+            raise
+        return body
+
+
+def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of ours that runs frames: they are interpreted, it need not be watched."""
+    return function(*args)
+
+
+def made_at(value: Any, body: Body) -> tuple[Frame, ...]:
+    """The user's lines that made a result of a body, innermost first."""
+    if isinstance(value, AbstractTensor) and value.node is not None:
+        frames = value.node.meta.get("frames")
+        if frames:
+            return body.recorder.scopes.filter.innermost_user(frames)
+    return body.at
+
+
+def label_of(recorder: Recorder) -> str:
+    """What messages call a number that an operator's result has: the source of the call."""
+    return snippet(recorder.origin()[:1])

@@ -1,0 +1,1 @@
+"""Example inputs become abstract ones, and what was declared of their sizes is checked."""

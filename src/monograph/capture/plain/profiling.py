@@ -1,0 +1,345 @@
+"""Capture of plain Python, watched: Python tells a profiler of every call that is about to happen.
+
+Of a C function it says which one it is, so what reads from outside of the model is recognised by
+identity. Of a Python function it shows the frame before it begins, so what the function can reach
+is remembered (`reach`), and what it wrote to is found by comparing afterwards (`effects`).
+
+Our own functions that user code calls all the time are not watched: that would cost as much again.
+One `Plain` watches one run.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import logging
+import sys
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from types import CodeType, MethodType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from monograph.bytecode import MISSING
+from monograph.capture.code_policy import OURS, is_entered, is_users
+from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
+from monograph.capture.plain.callbacks import Callbacks
+from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
+from monograph.capture.side_effects.impure_functions import (
+    OWNERS,
+    SUSPECTS,
+    Read,
+    find_outside,
+    find_outside_code,
+    is_own_business,
+    refusal,
+)
+from monograph.capture.side_effects.observations import Assumption
+from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
+from monograph.capture.side_effects.place_names import Called
+from monograph.capture.side_effects.process_state import SHARED_GENERATORS
+from monograph.capture.side_effects.tracking import Effects, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from types import FrameType
+
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.recording.scopes import Scopes
+    from monograph.capture.side_effects.impure_functions import Switch
+    from monograph.capture.side_effects.module_state import ModuleState
+    from monograph.capture.side_effects.observations import Observed
+    from monograph.diagnostics import Frame, MonographError
+
+_ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
+_COMPARED: Final = frozenset(
+    {
+        "torch.set_default_dtype",
+        "torch.set_default_tensor_type",
+        "torch.use_deterministic_algorithms",
+    }
+)
+"""Switches that may be turned if they are turned back: `situation` compares them."""
+_ASIDE: Final[tuple[CodeType, ...]] = (
+    importlib._bootstrap._find_and_load.__code__,  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Python imports a file by
+    logging.Logger.handle.__code__,
+    warnings._showwarnmsg.__code__,  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Python shows a warning by
+)
+"""What imports a file, which happens once, and what tells people: that is none of a program's."""
+_WATCHED_C: Final = SUSPECTS | {id(builtins.hash), id(builtins.globals)}
+_WATCHED_OWNERS: Final = OWNERS | {ContextVar, type}
+
+
+_GIVEN_INDICES: Final = frozenset({"getitem", "setitem"})
+
+
+class Plain:
+    """What one run of plain Python did. Use as a context manager around `watching`."""
+
+    _reach: Reach
+
+    def __init__(
+        self,
+        scopes: Scopes,
+        state: ModuleState,
+        arguments: Any,
+        observed: Observed,
+        effects: Effects | None = None,
+    ) -> None:
+        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
+
+        Where interpreted code is watched already, its `effects` are.
+        """
+        self._scopes = scopes
+        self._state = state
+        self._arguments = arguments
+        self._observed = observed
+        if effects is None:
+            effects = Effects(state.looked_after() | SHARED_GENERATORS)
+        else:
+            self._reach = Reach(effects)
+        self._effects = effects
+        self._plans: dict[int, Plan | Read | Switch | None] = {}
+        self._codes: list[CodeType] = []
+        """Whose plans these are; kept, so that no other takes over an identity."""
+        self.refuse: Callable[[MonographError], None] = _raised
+        """What becomes of a refusal that user code could go on after."""
+
+    def __enter__(self) -> Self:
+        """What there is now was there before the run."""
+        self._effects.__enter__()
+        self._reach = Reach(self._effects)  # now: what it holds on to, the run holds on to
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what was written to; of interpreted code, too."""
+        self._reach.settle_cells()
+        self._effects.__exit__()
+        self._reach.close()
+
+    # --- what was written to -----------------------------------------------------------------
+
+    def lasting(self, seen: Mapping[tuple[int, str], tuple[Frame, ...]]) -> list[Effect]:
+        """The writes that outlive the call; `seen` are the lines of those that are known."""
+        self._reach.settle_cells()
+        places = [self._with_function(each) for each in self._effects.lasting()]
+        return [
+            Effect(each, self._called(each), self._lines(each, seen))
+            for each in places
+            if not is_filled_once(each)
+        ]
+
+    def _lines(
+        self, place: Place, seen: Mapping[tuple[int, str], tuple[Frame, ...]]
+    ) -> tuple[Frame, ...]:
+        """Where it changed, if that is known; where what could change it begins."""
+        noted = seen.get(place.key) or seen.get((id(place.owner), GIVEN))
+        return noted or lines(place, self._scopes)
+
+    def _with_function(self, place: Place) -> Place:
+        if place.function is not None:
+            return place
+        return replace(place, function=self._reach.function_of(place))
+
+    def _called(self, place: Place) -> Called:
+        """As the code calls it; what is deep inside, by what leads to it."""
+        name = place.changed_name()
+        if isinstance(place.owner, type):
+            return Called("class", f"{place.owner.__name__}.{name}")
+        found = name_of(place, self._state, self._arguments)
+        if found.kind != "object":
+            return found
+        root = self._reach.root_of(place)
+        if root is None:
+            return found
+        return Called(root.kind, f"{root.name}.{name}") if name else root
+
+    # --- watching ----------------------------------------------------------------------------
+
+    @contextmanager
+    def watching(self, recorder: Recorder) -> Generator[None]:
+        """Watch what runs within. A profiler written in Python goes on; others cannot."""
+        before: Any = sys.getprofile()
+        if before is not None and not callable(before):
+            warnings.warn(
+                "a profiler runs, so export(..., strict=False) does not see clocks, random numbers"
+                " and writes to globals in the module's code",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            yield
+            return
+        profile = self.profile(before)
+        with _passing_by(recorder, self._scopes, profile, before):
+            sys.setprofile(profile)
+            try:
+                yield
+            finally:
+                sys.setprofile(before)
+
+    def profile(self, before: Any) -> Callable[[FrameType, str, Any], None]:
+        """The function that Python tells of calls."""
+        plans: Any = self._plans
+        plans.update((id(code), _ASIDE) for code in _ASIDE)
+
+        def profile(frame: FrameType, event: str, arg: Any) -> None:
+            if event == "call":
+                plan = plans.get(id(frame.f_code), plans)
+                if plan is _ASIDE:
+                    sys.setprofile(self._aside(frame, profile, before))
+                elif plan is not None:
+                    self._enters(frame, plan)
+            elif event == "c_call" and (
+                id(arg) in _WATCHED_C or type(arg.__self__) in _WATCHED_OWNERS
+            ):
+                self._calls(frame, arg)
+            if before is not None:
+                before(frame, event, arg)
+
+        return profile
+
+    def _aside(self, frame: FrameType, profile: Any, before: Any) -> Any:
+        """Look away until a function returns, and let stay what it writes."""
+        known = self._effects.changed()
+
+        def wait(inner: FrameType, event: str, arg: Any) -> None:
+            if inner is frame and event == "return":
+                self._effects.accept(self._effects.changed() - known)
+                sys.setprofile(profile)
+            if before is not None:
+                before(inner, event, arg)
+
+        return wait
+
+    def _enters(self, frame: FrameType, plan: Any) -> None:
+        """A Python function begins that is the user's, or reads from outside, or is new."""
+        code = frame.f_code
+        if plan is self._plans:
+            self._codes.append(code)
+            plan = find_outside_code(code)
+            if plan is None and not _is_generated(frame):
+                plan = plan_of(code)
+            self._plans[id(code)] = plan
+        if type(plan) is Plan:
+            self._reach.enter(frame, plan)
+            if plan.compared:
+                self._compares(frame, plan)
+        elif plan is not None:
+            self._judge(plan, frame.f_back, frame.f_locals)
+
+    def _compares(self, frame: FrameType, plan: Plan) -> None:
+        """A function begins that asks whether two of its variables are one object.
+
+        Raises: outside-read, where both are inputs now; what they are later is not seen.
+        """
+        variables = frame.f_locals
+        for left, right in plan.compared:
+            if are_given(variables.get(left), variables.get(right)):
+                self.refuse(identity_refusal(self._scopes.user_frames(frame)))
+
+    def _calls(self, frame: FrameType, function: Any) -> None:
+        """A C function is called that may read from outside, or reach more than code names."""
+        owner = function.__self__
+        if frame.f_code.co_filename.startswith(OURS):
+            return
+        if function is builtins.globals:
+            if is_users(frame.f_code.co_filename):
+                self._reach.everything(frame)
+        elif type(owner) is ContextVar:
+            if function.__name__ == "set":
+                by = ((frame.f_code, frame.f_lasti),)
+                before = owner.get(MISSING)
+                self._effects.add(Place("context", owner, owner.name, before, tracked=True, by=by))
+        elif function is builtins.hash:
+            code = frame.f_code
+            if is_users(code.co_filename) and code.co_name != "__hash__":
+                self._judge(_ANY_HASH, frame, {})
+        else:
+            found = find_outside(function, ())
+            if found is not None:
+                self._judge(found, frame, {})
+
+    def _judge(
+        self, found: Read | Switch, caller: FrameType | None, variables: Mapping[str, Any]
+    ) -> None:
+        """Refuse what user code reads from outside, itself or through Python's library.
+
+        Raises: outside-read, write-outlives-call.
+        """
+        user = _user_behind(caller)
+        if caller is None or user is None or found.what in _COMPARED:
+            return
+        if caller.f_code.co_name == "__hash__" and isinstance(found, Read) and found.of_identity:
+            return  # as objects hash by themselves; who asks for the number is refused
+        while caller.f_code.co_filename.startswith("<frozen ") and caller is not user:
+            caller = caller.f_back or user
+        at = self._scopes.user_frames(user)
+        if not is_own_business(found, caller.f_code.co_filename):
+            self.refuse(refusal(found, at))
+        elif isinstance(found, Read) and found.of_environment:
+            name = f"os.environ {variables.get('key', '')}".rstrip()
+            self._observed.assumptions.append(Assumption("environment", name, None, at[:1]))
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether this is what `namedtuple` wrote, or `dataclass` for a class of ours: of no file."""
+    if not frame.f_code.co_filename.startswith("<string>"):
+        return False
+    name = str(frame.f_globals.get("__name__"))
+    return name.startswith("namedtuple_") or name.partition(".")[0] in {"monograph", "torch"}
+
+
+def _raised(error: MonographError) -> None:
+    raise error
+
+
+def _user_behind(frame: FrameType | None) -> FrameType | None:
+    """The frame of user code that called, if nothing is in between whose business it is."""
+    while frame is not None:
+        code = frame.f_code
+        if is_users(code.co_filename):
+            return frame
+        if not is_entered(code.co_filename, code.co_name) or find_outside_code(code) is not None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+@contextmanager
+def _passing_by(recorder: Recorder, scopes: Scopes, profile: Any, before: Any) -> Generator[None]:
+    """Let nobody watch while functions of ours run that user code calls all the time.
+
+    Unless they are given what has methods of the user's, such as an index.
+    """
+    asleep = False
+    may_call = Callbacks(lambda _: None).may_call
+
+    def unwatched(owner: Any, function: Callable[..., Any]) -> MethodType:
+        def run(_owner: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal asleep
+            if asleep or (function.__name__ in _GIVEN_INDICES and may_call(args[1:])):
+                return function(*args, **kwargs)
+            sys.setprofile(before)
+            asleep = True
+            try:
+                return function(*args, **kwargs)
+            finally:
+                asleep = False
+                sys.setprofile(profile)
+
+        return MethodType(run, owner)  # torch wants its method to be one
+
+    entries: tuple[tuple[Any, str], ...] = (
+        (recorder, "__torch_dispatch__"),
+        (recorder, "getitem"),
+        (recorder, "setitem"),
+        (scopes, "enter"),
+    )
+    for owner, name in entries:
+        setattr(owner, name, unwatched(owner, getattr(owner, name)))
+    try:
+        yield
+    finally:
+        for owner, name in entries:
+            delattr(owner, name)

@@ -1,0 +1,367 @@
+"""What plain Python can write to: all that a function's code names, and what that leads to.
+
+Plain Python does not announce a write. So when a function is called, what it can reach is
+remembered before it begins: globals that its code names, its arguments (default values are among
+them), variables of enclosing functions, the classes of all these, and from there containers,
+attributes and iterators, each once. What the run makes itself is remembered like the rest, and
+sorted out afterwards (`effects`).
+
+Which names are assigned to, code says itself: it has instructions for it, or it does not.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import gc
+import opcode
+import sys
+from collections import OrderedDict, defaultdict, deque
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+
+from monograph.abstract.tensor import StaticTensor, SymbolicTensor
+from monograph.bytecode import MISSING
+from monograph.capture.code_policy import is_users
+from monograph.capture.side_effects.container_contents import CONTAINERS, content_of
+from monograph.capture.side_effects.opaque_objects import reading_of
+from monograph.capture.side_effects.place_names import Called
+from monograph.capture.side_effects.tracking import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import CodeType, FrameType
+
+    from monograph.capture.side_effects.tracking import Chain, Effects
+
+_LEAVES: Final = frozenset(
+    {
+        *(int, float, bool, str, bytes, complex, type(None), type(MISSING), type(Ellipsis)),
+        *(torch.dtype, torch.device, torch.Size, torch.Tensor, torch.nn.Parameter),
+        *(StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch.SymBool),
+        *(FunctionType, BuiltinFunctionType, property, staticmethod, classmethod, slice, range),
+        *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+        *(MethodDescriptorType, WrapperDescriptorType, functools.cached_property),
+    }
+)
+"""Kinds of values that hold nothing that code would change."""
+_WITH_ATTRIBUTES: Final = (FunctionType, type)
+_IN_SNAPSHOTS: Final = _LEAVES | {dict, OrderedDict, defaultdict, list, deque, set}
+_PASSED_THROUGH: Final = (tuple, frozenset)
+CACHED: Final = type(functools.lru_cache(lambda: None))
+_FOREIGN: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]}) | (
+    sys.stdlib_module_names - {"argparse", "collections", "weakref"}
+)
+"""Packages whose objects keep their state to themselves; ours is one."""
+
+_WRITES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
+_WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+_WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
+_IDENTITY: Final = opcode.opmap["IS_OP"]
+_LOADS: Final = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE"})
+_WRITES_BY_NAME: Final = frozenset(
+    {"setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars"}
+)
+_LEADS_TO_CLASSES: Final = frozenset({"type", "__class__", "__mro__", "mro", "__bases__"})
+
+
+class Plan(NamedTuple):
+    """What there is to remember when some code begins."""
+
+    code: CodeType
+    names: tuple[str, ...]
+    """What it may look up among globals and attributes."""
+    cells: tuple[str, ...]
+    """The variables of enclosing functions, if it assigns to any."""
+    fresh: frozenset[str]
+    """Variables whose value every call makes anew: `*args`, `**kwargs`, a comprehension's `.0`."""
+    writes_attributes: bool
+    writes_globals: bool
+    asks_for_classes: bool
+    """Whether it may come from an object to its class."""
+    compared: tuple[tuple[str, str], ...]
+    """The variables of which it asks whether they are one object."""
+
+
+@functools.lru_cache(maxsize=10_000)
+def plan_of(code: CodeType) -> Plan | None:
+    """What to remember when this code begins; None if it is not the user's."""
+    if not is_users(code.co_filename):
+        return None
+    texts = (each for each in code.co_consts if type(each) is str and each.isidentifier())
+    names = tuple(dict.fromkeys((*code.co_names, *texts)))
+    instructions = frozenset(code.co_code[::2])
+    return Plan(
+        code,
+        names,
+        code.co_freevars if instructions & _WRITES_CELL else (),
+        _fresh(code),
+        bool(instructions & _WRITES) or not _WRITES_BY_NAME.isdisjoint(names),
+        bool(instructions & _WRITES_GLOBAL),
+        not _LEADS_TO_CLASSES.isdisjoint(names),
+        _compared(code) if _IDENTITY in instructions else (),
+    )
+
+
+def _compared(code: CodeType) -> tuple[tuple[str, str], ...]:
+    shown = list(dis.get_instructions(code))
+    return tuple(
+        (left.argval, right.argval)
+        for left, right, asked in zip(shown, shown[1:], shown[2:], strict=False)
+        if asked.opcode == _IDENTITY and {left.opname, right.opname} <= _LOADS
+    )
+
+
+def _fresh(code: CodeType) -> frozenset[str]:
+    n_named = code.co_argcount + code.co_kwonlyargcount
+    n_starred = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    return frozenset((*code.co_varnames[n_named : n_named + n_starred], ".0"))
+
+
+class Reach:
+    """What the functions that were called so far can reach."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+        self._seen: set[int] = set()
+        self._kept: list[Any] = []
+        """What was seen, so that no other object takes over an identity. A list: the garbage
+        collector does not always know what a dict refers to, and `effects` asks it."""
+        self._entered: set[int] = set()
+        self._asks_for_classes = False
+        """Whether code was met that may write to the class of an object."""
+        self._roots: dict[int, Called] = {}
+        self._frames: list[tuple[FrameType, dict[str, Any]]] = []
+        self._first: dict[CodeType, FrameType] = {}
+        self._caches: list[tuple[Any, int]] = []
+
+    def enter(self, frame: FrameType, plan: Plan) -> None:
+        """A function begins."""
+        code = plan.code
+        variables = frame.f_locals
+        if id(code) not in self._entered:
+            self._entered.add(id(code))
+            self._first[code] = frame
+            self._globals(frame.f_globals, plan, ((code, frame.f_lasti),))
+        if plan.cells:
+            held = {name: variables.get(name, MISSING) for name in plan.cells}
+            self._frames.append((frame, held))
+        seen = self._seen
+        for name, value in variables.items():
+            if type(value) not in _LEAVES and id(value) not in seen:
+                self._variable(name, value, plan, ((code, frame.f_lasti),))
+        if plan.writes_attributes:
+            if plan.asks_for_classes and not self._asks_for_classes:
+                self._asks_for_classes = True
+                for cls in [each for each in self._kept if isinstance(each, type)]:
+                    self._class(cls, ((code, frame.f_lasti),))
+            for name, value in variables.items():
+                if plan.asks_for_classes or isinstance(value, _WITH_ATTRIBUTES):
+                    by = ((code, frame.f_lasti),)
+                    self._attributes_of(value, Called("object", name), by)
+
+    def _variable(self, name: str, value: Any, plan: Plan, by: Chain) -> None:
+        """Follow an argument, or a variable of an enclosing function."""
+        if isinstance(value, ModuleType):
+            self._module(value, plan, by, {id(value)})
+            return
+        root = Called("closure" if name in plan.code.co_freevars else "object", name)
+        if name not in plan.fresh:
+            self._follow(value, root, by)
+        elif type(value) is tuple or type(value) is dict:  # an iterator would be used up
+            for each in value.values() if isinstance(value, dict) else value:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's
+                self._follow(each, root, by)
+
+    def everything(self, frame: FrameType) -> None:
+        """All globals of a function may be written to."""
+        by = ((frame.f_code, frame.f_lasti),)
+        for name, value in list(frame.f_globals.items()):
+            self._binding(frame.f_globals, name, by)
+            self._follow(value, Called("global", name), by)
+
+    def _globals(self, variables: dict[str, Any], plan: Plan, by: Chain) -> None:
+        for name in plan.names:
+            value = variables.get(name, MISSING)
+            if plan.writes_globals:
+                self._binding(variables, name, by)
+            if isinstance(value, ModuleType):
+                self._module(value, plan, by, {id(value)})
+            elif type(value) not in _LEAVES and id(value) not in self._seen:
+                self._follow(value, Called("global", name), by)
+            if plan.writes_attributes and isinstance(value, _WITH_ATTRIBUTES):
+                self._attributes_of(value, Called("global", name), by)
+
+    def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
+        """What code can reach through a module that it names; not what a library keeps there."""
+        variables = vars(module)
+        is_own = is_users(getattr(module, "__file__", None) or "<frozen ")
+        if not is_own and not plan.writes_attributes:
+            return
+        for name in plan.names:
+            value = variables.get(name, MISSING)
+            if plan.writes_attributes:
+                self._binding(variables, name, by)
+            if not is_own:
+                continue
+            if isinstance(value, ModuleType):
+                if id(value) not in seen:
+                    self._module(value, plan, by, seen | {id(value)})
+            elif type(value) not in _LEAVES and id(value) not in self._seen:
+                self._follow(value, Called("global", name), by)
+            if plan.writes_attributes and isinstance(value, _WITH_ATTRIBUTES):
+                self._attributes_of(value, Called("global", name), by)
+
+    def _binding(self, variables: dict[str, Any], name: str, by: Chain) -> None:
+        before = variables.get(name, MISSING)
+        self._effects.add(Place("global", variables, name, before, tracked=True, by=by))
+
+    def _attributes_of(self, value: Any, root: Called, by: Chain) -> None:
+        """The attributes of a function, of a class, or of an object's class."""
+        if type(value) is FunctionType:
+            self._whole("attributes", value, root, by)
+            return
+        for cls in (value if isinstance(value, type) else type(value)).__mro__:
+            if _is_users_class(cls):
+                self._whole("attributes", cls, Called("class", cls.__name__), by)
+
+    def _follow(self, value: Any, root: Called, by: Chain) -> None:
+        """Remember a value and what it leads to."""
+        waiting = [value]
+        while waiting:
+            each = waiting.pop()
+            if type(each) in _LEAVES or id(each) in self._seen:
+                continue
+            self._seen.add(id(each))
+            self._kept.append(each)
+            waiting += self._remember(each, root, by)
+
+    def _remember(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
+        """Remember one object; what it leads to."""
+        kind = type(value)
+        if kind is CACHED:
+            self._caches.append((value, value.cache_info().misses))
+            return ()
+        if isinstance(value, type):
+            self._class(value, by)
+            return ()
+        inside = _inside(value)
+        if inside is not None:
+            return inside
+        if isinstance(value, CONTAINERS):
+            content = content_of(value)
+            self._whole("contents", value, root, by)
+            own = self._own_attributes(value, root, by) if hasattr(value, "__dict__") else ()
+            return [*(content.values() if isinstance(content, dict) else content), *own]
+        if self._effects.covers(value):
+            return (*_beyond_snapshots(value), kind)
+        if not isinstance(value, torch.nn.Module) and reading_of(value) is not None:
+            self._whole("hidden", value, root, by)
+        return self._own_attributes(value, root, by)
+
+    def _class(self, cls: type, by: Chain) -> None:
+        """Follow what hangs on a class and its bases of the user's, but for what Python keeps."""
+        for each in filter(_is_users_class, cls.__mro__):
+            if self._asks_for_classes:
+                self._whole("attributes", each, Called("class", each.__name__), by)
+            for name, value in vars(each).items():
+                if type(value) not in _LEAVES and not name.startswith("__") and name != "_abc_impl":
+                    self._follow(value, Called("class", f"{each.__name__}.{name}"), by)
+
+    def _own_attributes(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
+        kind = type(value)
+        if not _has_attributes(kind) or not hasattr(value, "__dict__"):
+            return () if kind.__module__.partition(".")[0] in _FOREIGN else (kind,)
+        self._whole("attributes", value, root, by)
+        return (*vars(value).values(), kind)
+
+    def _whole(self, kind: str, owner: Any, root: Called, by: Chain) -> None:
+        if self._effects.within_reach(kind, owner, by):
+            self._roots.setdefault(id(owner), root)
+
+    # --- afterwards ------------------------------------------------------------------------------
+
+    def settle_cells(self) -> None:
+        """Tell which variables of enclosing functions there were, and what they held at first."""
+        for frame, held in self._frames:
+            function = _function_of(frame)
+            cells = () if function is None else function.__closure__ or ()
+            for name, cell in zip(frame.f_code.co_freevars, cells, strict=False):
+                by = ((frame.f_code, frame.f_lasti),)
+                self._effects.add(
+                    Place("cell", cell, name, held[name], tracked=True, by=by, function=function)
+                )
+
+    def function_of(self, place: Place) -> FunctionType | None:
+        """The function that first could write to a place."""
+        frame = self._first.get(place.by[0][0]) if place.by else None
+        return None if frame is None else _function_of(frame)
+
+    def root_of(self, place: Place) -> Called | None:
+        """How code calls what led to a place."""
+        return self._roots.get(id(place.owner))
+
+    def close(self) -> None:
+        """Empty caches that now hold tensors of the run, and let go of all."""
+        for cached, misses in self._caches:
+            if cached.cache_info().misses != misses:
+                cached.cache_clear()
+        for held in (self._seen, self._kept, self._roots, self._frames, self._first, self._caches):
+            held.clear()
+
+
+def _inside(value: Any) -> Iterable[Any] | None:
+    """What is inside of an object that does not change itself; None of all others."""
+    if isinstance(value, ModuleType):
+        return ()
+    if isinstance(value, MappingProxyType):
+        return value.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's
+    if isinstance(value, _PASSED_THROUGH):
+        return value  # pyright: ignore[reportUnknownVariableType] - anything's
+    if isinstance(value, MethodType):
+        return (value.__self__,)
+    if isinstance(value, functools.partial):
+        return (*value.args, *value.keywords.values())  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's
+    return None
+
+
+def _beyond_snapshots(value: Any) -> Iterable[Any]:
+    """The attributes of a captured module that its snapshot does not look into."""
+    if not isinstance(value, torch.nn.Module):
+        return ()
+    return [each for each in vars(value).values() if type(each) not in _IN_SNAPSHOTS]
+
+
+def _function_of(frame: FrameType) -> FunctionType | None:
+    """The function whose call a frame was: one that ended keeps what it used to itself."""
+    for each in gc.get_referents(frame):
+        if type(each) is FunctionType and each.__code__ is frame.f_code:
+            return each
+    return None
+
+
+def _has_attributes(kind: type) -> bool:
+    """Whether objects of a class have attributes that users write to."""
+    if kind.__module__.partition(".")[0] not in _FOREIGN:
+        return True
+    if issubclass(kind, torch.nn.Module):
+        return True
+    return issubclass(kind, SimpleNamespace) or kind.__qualname__ == "_local"
+
+
+def _is_users_class(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] not in _FOREIGN

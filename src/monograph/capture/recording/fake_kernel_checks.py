@@ -1,0 +1,67 @@
+"""What the fake kernel of a custom operator says of its results, which nobody has proved.
+
+A capture believes it, so the program compares it with what the operator returns: sizes and dtype of
+each tensor, and each number. A program whose operator returns something else raises.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.symbols import as_stated, to_sym
+from monograph.abstract.tensor import AbstractTensor
+from monograph.integers import Expr, eq, fresh
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+    from monograph.capture.recording.operators import Operator
+    from monograph.capture.recording.recorder import Recorder
+
+ASSERT_METADATA: Final = torch.ops.aten._assert_tensor_metadata.default  # noqa: SLF001 - an operator's name
+ASSERT_SCALAR: Final = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
+
+
+def check_promises(recorder: Recorder, op: Operator, node: Node) -> None:
+    """Record what compares the results of a custom operator with what was said of them."""
+    results = node.meta.get("val")
+    if not isinstance(results, tuple | list):
+        _check(recorder, op, node, results)
+        return
+    for user in list(node.users):
+        if user.target is operator.getitem:
+            _check(recorder, op, user, user.meta.get("val"))
+
+
+def _check(recorder: Recorder, op: Operator, node: Node, result: Any) -> None:
+    if isinstance(result, AbstractTensor):
+        if node.meta["val"].storage_root is not result or result.node is not node:
+            return
+        t = result.tensor_type
+        sizes = [recorder.writer.number(size) for size in t.shape]
+        assertion = recorder.append(
+            ASSERT_METADATA, "_assert_tensor_metadata", (node, sizes, None, t.dtype), {}
+        )
+        assertion.meta["val"] = None
+        return
+    _check_number(recorder, op, node, as_stated(result))
+
+
+def _check_number(recorder: Recorder, op: Operator, node: Node, promised: Any) -> None:
+    """The number is a new one, which is asserted to be what was promised."""
+    if not isinstance(promised, bool | int | Expr):
+        return
+    if isinstance(promised, Expr) and recorder.writer.number(promised) is node:
+        return
+    returned = fresh(f"a number of {op.overload.name()}", None, None)
+    number = eq(returned, 1) if isinstance(promised, bool) else returned
+    recorder.writer.bind(number, node)  # pyright: ignore[reportArgumentType] - a fresh symbol decides nothing
+    node.meta["val"] = to_sym(number)
+    recorder.facts.assert_at_run(eq(returned, promised))
+    recorder.write_assertions()
+
+
+__all__ = ["check_promises"]

@@ -1,0 +1,317 @@
+"""After user code returned: outputs, reassigned buffers, assertions; what is unused is dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from monograph.abstract.layout import is_contiguous, is_dense
+from monograph.abstract.symbols import to_python
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.recording.autograd_views import MAY_COPY
+from monograph.capture.recording.operators import OPERATORS, is_droppable
+from monograph.capture.recording.storage_effects import is_inplace
+from monograph.diagnostics import MonographError, problem
+from monograph.host.dispatch import schema_of
+from monograph.host.fx_nodes import append_node, remove_node
+from monograph.host.operator_types import OpOverload
+from monograph.host.trees import pytree
+from monograph.integers import Expr, Real, Relation
+from monograph.rules.views.strides import viewed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from torch.fx.graph import Graph
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.side_effects.module_state import ModuleState, StateTensor
+
+_OUTPUT_CONSTANTS = (int, float, bool, str, type(None), complex, torch.dtype, torch.device)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLeaf:
+    """One leaf of the result: its node, or the constant it is."""
+
+    value: Any
+    node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The result of user code, flattened; leaves beyond its structure go to callers' objects."""
+
+    leaves: tuple[OutputLeaf, ...]
+    spec: Any
+
+
+def close_outputs(
+    recorder: Recorder, state: ModuleState, result: Any, beside: list[Any]
+) -> Outputs:
+    """Write the nodes that end the graph, up to and including `output`.
+
+    `beside` are values that leave the graph after the leaves of the result.
+
+    Raises: unsupported-output.
+    """
+    flat, spec = pytree.tree_flatten(result)
+    values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
+    recorder.doubts.check_returned(values, partial(_is_input, recorder))
+    values = _write_reassigned(recorder, state, values)
+    recorder.write_last_assertions()
+    leaves = tuple(
+        OutputLeaf(
+            value,
+            value.node if isinstance(value, AbstractTensor) else _number_node(recorder, value),
+        )
+        for value in values
+    )
+    returned = tuple(leaf.value if leaf.node is None else leaf.node for leaf in leaves)
+    graph = recorder.writer.graph
+    node = append_node(graph, "output", "output", "output", (returned,), {})
+    node.meta["val"] = tuple(values)
+    return Outputs(leaves, spec)
+
+
+def _is_input(recorder: Recorder, tensor: AbstractTensor) -> bool:
+    """Whether a tensor is the caller's, or the model's."""
+    node = tensor.node
+    while node is not None and node.op != "placeholder":
+        is_written = isinstance(node.target, OpOverload) and is_inplace(OPERATORS.of(node.target))
+        source = node.args[0] if is_written else None
+        node = source if isinstance(source, Node) else None
+    return node is not None and node.graph is recorder.writer.graph
+
+
+def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
+    if isinstance(value, torch.Tensor):
+        return recorder.abstract(value)
+    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+        return value
+    if isinstance(value, _OUTPUT_CONSTANTS):
+        return value
+    path = f"output[{index}]"
+    refusal = problem("unsupported-output", path=path, type=type(value))
+    recorder.refuse(refusal, f"`{path}` is None")
+    return None
+
+
+def _number_node(recorder: Recorder, value: Any) -> Node | None:
+    number = to_python(value)
+    if isinstance(number, Expr | Real | Relation):
+        node = recorder.writer.number(number)
+        return node if isinstance(node, torch.fx.Node) else None
+    return None
+
+
+def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any]) -> list[Any]:
+    """A buffer that user code replaced is written to at the end, so the next call sees it.
+
+    Whatever else is read from the old storage (an output that views it, another buffer that takes
+    its place) is copied before: eager leaves that storage untouched.
+    """
+    reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
+    values, reassigned = _apart(recorder, reassigned, values)
+    old = _OldMemory(recorder, reassigned, values)
+    values = [old.kept(value) for value in values]
+    sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
+    recorder.consulted.replaced = tuple(buffer.target for buffer, _ in reassigned)
+    for buffer, current in sources:
+        recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
+    return values
+
+
+def _apart(
+    recorder: Recorder, reassigned: list[tuple[StateTensor, AbstractTensor]], values: list[Any]
+) -> tuple[list[Any], list[tuple[StateTensor, AbstractTensor]]]:
+    """The same, with copies of what may lie in buffers that are written to, by a condition.
+
+    Raises: branch-returns (it may be an input just as well).
+    """
+    doubts = recorder.doubts
+    buffers = [buffer.abstract for buffer, _ in reassigned if doubts.is_entangled(buffer.abstract)]
+    if not buffers:
+        return values, reassigned
+
+    def copied(value: Any) -> Any:
+        if not isinstance(value, AbstractTensor) or not doubts.is_entangled(value):
+            return value
+        if any(value is buffer.abstract for buffer, _ in reassigned):
+            return value
+        ones = doubts.may_be(value)
+        others = [each for each in ones if not any(each is buffer for buffer in buffers)]
+        if len(others) == len(ones):
+            return value
+        if any(_is_input(recorder, each) for each in others):
+            frames = () if value.node is None else value.node.meta.get("frames", ())
+            at = recorder.scopes.filter.innermost_user(frames)
+            raise problem("branch-returns", at=at)
+        return recorder.call(torch.ops.aten.clone.default, (value,), {})
+
+    found = [copied(value) for value in values], [(b, copied(value)) for b, value in reassigned]
+    for buffer in buffers:
+        doubts.release(buffer)
+    return found
+
+
+class _OldMemory:
+    """What buffers held before they are written to, for those who still see it.
+
+    Law: results that view one old buffer lie in one copy of it, as they do there.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        reassigned: list[tuple[StateTensor, AbstractTensor]],
+        values: list[Any],
+    ) -> None:
+        self.recorder = recorder
+        self.overwritten = {id(buffer.abstract) for buffer, _ in reassigned}
+        seeing = {_maker(value): value for value in values if self.is_old(value)}
+        self.seen_by = Counter(id(each.storage_root) for each in seeing.values())
+        self.wholes: dict[int, AbstractTensor] = {}
+        self.done: dict[Node | None, AbstractTensor] = {}
+
+    def is_old(self, value: Any) -> bool:
+        """Whether a value lies in a buffer that is written to."""
+        return (
+            isinstance(value, AbstractTensor)
+            and id(value.storage_root) in self.overwritten
+            and not _is_copied(value.node)
+        )
+
+    def copied(self, value: AbstractTensor) -> AbstractTensor:
+        """A copy of an old value; anything else as it is."""
+        if not self.is_old(value):
+            return value
+        return self.recorder.call(torch.ops.aten.clone.default, (value,), {})
+
+    def kept(self, value: Any) -> Any:
+        """A result, where it lies in old memory: in a copy of that."""
+        if not self.is_old(value):
+            return value
+        node = _maker(value)
+        if node not in self.done:
+            self.done[node] = self._in_copy(value)
+        return self.done[node]
+
+    def _in_copy(self, value: AbstractTensor) -> AbstractTensor:
+        root, t = value.storage_root, value.tensor_type
+        is_alone = self.seen_by[id(root)] == 1 and is_dense(t)
+        if value is root or is_alone or not is_dense(root.tensor_type):
+            return self._whole(value) if value is root else self.copied(value)
+        whole, number = self._whole(root), value.number
+        if t.dtype is not root.tensor_type.dtype:
+            if root.tensor_type.offset != 0 or not is_contiguous(root.tensor_type):
+                return self.copied(value)
+            whole = self.recorder.call(torch.ops.aten.view.dtype, (whole, t.dtype), {})
+        sizes, strides = ([number(n) for n in each] for each in (t.shape, t.stride()))
+        start = number(t.offset - root.tensor_type.offset)
+        args = (whole, sizes, strides, start)
+        return self.recorder.call(torch.ops.aten.as_strided.default, args, {})
+
+    def _whole(self, root: AbstractTensor) -> AbstractTensor:
+        if id(root) not in self.wholes:
+            self.wholes[id(root)] = self.copied(root)
+        return self.wholes[id(root)]
+
+
+def _is_copied(node: Node | None) -> bool:
+    """Whether an operator on the way from the memory to this value made a copy."""
+    while node is not None and isinstance(node.target, OpOverload):
+        op = OPERATORS.of(node.target)
+        source = node.args[0] if node.args else None
+        if op.shared is None or not isinstance(source, Node):
+            return False
+        given, made = source.meta.get("val"), node.meta.get("val")
+        if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):
+            return False
+        if op.base_name in MAY_COPY and _copies(op.base_name, given.tensor_type, made.tensor_type):
+            return True
+        node = source
+    return False
+
+
+def _copies(name: str, given: TensorType, made: TensorType) -> bool:
+    """Whether an operator that copies if it must does so here."""
+    if given.dtype != made.dtype or given.device != made.device:
+        return True
+    if name in _ASKS_NO_LAYOUT or is_contiguous(given):
+        return False
+    if name == "contiguous":
+        return given.stride() != made.stride()
+    try:
+        viewed(given, made.shape)
+    except MonographError:
+        return True
+    return False
+
+
+_ASKS_NO_LAYOUT = frozenset({"to", "type_as", "resolve_conj", "resolve_neg", "pin_memory"})
+
+_GIVES_ITSELF = frozenset(
+    f"aten::{name}"
+    for name in (
+        "to",
+        "type_as",
+        "contiguous",
+        "dropout",
+        "resolve_conj",
+        "resolve_neg",
+        "positive",
+    )
+)
+"""Operators that give back the very tensor they were given, where there is nothing to do."""
+
+
+def _maker(value: AbstractTensor) -> Node | None:
+    """The node that made the object: what gives back its argument made none."""
+    node = value.node
+    while node is not None and isinstance(node.target, OpOverload):
+        source = node.args[0] if node.args else None
+        if schema_of(node.target).name not in _GIVES_ITSELF or not isinstance(source, Node):
+            break
+        given, made = source.meta.get("val"), node.meta.get("val")
+        if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):
+            break
+        if given.tensor_type != made.tensor_type:
+            break
+        node = source
+    return node
+
+
+def _fits(buffer: StateTensor, current: AbstractTensor) -> bool:
+    """Whether a buffer can be written; one that cannot was refused, and the capture goes on."""
+    before, now = buffer.abstract.tensor_type, current.tensor_type
+    return before.dtype == now.dtype and before.shape == now.shape
+
+
+def drop_unused(recorder: Recorder, kept: Collection[Node]) -> None:
+    """Remove nodes without users that have no effect, and the mark where user code began.
+
+    Those in `kept` stay, used or not.
+    """
+    writer = recorder.writer
+    if writer.body_begin is not None:
+        remove_node(writer.body_begin)
+    drop_unused_nodes(writer.graph, kept)
+    for node in [node for node in writer.constant_of if not node.users and node not in kept]:
+        writer.forget_constant(node)
+        remove_node(node)
+
+
+def drop_unused_nodes(graph: Graph, kept: Collection[Node] = ()) -> None:
+    """Remove calls whose result nobody uses and that have no effect, except those in `kept`."""
+    for node in reversed(graph.nodes):
+        if node in kept:
+            continue
+        if not node.users and node.op == "call_function" and is_droppable(node.target):
+            remove_node(node)

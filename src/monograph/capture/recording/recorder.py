@@ -1,0 +1,595 @@
+"""Receives each operator call of user code and writes the graph.
+
+A dispatch mode under which operators arrive before autograd took them apart. For each call: look up
+what is known of the operator, turn abstract tensors into types (for the rule) and nodes (for the
+graph), ask the rule for the result's type, append a node, and hand user code a new abstract tensor.
+Everything else here is what must differ: data is asked for, real tensors are lifted as constants,
+in-place operators rename their argument's node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
+from torch.fx.immutable_collections import immutable_list
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.tensor import (
+    METADATA,
+    AbstractTensor,
+    StaticTensor,
+    SymbolicTensor,
+    make_tensor,
+    with_requires_grad,
+)
+from monograph.abstract.tensor_type import TensorType, is_differentiable
+from monograph.capture.control_flow.alias_analysis import Doubts
+from monograph.capture.control_flow.dead_scopes import leaked
+from monograph.capture.control_flow.loops.list_accumulation import GrownLists
+from monograph.capture.inputs.size_hints import Paths
+from monograph.capture.recording import indexing, unbacked_values
+from monograph.capture.recording.autograd_views import Lineage
+from monograph.capture.recording.fake_kernel_checks import ASSERT_SCALAR, check_promises
+from monograph.capture.recording.guard_sources import broken
+from monograph.capture.recording.inferences import Inference, inferred
+from monograph.capture.recording.nonzero_counts import COUNTING, Counts
+from monograph.capture.recording.operators import OPERATORS, STATISTICS, Operator
+from monograph.capture.recording.storage_effects import (
+    is_inplace,
+    require_same_shape,
+    shared_source,
+)
+from monograph.capture.recording.value_ranges import limit_size
+from monograph.capture.torch_overrides import guarded_queries, tensor_text
+from monograph.capture.torch_overrides.mode_queries import ModesAsked
+from monograph.diagnostics import MonographError, problem
+from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
+from monograph.host.fx_nodes import append_node
+from monograph.integers import Expr, is_symbol, relation_text
+from monograph.rules.fallback import Memo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch.fx.node import Node
+
+    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.recording.graph_writer import GraphWriter
+    from monograph.capture.recording.lifting import Subgraph
+    from monograph.capture.recording.scopes import Scopes
+    from monograph.diagnostics import Frame
+    from monograph.integers import Facts, Guard, Relation, Truth
+
+Standing = tuple["Facts", int, "list[Guard]"]
+"""Facts in use, and how far the assertions about data were written."""
+
+_SCALARS = (int, float, bool, complex, str, type(None))
+_PLAIN: frozenset[type] = frozenset(
+    (*_SCALARS, torch.dtype, torch.device, torch.layout, torch.memory_format)
+)
+
+
+class Recorder(TorchDispatchMode):
+    """One capture's dispatch mode; also what its abstract tensors ask (`abstract.Recording`)."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, writer: GraphWriter, scopes: Scopes, facts: Facts) -> None:
+        super().__init__()
+        self.writer, self.scopes, self.facts = writer, scopes, facts
+        self.fallback = Memo()
+        self.consulted = guarded_queries.Consulted()
+        self.special: dict[int, Callable[..., Any]] = unbacked_values.special_operators(self)
+        self.counts = Counts(facts)
+        self.said: dict[Relation, str] = {}
+        """What users say about conditions that they check."""
+        self.mutated: dict[str, AbstractTensor] = {}
+        self.operations: list[Node] = []
+        """Every operator recorded, in order, also those that are dropped in the end."""
+        self.input_nodes: tuple[Node, ...] = ()
+        self.asks_layout = False
+        """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
+        self.asks_dtype: tuple[Frame, ...] | None = None
+        """Where user code first asked a floating-point tensor for its dtype."""
+        self.modes_asked, self.closed = ModesAsked(), False
+        self.inferences: dict[Node, Inference] = {}
+        """What the rule of each operator was given, told, and gave, where one was asked."""
+        self._inference: Inference | None = None
+        self.premises: dict[Truth, bool] = facts.premises
+        """What anything but rules was told about sizes."""
+        self.shows_layout = False
+        """Whether user code asked any tensor how it lies in memory."""
+        self.doubts, self.behind_inputs = Doubts(), set["Node"]()  # what inputs stand behind
+        self.n_branches = self.n_apart = 0  # of Python's own; those kept apart around this place
+        self.careful = False  # whether branches look first which objects there were before
+        self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
+        self.grown, self.paths = GrownLists(), Paths()
+        self.body: Body | None = None
+        """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
+        self.children: dict[str, Subgraph] = {}
+        self.lineage = Lineage()
+        self._requires_grad = False
+        self._assertions_seen = 0
+        self._assertions_waiting: list[Guard] = []
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch asks; anything but False imports torch._dynamo on the first dispatch."""
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        answer = METADATA.get(id(func))
+        if answer is not None:
+            if isinstance(args[0], AbstractTensor):
+                return answer(*args, **(kwargs or {}))
+            with without_modes():
+                return func(*args, **(kwargs or {}))
+        return self.call(func, args, kwargs or {})
+
+    def call(  # noqa: C901, PLR0912 - the hot path of capture: one loop, written out
+        self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Record one operator call and return what user code sees.
+
+        Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor;
+            own-generator.
+        """
+        special = self.special.get(id(overload))
+        if special is not None:
+            answer = special(*args, **kwargs)
+            if answer is not NotImplemented:
+                return answer
+        op = OPERATORS.of(overload)
+        self._requires_grad = False
+        types: list[Any] = []
+        nodes: list[Any] = []
+        for arg in args:
+            cls = arg.__class__
+            if cls is StaticTensor or cls is SymbolicTensor:
+                if arg.recorder is not self:
+                    raise leaked(arg)
+                t = arg.tensor_type
+                if t.requires_grad:
+                    self._requires_grad = True
+                types.append(t)
+                nodes.append(arg.node)
+            elif cls in _PLAIN:
+                types.append(arg)
+                nodes.append(arg)
+            else:
+                t, node = self.convert(arg)
+                types.append(t)
+                nodes.append(node)
+        keyword_types: dict[str, Any] = {}
+        keyword_nodes: dict[str, Any] = {}
+        for name, arg in kwargs.items():
+            keyword_types[name], keyword_nodes[name] = self.convert(arg)
+        if self.closed:
+            raise problem("leaked-tensor", origin=str(overload))
+        if op.mutated:
+            return self._record_mutation(
+                op, args, kwargs, types, keyword_types, nodes, keyword_nodes
+            )
+        if op.silent_flag is not None:
+            self._note_silent_writes(op, args, kwargs)
+        if op.counts:
+            result = self._infer_count(op, args, types, keyword_types)
+        else:
+            result = self._infer(op, types, keyword_types)
+        if op.answers_now:
+            return self._answered(result)
+        node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
+        if op.sums:
+            self.counts.summed(node, self.abstract(args[0]))
+        source = None if op.shared is None else shared_source(op, args, kwargs)
+        root = None if source is None else source.storage_root
+        made = self.wrap(result, node, requires_grad=self._requires_grad, root=root)
+        if source is not None:
+            self.lineage.view(op.base_name, made, source, (*args, *kwargs.values()))
+        if op.is_custom:
+            check_promises(self, op, node)
+        return made
+
+    def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
+        facts = self.facts
+        others, facts.premises = facts.premises, {}
+        try:
+            result = inferred(op, types, keywords, self.fallback)
+        except MonographError:
+            # User code may catch it, and do something else then.
+            others[False] = True
+            raise
+        finally:
+            premises, facts.premises = facts.premises, others
+        if len(facts.assertions) != self._assertions_seen or self._assertions_waiting:
+            self.write_assertions()
+        self._inference = Inference(op, types, keywords, result, premises, len(others))
+        return result
+
+    def _answered(self, result: Any) -> Any:
+        """User code is told at once, and so of what the rule was told."""
+        if self._inference is not None:
+            self.facts.premises.update(self._inference.premises)
+            self._inference = None
+        return to_sym(result)
+
+    def _infer_count(
+        self, op: Operator, args: tuple[Any, ...], types: list[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """The result types of what counts; the number it makes may be known, or have a limit."""
+        before = len(self.facts.symbols)
+        result = self._infer(op, types, keywords)
+        made = self.facts.symbols[before:]
+        mask = COUNTING.get(id(op.overload))
+        if mask is None:
+            limit_size(self, args, made)
+        else:
+            self.counts.found(mask(args), made)
+        return result
+
+    def write_assertions(self) -> None:
+        """What was assumed about data-dependent values is checked where it was assumed.
+
+        An assumption about a value that the current operator makes waits until it is made.
+        """
+        pending = self._assertions_waiting + self.facts.assertions[self._assertions_seen :]
+        self._assertions_seen = len(self.facts.assertions)
+        self._assertions_waiting = [g for g in pending if not self.writer.can_compute(g.relation)]
+        for guard in pending:
+            if guard in self._assertions_waiting:
+                continue
+            condition = self.writer.assertion(guard.relation)
+            message = broken(self.facts, guard, self.said.get(guard.relation))
+            node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
+            node.meta["val"] = None
+
+    def write_last_assertions(self) -> None:
+        """No assumption leaves the capture unchecked.
+
+        Raises: bug, where nothing computes what one is about.
+        """
+        self.write_assertions()
+        for guard in self._assertions_waiting:
+            about = relation_text(guard.relation)
+            raise problem("bug", reason=f"nothing computes what {about} is about")
+
+    def assert_now(self, relation: Relation, message: str) -> None:
+        """The program checks a relation here, and says this where it does not hold."""
+        arguments = (self.writer.assertion(relation), message)
+        self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {}).meta["val"] = None
+        self.facts.assume(relation)
+
+    def close(self) -> None:
+        """From now on this capture's tensors are refused, and nobody is told anything."""
+        self.closed = True
+        self.facts.premises = {}
+
+    def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
+        """This capture's tensor for any tensor: itself, known state, or a lifted constant."""
+        if isinstance(tensor, AbstractTensor):
+            if tensor.recorder is not self:
+                raise leaked(tensor)
+            return tensor
+        return self.writer.lift(tensor, self)
+
+    def constant_value(self, node: Node) -> torch.Tensor | None:
+        """The data of a lifted constant, unless user code wrote to it."""
+        if node.name in self.mutated:
+            return None
+        return self.writer.constant_of.get(node)
+
+    # --- arguments ---------------------------------------------------------------------------
+
+    def convert(self, arg: Any) -> tuple[Any, Any]:
+        """An argument as the rule sees it and as the graph sees it."""
+        cls = arg.__class__
+        if cls in _PLAIN:
+            return arg, arg
+        if cls is StaticTensor or cls is SymbolicTensor:
+            if arg.recorder is not self:
+                raise leaked(arg)
+            if arg.tensor_type.requires_grad:
+                self._requires_grad = True
+            return arg.tensor_type, arg.node
+        if isinstance(arg, list | tuple):
+            if all(item.__class__ is int for item in arg):  # pyright: ignore[reportUnknownVariableType]
+                return arg, arg
+            pairs = [self.convert(item) for item in arg]  # pyright: ignore[reportUnknownVariableType]
+            return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        if isinstance(arg, torch.SymInt | torch.SymFloat | torch.SymBool):
+            value = to_python(arg)
+            return value, self.writer.number(value)
+        if isinstance(arg, torch.Tensor):
+            return self.convert(self.writer.lift(arg, self))
+        if isinstance(arg, torch.Generator):
+            raise problem("own-generator")
+        return arg, arg
+
+    def turn_to(self, facts: Facts) -> Standing:
+        """Ask other facts from now on, those of a branch; gives what to turn back to."""
+        left = (self.facts, self._assertions_seen, self._assertions_waiting)
+        self.facts = facts
+        self._assertions_seen, self._assertions_waiting = len(facts.assertions), []
+        return left
+
+    def turn_back(self, left: Standing) -> None:
+        """Ask the facts that were asked before."""
+        self.facts, self._assertions_seen, self._assertions_waiting = left
+        self._inference = None  # what was given up may have asked a rule, and written nothing
+
+    # --- results -----------------------------------------------------------------------------
+
+    def append(
+        self,
+        target: Any,
+        base: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        beside: Node | None = None,
+    ) -> Node:
+        """A node at the end of the graph, with where user code stands: as another, `beside` it."""
+        writer = self.writer
+        name = writer.new_name(base)
+        node = append_node(writer.graph, name, "call_function", target, args, kwargs)
+        if beside is None:
+            self.scopes.describe(node, sys._getframe(1))
+        else:
+            self.scopes.describe_alike(node, beside)
+        self.operations.append(node)
+        inference, self._inference = self._inference, None
+        if inference is not None:
+            self.inferences[node] = inference
+        return node
+
+    def wrap(
+        self,
+        result: Any,
+        node: Node,
+        *,
+        requires_grad: bool = False,
+        root: AbstractTensor | None = None,
+    ) -> Any:
+        """What user code gets for a result of the given types, made by `node`."""
+        if result.__class__ is TensorType:
+            if requires_grad and is_grad_enabled() and is_differentiable(result.dtype):
+                if not result.requires_grad:
+                    result = with_requires_grad(result, True)
+            elif result.requires_grad:
+                result = with_requires_grad(result, False)
+            tensor = make_tensor(result, node, self)
+            tensor.root = root
+            node.meta["val"] = tensor
+            if tensor.__class__ is SymbolicTensor and self.facts.has_unbacked:
+                self._bind_new_sizes(result, node)
+            return tensor
+        if isinstance(result, list | tuple):
+            return self._wrap_many(result, node, requires_grad=requires_grad, root=root)
+        if isinstance(result, Expr):
+            self.writer.bind(result, node)
+        node.meta["val"] = to_sym(result)
+        return node.meta["val"]
+
+    def _bind_new_sizes(self, result: TensorType, node: Node) -> None:
+        """Data-dependent sizes are read off the tensor that was born with them."""
+        for dim, size in enumerate(result.shape):
+            if isinstance(size, Expr) and self.facts.is_unbacked(size) and is_symbol(size):
+                self.writer.source(size, node, dim, 1, 0)
+
+    def _wrap_many(
+        self,
+        results: Any,
+        node: Node,
+        *,
+        requires_grad: bool,
+        root: AbstractTensor | None,
+    ) -> Any:
+        wrapped: list[Any] = []
+        for i, result in enumerate(results):
+            if result is None:
+                wrapped.append(None)
+                continue
+            item = self.append(operator.getitem, "getitem", (node, i), {})
+            wrapped.append(self.wrap(result, item, requires_grad=requires_grad, root=root))
+        node.meta["val"] = tuple(wrapped) if isinstance(results, tuple) else immutable_list(wrapped)
+        return tuple(wrapped) if isinstance(results, tuple) else wrapped
+
+    # --- operators that write to their arguments ---------------------------------------------
+
+    def _record_mutation(
+        self,
+        op: Operator,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        types: list[Any],
+        keyword_types: dict[str, Any],
+        nodes: list[Any],
+        keyword_nodes: dict[str, Any],
+    ) -> Any:
+        bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+        targets = {name: self._target(bound.get(name)) for name in op.mutated}
+        if self.body is not None:
+            for tensor in itertools.chain(*targets.values()):
+                self.body.before_write(tensor, keeps_shape=not op.inplace_view)
+        result = self._infer_mutation(op, types, keyword_types)
+        node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
+        outputs = [targets.get(name or "") for name in op.returned_arguments]
+        for tensors in targets.values():
+            for tensor in tensors:
+                self._written(tensor, op, result, node)
+        if op.writes_out:
+            results = result if isinstance(result, list | tuple) else (result,)
+            for given, t in zip(outputs, results, strict=True):
+                if given:
+                    require_same_shape(t, given[0].tensor_type)
+        if len(outputs) == 1 and outputs[0]:
+            tensor = outputs[0][0]
+            tensor.node = node
+            node.meta["val"] = tensor
+            return tensor
+        if not op.returned_arguments:
+            node.meta["val"] = None
+            return None
+        return self._wrap_outputs(op, outputs, result, node)
+
+    def _wrap_outputs(self, op: Operator, outputs: list[Any], result: Any, node: Node) -> Any:
+        """Several results, some of which are arguments written to."""
+        results = result if isinstance(result, list | tuple) else (result,)
+        wrapped: list[Any] = []
+        single = len(outputs) == 1
+        for i, (given, t) in enumerate(zip(outputs, results, strict=False)):
+            item = node if single else self.append(operator.getitem, "getitem", (node, i), {})
+            if given:
+                given[0].node = item
+                item.meta["val"] = given[0]
+                wrapped.append(given[0])
+            else:
+                wrapped.append(self.wrap(t, item, requires_grad=self._requires_grad))
+        if not single:
+            node.meta["val"] = tuple(wrapped)
+        if op.is_custom:
+            check_promises(self, op, node)
+        return wrapped[0] if single else tuple(wrapped)
+
+    def _target(self, arg: Any) -> list[AbstractTensor]:
+        if arg is None:
+            return []
+        if isinstance(arg, list | tuple):
+            return [tensor for item in arg for tensor in self._target(item)]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(arg, AbstractTensor):
+            return [arg]
+        return [self.writer.lift(arg, self)]
+
+    def _infer_mutation(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
+        """The result types; an in-place operator's operands must broadcast to its target."""
+        if op.rule is None and op.overload.namespace == "aten" and is_inplace(op):
+            return types[0]
+        if op.writes_out:
+            keywords = {k: t for k, t in keywords.items() if k not in op.mutated}
+        result = self._infer(op, types, keywords)
+        if op.writes_out or not op.rule_is_functional_sibling or op.inplace_view:
+            return result
+        target = types[0]
+        if isinstance(result, TensorType) and isinstance(target, TensorType):
+            require_same_shape(result, target)
+        return result
+
+    def _note_silent_writes(
+        self, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Batch normalisation in training updates its running statistics, undeclared."""
+        bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
+        if bound.get(op.silent_flag or ""):
+            for name in STATISTICS:
+                for tensor in self._target(bound.get(name)):
+                    if self.body is not None:
+                        self.body.before_write(tensor)
+                    self._note_write(tensor)
+
+    def _note_write(self, tensor: AbstractTensor) -> None:
+        """The tensor's storage has other data from here on.
+
+        Raises: write-after-branch, mutated-constant.
+        """
+        root = tensor.storage_root
+        self.doubts.check_write(root)
+        root.version += 1
+        node = self.writer.placeholder_of.get(id(root))
+        if node is not None:
+            if node in self.writer.constant_of:
+                raise problem("mutated-constant", name=self.writer.attribute_of(node))
+            self.mutated[node.name] = root
+
+    def _written(self, tensor: AbstractTensor, op: Operator, result: Any, node: Node) -> None:
+        self._note_write(tensor)
+        self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
+        if op.inplace_view and isinstance(result, TensorType):
+            self._keep_type(tensor)
+            tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
+            if isinstance(tensor, StaticTensor):
+                restride(tensor, result.shape, result.stride(), result.offset)  # pyright: ignore[reportArgumentType] - static sizes stay static
+
+    def _keep_type(self, tensor: AbstractTensor) -> None:
+        """The node so far still says what it makes, whatever becomes of the tensor."""
+        if tensor.node is not None:
+            before = make_tensor(tensor.tensor_type, tensor.node, self)
+            before.root = tensor.storage_root
+            self.lineage.join(before, tensor)
+            tensor.node.meta["val"] = before
+
+    # --- what abstract tensors ask -------------------------------------------------------------
+
+    def item(self, tensor: AbstractTensor) -> Any:
+        """The only element: its value if the tensor is a constant, else a new unbacked number."""
+        return unbacked_values.item(self, tensor)
+
+    def layout_asked(self, tensor: AbstractTensor) -> None:
+        """Inputs must lie as the example does, unless the tensor is the module's own."""
+        self.shows_layout = True
+        self.doubts.check_answer("layout", tensor)
+        node = self.writer.placeholder_of.get(id(tensor.storage_root))
+        if node is None or node in self.input_nodes:
+            self.asks_layout = True
+
+    def dtype_asked(self, tensor: AbstractTensor) -> None:
+        """What is computed may depend on the dtype, if it is one that modules are converted in."""
+        dtype = tensor.tensor_type.dtype
+        if self.asks_dtype is None and is_differentiable(dtype):
+            self.asks_dtype = self.origin()
+
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """What a tensor says of itself; every call must be able to say it again."""
+        return guarded_queries.asked(self, tensor, question)
+
+    def text_asked(self, tensor: AbstractTensor) -> None:
+        """People may read what a tensor is; user code may not."""
+        tensor_text.refuse_text(self, tensor)
+
+    def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
+        """`tensor.requires_grad = flag`."""
+        guarded_queries.set_requires_grad(self, tensor, flag)
+
+    def detached(self, tensor: AbstractTensor) -> Any:
+        """`tensor.detach()`, as user code calls it."""
+        return unbacked_values.detach(self, tensor)
+
+    def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
+        """The tensor is of that type from here on."""
+        if flag != tensor.tensor_type.requires_grad:
+            tensor.tensor_type = with_requires_grad(tensor.tensor_type, flag)
+
+    def truth(self, tensor: AbstractTensor) -> bool:
+        """`bool(tensor)`: its value if the tensor is a constant, else refused."""
+        return unbacked_values.truth(self, tensor)
+
+    def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
+        """`tensor[index]`."""
+        return indexing.getitem(self, tensor, index)
+
+    def setitem(self, tensor: AbstractTensor, index: Any, value: Any) -> None:
+        """`tensor[index] = value`."""
+        indexing.setitem(self, tensor, index, value)
+
+    def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
+        """Raise value-read: there is no data during capture."""
+        raise problem("value-read", call=reader, tensor=tensor_text.type_text(tensor.tensor_type))
+
+    def refuse(self, refusal: MonographError, assumed: str = "") -> None:
+        """Raise what user code could go on after; `assumed` says what a draft does instead."""
+        del assumed
+        raise refusal
+
+    def origin(self) -> tuple[Frame, ...]:
+        """The user frames of the question being asked now, innermost first."""
+        return self.scopes.user_frames(sys._getframe(1))

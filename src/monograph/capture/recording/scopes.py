@@ -1,0 +1,327 @@
+"""Where user code stands while it is recorded: module, source line, grad mode, autocast.
+
+`nn.Module.__call__` and `autocast` are replaced for the duration of a capture, because PyTorch has
+no hook that costs nothing; both are put back on every path. Each module call remembers the text of
+the frames outside it, so a node only walks the few frames inside its own module.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
+
+from monograph.diagnostics import frame_filter
+from monograph.host.autograd import are_transforms_active
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from torch.fx.node import Node
+
+    from monograph.capture.side_effects.tracking import Within
+    from monograph.diagnostics import Frame
+
+
+class Region(NamedTuple):
+    """A mode that user code entered, and the module call that entered it.
+
+    Settings are (device, dtype, enabled, cache) of "autocast", and (enabled,) of "grad".
+    """
+
+    kind: str
+    settings: tuple[Any, ...]
+    owner: str
+
+
+State = tuple[Region, ...]
+"""Regions around a node, outermost first. A region of a call lies outside those of calls in it."""
+
+Watcher = Callable[[str, tuple[Any, ...], dict[str, Any]], Callable[[Any], None]]
+"""Takes the key and the arguments of a call that begins; returns what takes its result."""
+
+
+class ModuleCall:
+    """One call of a module in progress."""
+
+    __slots__ = ("frames", "grad", "key", "n_casts", "regions", "stack", "text")
+
+    def __init__(
+        self,
+        key: str,
+        stack: dict[str, tuple[str, str]],
+        frames: tuple[Frame, ...],
+        text: str,
+        regions: State,
+        n_casts: int,
+        *,
+        grad: bool | None,
+    ) -> None:
+        self.key = key
+        self.stack = stack
+        self.frames = frames
+        self.text = text
+        self.regions = regions
+        """The regions it was called in, and how many of them are casts; then the grad mode, None
+        where forward has not set it."""
+        self.n_casts = n_casts
+        self.grad = grad
+
+
+class Scopes:
+    """The scopes of one capture. Use as a context manager around user code."""
+
+    def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
+        self.root = root
+        self.filter = frame_filter()
+        self.thread = get_ident()
+        """Patches are seen by every thread; what the others do has no part in this capture."""
+        self.paths = {
+            id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
+        }
+        self.stop = stop
+        self.current = ModuleCall("", {}, (), "", (), 0, grad=None)
+        self.grad: bool | None = None
+        """The grad mode that forward has set, None where it is the caller's."""
+        self.outer_grads: dict[int, bool | None] = {}
+        """What it was before a context in progress, by the context's identity."""
+        self.around_transforms: tuple[bool | None, ...] = ()
+        """The grad mode that forward had set around the transforms it is in."""
+        self.caller_grad = is_grad_enabled()
+        self.depth = 0
+        self.autocast: State = ()
+        self.calls: dict[str, int] = {}
+        """How often each module was called, by its key in `nn_module_stack` without the count."""
+        self.watchers: dict[int, Watcher] = {}
+        """By the id of a module: what is told of its calls."""
+        self.states: dict[Node, State] = {}
+        self.call: Callable[..., Any] = _natively
+        """How `Module.__call__` is run: natively, unless an interpreter is given."""
+        self.run: Callable[..., Any] = _natively
+        """How a function that user code gives to an operator is run."""
+        self.side_effects: Callable[[str], AbstractContextManager[Within | None]] = _unseen
+        """Looks for writes to what was there before while such a function runs."""
+        self.tell: Callable[[list[Any]], None] = _untold
+        """Takes a list that is about to change."""
+        self._patches: list[tuple[type, str, Any]] = []
+        self._live: Live = []
+
+    # --- what recording asks -----------------------------------------------------------------
+
+    def describe(self, node: Node, frame: FrameType) -> None:
+        """Put source line and module of the current operation on its node, and its regions."""
+        call = self.current
+        stop = MODULE_CALL if self.depth else self.stop
+        frames = self.filter.walk(frame, stop)
+        meta = node.meta  # filled, for `Node.__setattr__` costs as much as all of this
+        meta["stack_trace"] = call.text + self.filter.stack_text(frames)
+        meta["nn_module_stack"] = call.stack
+        meta["frames"] = frames + call.frames
+        state = self.regions()
+        if state:
+            self.states[node] = state
+
+    def describe_alike(self, node: Node, other: Node) -> None:
+        """Put on a node what is on another that the same line made just now."""
+        for name in ("stack_trace", "nn_module_stack", "frames"):
+            node.meta[name] = other.meta[name]
+        if other in self.states:
+            self.states[node] = self.states[other]
+
+    def regions(self) -> State:
+        """The regions around what is recorded now."""
+        call, grad = self.current, self.grad_mode()
+        if self.autocast or grad is not call.grad or call.regions:
+            return self._regions(call, grad=grad)
+        return ()
+
+    def grad_mode(self) -> bool | None:
+        """The grad mode that forward has set, None where it follows the caller's.
+
+        Why not only what differs from the caller's: another call may be made in another mode.
+        """
+        mode = is_grad_enabled()
+        return None if self.grad is None and mode is self.caller_grad else mode
+
+    def set_grad(self, *, before: bool | None) -> None:
+        """Forward has set the grad mode.
+
+        Transforms of `torch.func` turn gradients on for themselves: what they run is followed
+        from outside as it is around them.
+        """
+        if not are_transforms_active():
+            self.around_transforms = ()
+        elif not self.around_transforms:
+            self.around_transforms = (before,)
+        mode = is_grad_enabled()
+        self.grad = self.around_transforms[0] if mode and self.around_transforms else mode
+
+    def decides(self, question: str, device: str) -> bool:
+        """Whether forward itself has set what the question is about, where it stands now."""
+        if question in {"grad_mode", "inference_mode"}:
+            return self.grad_mode() is not None
+        if question in {"autocast", "autocast_dtype"}:
+            return any(region.settings[0] == device for region in self.autocast)
+        return False
+
+    def _regions(self, call: ModuleCall, *, grad: bool | None) -> State:
+        """What the call stands in, then what was entered in it."""
+        state = (*call.regions, *self.autocast[call.n_casts :])
+        if grad is call.grad:
+            return state
+        mode = is_grad_enabled() if grad is None else grad
+        return (*state, Region("grad", (mode,), call.key))
+
+    def user_frames(self, frame: FrameType) -> tuple[Frame, ...]:
+        """The user's frames around `frame`, innermost first, library frames left out."""
+        stop = MODULE_CALL if self.depth else self.stop
+        return self.filter.innermost_user(self.filter.walk(frame, stop) + self.current.frames)
+
+    # --- entering and leaving ------------------------------------------------------------------
+
+    def enter(self, module: torch.nn.Module, frame: FrameType) -> ModuleCall:
+        """A module is called from `frame`; returns the call around it, for `leave`."""
+        outer = self.current
+        stop = MODULE_CALL if self.depth else self.stop
+        frames = self.filter.walk(frame, stop)
+        path = self.paths.get(id(module))
+        stack = dict(outer.stack)
+        kind = type(module)
+        key = f"unregistered_{kind.__qualname__}" if path is None else path
+        count = self.calls.get(key, 0)
+        self.calls[key] = count + 1
+        key = f"{key}@{count}" if count else key
+        stack[key] = (path or "", f"{kind.__module__}.{kind.__qualname__}")
+        text = outer.text + self.filter.stack_text(frames)
+        grad = self.grad_mode()
+        regions = self._regions(outer, grad=grad)
+        n_casts = len(self.autocast)
+        self.current = ModuleCall(
+            key, stack, frames + outer.frames, text, regions, n_casts, grad=grad
+        )
+        self.depth += 1
+        return outer
+
+    def leave(self, outer: ModuleCall) -> None:
+        """The module returned or raised."""
+        self.current = outer
+        self.depth -= 1
+
+    def __enter__(self) -> Self:
+        live = self._live = [self]
+        module_call = _module_call(live, torch.nn.Module.__call__)
+        self._patch(torch.nn.Module, "__call__", module_call)
+        cast = torch.autocast
+        self._patch(cast, "__enter__", _autocast_enter(live, cast.__enter__))
+        self._patch(cast, "__exit__", _autocast_exit(live, cast.__exit__))
+        for kind in (torch.no_grad, torch.enable_grad, torch.inference_mode):
+            self._patch(kind, "__enter__", _grad_change(live, kind.__enter__, begins=True))
+            self._patch(kind, "__exit__", _grad_change(live, kind.__exit__, ends=True))
+        kind = torch.set_grad_enabled
+        self._patch(kind, "__init__", _grad_change(live, kind.__init__, begins=True))
+        self._patch(kind, "__enter__", _grad_change(live, kind.__enter__))
+        self._patch(kind, "__exit__", _grad_change(live, kind.__exit__, ends=True))
+        return self
+
+    def _patch(self, owner: type, name: str, replacement: Any) -> None:
+        self._patches.append((owner, name, owner.__dict__[name]))
+        setattr(owner, name, replacement)
+
+    def __exit__(self, *_: object) -> None:
+        self._live.clear()
+        while self._patches:
+            owner, name, original = self._patches.pop()
+            setattr(owner, name, original)
+
+
+def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def _untold(_: list[Any]) -> None:
+    return None
+
+
+def _unseen(_: str) -> AbstractContextManager[Within | None]:
+    return nullcontext()
+
+
+Live = list["Scopes"]
+"""The scopes that a replaced function serves, until they end: then it is as the original.
+
+Why a list: a file that is first imported during a capture may keep the replaced function for good,
+and would keep the whole capture with it.
+"""
+
+
+def _module_call(live: Live, original: Any) -> Any:
+    def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
+        if not live or get_ident() != live[0].thread:
+            return original(module, *args, **kwargs)
+        scopes = live[0]
+        outer = scopes.enter(module, sys._getframe(1))
+        watcher = scopes.watchers.get(id(module))
+        finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
+        try:
+            result = scopes.call(original, module, *args, **kwargs)
+        finally:
+            scopes.leave(outer)
+        if finish is not None:
+            finish(result)
+        return result
+
+    return module_call
+
+
+MODULE_CALL: CodeType = next(
+    const for const in _module_call.__code__.co_consts if hasattr(const, "co_code")
+)
+"""Walks over frames stop here; what lies outside is remembered by the `ModuleCall`."""
+
+
+def _autocast_enter(live: Live, original: Any) -> Any:
+    def enter(cast: Any) -> Any:
+        if not live or get_ident() != live[0].thread:
+            return original(cast)
+        scopes = live[0]
+        settings = (cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled)  # noqa: SLF001 - torch keeps its arguments there
+        region = Region("autocast", settings, scopes.current.key)
+        scopes.autocast = (*scopes.autocast, region)
+        return original(cast)
+
+    return enter
+
+
+def _autocast_exit(live: Live, original: Any) -> Any:
+    def leave(cast: Any, *exception: Any) -> Any:
+        if live and get_ident() == live[0].thread:
+            scopes = live[0]
+            scopes.autocast = scopes.autocast[:-1]
+        return original(cast, *exception)
+
+    return leave
+
+
+def _grad_change(live: Live, original: Any, *, begins: bool = False, ends: bool = False) -> Any:
+    """A method of a context that sets the grad mode; one of them begins it, one of them ends it."""
+
+    def change(mode: Any, *args: Any, **kwargs: Any) -> Any:
+        if not live or get_ident() != live[0].thread:
+            return original(mode, *args, **kwargs)
+        scopes = live[0]
+        before = scopes.grad
+        result = original(mode, *args, **kwargs)
+        if begins:
+            scopes.outer_grads[id(mode)] = before
+        if ends:
+            scopes.grad = scopes.outer_grads.pop(id(mode), None)
+        else:
+            scopes.set_grad(before=before)
+        return result
+
+    return change

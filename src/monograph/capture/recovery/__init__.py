@@ -1,0 +1,1 @@
+"""Error recovery: a capture goes on after a refusal, for all problems and for drafts."""

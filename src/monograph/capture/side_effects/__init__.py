@@ -1,0 +1,1 @@
+"""Side effects: what user code writes to, and which of that outlives the call."""

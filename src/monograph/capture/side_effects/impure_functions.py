@@ -1,0 +1,213 @@
+"""What user code can read or change outside of the model, and why a program must not.
+
+A value that may differ between calls would be repeated by the program as it was met during the
+export; a switch of the process that forward turns would not be turned by the program. Functions are
+recognised by identity, methods by what they belong to, so the name by which user code reaches them
+does not matter.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime as dt
+import inspect
+import io
+import os
+import random
+import secrets
+import time
+import uuid
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import torch
+
+from monograph.capture.code_policy import PACKAGES, TORCH, is_library
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from monograph.diagnostics import Frame, MonographError
+
+
+class Read(NamedTuple):
+    """A function that reads what may differ between calls."""
+
+    what: str
+    because: str
+    instead: str = ""
+
+    @property
+    def of_identity(self) -> bool:
+        """Whether it is where something lies in memory."""
+        return self.because == _IDENTITY
+
+    @property
+    def makes_names(self) -> bool:
+        """Whether it is something that nothing else is called."""
+        return self.because == _UNIQUE
+
+    @property
+    def of_environment(self) -> bool:
+        """Whether it is a variable of the environment."""
+        return self.because == _ENVIRONMENT
+
+
+class Switch(NamedTuple):
+    """A function that changes how the whole process behaves from then on."""
+
+    what: str
+
+
+_IDENTITY = "where an object lies in memory"
+_CLOCK = "a clock"
+_UNIQUE = "a clock or random bytes"
+_ENVIRONMENT = "the environment of the process"
+_DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
+_ENTROPY = "random bytes of the operating system"
+
+
+def _named(module: Any, names: str) -> Iterable[tuple[str, Any]]:
+    for name in names.split():
+        found = getattr(module, name, None)
+        if found is not None:
+            yield f"{module.__name__}.{name}", found
+
+
+def _known() -> Iterator[tuple[Any, Read | Switch]]:
+    """Every function that is known by itself."""
+    for because, functions in (
+        (
+            _CLOCK,
+            _named(
+                time,
+                "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time"
+                " process_time_ns thread_time thread_time_ns localtime gmtime ctime",
+            ),
+        ),
+        (_ENVIRONMENT, _named(os, "getenv getenvb getpid getcwd getcwdb")),
+        (_ENTROPY, _named(os, "urandom getrandom")),
+        (_ENTROPY, _named(secrets, "token_bytes token_hex token_urlsafe randbelow randbits")),
+        (_UNIQUE, _named(uuid, "uuid1 uuid4")),
+        ("a file", [("open", builtins.open), ("io.open", io.open), *_named(os, "open")]),
+        ("a directory", _named(os, "listdir scandir")),
+        ("what somebody types", [("input", builtins.input)]),
+        (_IDENTITY, [("id", builtins.id)]),
+        ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
+    ):
+        for name, function in functions:
+            yield function, Read(name, because)
+    for name, function in _named(
+        torch,
+        "manual_seed set_rng_state set_default_dtype set_default_device"
+        " use_deterministic_algorithms set_default_tensor_type set_float32_matmul_precision",
+    ):
+        yield function, Switch(name)
+
+
+_FUNCTIONS: Final[dict[int, Read | Switch]] = {id(function): found for function, found in _known()}
+SUSPECTS: Final = frozenset(_FUNCTIONS)
+"""The identities of the functions that are known by themselves."""
+
+_ENVIRON: Final = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "copy")
+
+_CODES: Final[dict[int, Read | Switch]] = {
+    # `torch._dynamo` wraps some of them, in code that all that it wraps share.
+    id(inspect.unwrap(getattr(function, "__func__", function)).__code__): found
+    for function, found in _known()
+    if isinstance(function, FunctionType | MethodType)
+} | {
+    id(getattr(type(os.environ), name).__code__): Read("os.environ", _ENVIRONMENT)
+    for name in _ENVIRON
+}
+"""The same, where all that is known of a call is the code that it runs."""
+
+_CLOCK_CLASSES: Final = (dt.datetime, dt.date)
+_CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
+_NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
+
+
+def is_suspect(function: FunctionType, args: Sequence[Any]) -> bool:
+    """Whether `find_outside` may find something of a function written in Python: the fast way."""
+    if id(function) in _FUNCTIONS or function.__name__ == "manual_seed":
+        return True
+    return bool(args) and type(args[0]) in OWNERS
+
+
+def find_outside_code(code: CodeType) -> Read | Switch | None:
+    """What a call of this code reads or switches that is not the model's, if anything."""
+    found = _CODES.get(id(code))
+    if found is None and code.co_name == "manual_seed":
+        return Switch("torch.manual_seed")
+    return found
+
+
+def is_own_business(found: Read | Switch, file: str) -> bool:
+    """Whether what a library's file reads is no matter of the model's.
+
+    PyTorch and Python's library look at identities, and do not let them decide a result. Installed
+    packages have switches in the environment, and give things unique names.
+    """
+    if file.startswith(TORCH):
+        return True
+    if not isinstance(found, Read):
+        return False
+    if found.of_environment:
+        return file.startswith((*PACKAGES, "<frozen "))
+    if found.makes_names and file.startswith(PACKAGES):
+        return True
+    return found.of_identity and is_library(file)
+
+
+def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
+    """What a call of this function reads or switches that is not the model's, if anything.
+
+    A method written in Python is given as its function, with the object first among `args`.
+    """
+    found = _FUNCTIONS.get(id(function))
+    if found is not None:
+        return found
+    if type(function) is FunctionType and function.__name__ == "manual_seed":
+        return Switch("torch.manual_seed")  # libraries wrap PyTorch's
+    if function is builtins.hash:
+        return _identity_hash(args)
+    if type(function) is BuiltinMethodType:
+        return _of_owner(function.__self__, function.__name__)
+    if args and type(args[0]) in OWNERS:
+        owner, name = args[0], getattr(function, "__name__", "")
+        return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
+    return None
+
+
+OWNERS: Final = frozenset({random.Random, random.SystemRandom, type(os.environ), *_NUMPY_RANDOM})
+"""The classes whose methods read from outside."""
+
+
+def _of_owner(owner: Any, name: str) -> Read | None:
+    """What a method reads, by the object it is bound to."""
+    if isinstance(owner, random.Random):
+        return Read(f"random.{name}", "Python's random numbers", _DRAW)
+    if isinstance(owner, _NUMPY_RANDOM):
+        return Read(f"numpy.random.{name}", "NumPy's random numbers", _DRAW)
+    if owner is os.environ:
+        return Read("os.environ", _ENVIRONMENT)
+    if name in _CLOCK_METHODS and any(owner is cls for cls in _CLOCK_CLASSES):
+        return Read(f"{owner.__name__}.{name}", _CLOCK)
+    return None
+
+
+def _identity_hash(args: Sequence[Any]) -> Read | None:
+    if len(args) == 1 and type(args[0]).__hash__ is object.__hash__:
+        return Read("hash", _IDENTITY)
+    return None
+
+
+def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:
+    """The refusal of a call that reads or switches something outside of the model."""
+    if isinstance(found, Switch):
+        return problem("write-outlives-call", at=at, kind="switch", name=found.what)
+    return problem(
+        "outside-read", at=at, what=found.what, because=found.because, instead=found.instead
+    )

@@ -1,0 +1,313 @@
+"""What forward leaves behind in the module, and whether the next call would notice.
+
+A program has parameters, buffers and nothing else, so whatever else outlives a call must not matter
+to the calls after it. It does not, if every call writes an attribute before reading it; or if the
+second call, begun with what the first left, does the same as the first and leaves nothing new: then
+so does every other call. Anything else is refused.
+
+Python does not say for free who reads an attribute. So a run that changed something is run again,
+with reads and writes of just what it changed watched, and a third time if that must settle it.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import type_of
+from monograph.capture.recording.operators import is_droppable
+from monograph.capture.side_effects.opaque_objects import Kept
+from monograph.capture.side_effects.snapshots import Snapshot, leads_to
+from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.side_effects.module_state import ModuleState
+    from monograph.capture.side_effects.tracking import Place
+
+Attribute = tuple[int, str]
+"""The identity of a module and the name of an attribute."""
+
+_OUR_DOING = frozenset({"_flat_weights", "_flat_weight_refs"})
+"""What `nn.RNNBase` derives anew because the parameters it held were swapped."""
+
+_NOTICED = ("__setattr__", "__delattr__", "__getattribute__")
+
+
+@dataclass(slots=True)
+class Watched:
+    """Where the attributes that a run before this one changed are written, and read before that."""
+
+    names: frozenset[Attribute]
+    places: tuple[Place, ...] = ()
+    """Where else a run of plain Python left something."""
+    written: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
+    read_first: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
+
+
+def find_changes(state: ModuleState) -> frozenset[Attribute]:
+    """Attributes that are not what they were, and tables with other entries than they had."""
+    abstract = {id(t.real): t.abstract for t in state.tensors}
+    found: set[Attribute] = set()
+    for saved in state.saved:
+        found |= {(id(saved.module), n) for n in saved.changed() if n not in _OUR_DOING}
+        for kind, before in saved.tables.items():
+            now = saved.module.__dict__[kind]
+            if not before and not now:
+                continue
+            found |= {
+                (id(saved.module), name)
+                for name in {**before, **now}
+                if not _is_kept(kind, abstract, before.get(name), now.get(name))
+            }
+    return frozenset(found | _newly_shared(state))
+
+
+def _is_kept(kind: str, abstract: dict[int, Any], before: Any, now: Any) -> bool:
+    """Whether an entry of a module's table is what it was, or a buffer that may replace another."""
+    if kind == "_modules" or before is None or now is None:
+        return before is now
+    stood = abstract[id(before)]
+    if now is stood:
+        return True
+    if kind != "_buffers" or not isinstance(now, AbstractTensor):
+        return False
+    if _lies_in_an_input(now):
+        return False
+    same_shape = now.tensor_type.shape == stood.tensor_type.shape
+    return same_shape and now.tensor_type.dtype == stood.tensor_type.dtype
+
+
+def _lies_in_an_input(tensor: Any) -> bool:
+    """Whether a tensor shares its memory with an input, which the caller may write to later."""
+    if not isinstance(tensor, AbstractTensor):
+        return False
+    recorder: Any = tensor.recorder
+    return any(tensor.storage_root is node.meta.get("val") for node in recorder.input_nodes)
+
+
+def _newly_shared(state: ModuleState) -> set[Attribute]:
+    """Buffers replaced so that one storage has two names now, or had two before."""
+    entries = [
+        (saved.module, name, before, saved.module.__dict__["_buffers"].get(name))
+        for saved in state.saved
+        for name, before in saved.tables["_buffers"].items()
+    ]
+    abstract = {id(t.real): t.abstract for t in state.tensors}
+    names_before: dict[int, int] = {}
+    names_now: dict[int, int] = {}
+    for _, _, before, now in entries:
+        names_before[id(before)] = names_before.get(id(before), 0) + 1
+        if isinstance(now, AbstractTensor):
+            root = id(now.storage_root)
+            names_now[root] = names_now.get(root, 0) + 1
+    return {
+        (id(module), name)
+        for module, name, before, now in entries
+        if isinstance(now, AbstractTensor)
+        and now is not abstract.get(id(before))
+        and (names_before[id(before)] > 1 or names_now[id(now.storage_root)] > 1)
+    }
+
+
+def find_harm(state: ModuleState, watched: Watched) -> list[MonographError]:
+    """What outlives this run and may matter to the next: a refusal each, of a run that watched."""
+    changed = find_changes(state)
+    found = (
+        _harm(state, saved, name, watched)
+        for saved in state.saved
+        for name in sorted(n for owner, n in changed if owner == id(saved.module))
+    )
+    return [harm for harm in found if harm is not None]
+
+
+def _harm(
+    state: ModuleState, saved: Snapshot, name: str, watched: Watched
+) -> MonographError | None:
+    path = _path(state, saved.module, name)
+    key = (id(saved.module), name)
+    written, read = watched.written.get(key), watched.read_first.get(key)
+    before, now = (
+        t.get(name) for t in (saved.tables["_buffers"], saved.module.__dict__["_buffers"])
+    )
+    if before is not None and not _is_of_type(now, type_of(before)):
+        return problem(
+            "buffer-reshaped",
+            at=written or (),
+            name=path,
+            before=_type_text(type_of(before)),
+            now=_type_text(now.tensor_type) if isinstance(now, AbstractTensor) else repr(now),
+        )
+    if before is not None and _lies_in_an_input(now):
+        return problem("buffer-is-input", at=written or (), name=path)
+    in_table = any(name in {**saved.tables[k], **saved.module.__dict__[k]} for k in saved.tables)
+    if read is None and written is not None and not in_table:
+        return None
+    if _is_filled_once(saved, name):
+        return None
+    causes: tuple[Cause, ...] = ()
+    if written is not None and read is not None:
+        label = f"the value that the call before left in `{path}` is read here"
+        causes = (Cause(read[:1], label),)
+    return problem("attribute-changed", at=written or read or (), causes=causes, name=path)
+
+
+def _is_filled_once(saved: Snapshot, name: str) -> bool:
+    """Whether an attribute is a cache that the first call fills for all others.
+
+    There was nothing (no attribute, None, a missing key), and now there are tensors made of the
+    module's own unchanged state alone: computing them again, as the program does, gives the same.
+    """
+    now = {**saved.module.__dict__, **saved.module.__dict__["_buffers"]}.get(name)
+    before = {**saved.attributes, **saved.tables["_buffers"]}.get(name)
+    if isinstance(now, dict) and now is before:
+        contents: Any = next(
+            (content for owner, content in saved.nested.get(name, ()) if owner is now), {}
+        )
+        if type(contents) is Kept:
+            contents = contents.content[0]  # of a class of the user's: its items, its attributes
+        if any(now.get(key, saved) is not value for key, value in contents.items()):
+            return False
+        filled = [value for key, value in now.items() if key not in contents]
+    else:
+        filled = [now] if before is None else []
+    return bool(filled) and all(is_made_of_state(value) for value in filled)
+
+
+def is_made_of_state(value: Any) -> bool:
+    """Whether a tensor depends on parameters, buffers and constants alone, none written to."""
+    if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.version:
+        return False
+    recorder: Any = value.recorder
+    inputs = {id(node) for node in recorder.input_nodes}
+    waiting, seen = [value.node], set[Any]()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op == "placeholder":
+            if id(node) in inputs or node.name in recorder.mutated:
+                return False
+        elif not is_droppable(node.target):
+            return False
+        waiting.extend(node.all_input_nodes)
+    return True
+
+
+def _is_of_type(value: Any, t: TensorType) -> bool:
+    if not isinstance(value, AbstractTensor):
+        return False
+    return value.tensor_type.shape == t.shape and value.tensor_type.dtype == t.dtype
+
+
+def _path(state: ModuleState, module: torch.nn.Module, name: str) -> str:
+    prefix = next(path for path, each in state.root.named_modules() if each is module)
+    return ".".join(filter(None, ["self", prefix, name]))
+
+
+def _type_text(t: TensorType) -> str:
+    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"
+
+
+# --- watching --------------------------------------------------------------------------------
+
+
+@contextmanager
+def watching(watched: Watched | None) -> Generator[None]:
+    """Note where the watched attributes are written, and read before that."""
+    if watched is None:
+        yield
+        return
+    cls: Any = torch.nn.Module
+    originals = [(name, cls.__dict__.get(name)) for name in _NOTICED]
+    for name, noticing in zip(_NOTICED, _noticing(watched), strict=True):
+        setattr(cls, name, noticing)
+    try:
+        yield
+    finally:
+        for name, original in originals:
+            if original is None:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, original)
+
+
+def _noticing(watched: Watched) -> tuple[Any, Any, Any]:
+    cls = torch.nn.Module
+    names = {name for _, name in watched.names}
+    real_set, real_delete, real_get = cls.__setattr__, cls.__delattr__, cls.__getattribute__
+
+    def note(table: dict[Attribute, Any], module: Any, name: str) -> None:
+        key = (id(module), name)
+        if key in watched.names and key not in table:
+            table[key] = user_frames(sys._getframe(2))
+
+    def write(module: Any, name: str, value: Any) -> None:
+        if name in names:
+            note(watched.written, module, name)
+        real_set(module, name, value)
+
+    def delete(module: Any, name: str) -> None:
+        if name in names:
+            note(watched.written, module, name)
+        real_delete(module, name)
+
+    def read(module: Any, name: str) -> Any:
+        if name in names and (id(module), name) not in watched.written:
+            note(watched.read_first, module, name)
+        return real_get(module, name)
+
+    return write, delete, read
+
+
+# --- beginning where a call ended ------------------------------------------------------------
+
+
+class Left:
+    """What a run left behind, plain attributes and other places; taken before it is put back."""
+
+    def __init__(self, state: ModuleState, places: list[Place]) -> None:
+        seen: set[int] = set()
+        self._after = [Snapshot(module, seen) for module in state.modules]
+        self._places = [place.as_now() for place in places]
+        changed = find_changes(state)
+        tables = [(saved, kind) for saved in state.saved for kind in saved.tables]
+        values = [
+            after.attributes.get(name)
+            for after in self._after
+            for name in after.attributes
+            if (id(after.module), name) in changed
+        ] + [place.before for place in self._places]
+        abstract = AbstractTensor | torch.SymInt | torch.SymFloat
+        self.can_begin_a_call = not any(
+            (id(saved.module), name) in changed
+            for saved, kind in tables
+            for name in {**saved.tables[kind], **saved.module.__dict__[kind]}
+        ) and not any(leads_to(value, abstract) for value in values)
+        """Whether all of it is plain: entries of tables and abstract tensors belong to that run."""
+
+    @contextmanager
+    def in_place(self) -> Generator[None]:
+        """Put it there again for the duration of a `with` block."""
+        seen: set[int] = set()
+        before = [Snapshot(after.module, seen) for after in self._after]
+        places = [place.as_now() for place in self._places]
+        try:
+            for after in self._after:
+                after.restore_attributes()
+            for place in self._places:
+                place.put_back()
+            yield
+        finally:
+            for snapshot in before:
+                snapshot.restore()
+            for place in reversed(places):
+                place.put_back()

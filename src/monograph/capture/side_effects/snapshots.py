@@ -1,0 +1,191 @@
+"""What user code may write to, remembered before it runs: compared afterwards, and put back.
+
+Every module's `__dict__`, and from there every container and every object of a user's class that
+they lead to, each once. Objects keep their identity; only their contents are put back.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.capture.side_effects.opaque_objects import Kept, reading_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ATOMS = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device, torch.Size})
+_MAPPINGS = frozenset({dict, OrderedDict, defaultdict})
+_SEQUENCES = frozenset({list, deque})
+_LEAVES = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, ModuleType)
+_NOT_USERS = ("torch", "builtins", "numpy", "collections", "re", "threading", "_thread", "logging")
+_MOST_OBJECTS = 10_000
+TABLES = ("_parameters", "_buffers", "_modules")
+
+
+class Snapshot:
+    """One module's `__dict__`, its tables, and what its attributes lead to."""
+
+    __slots__ = ("attributes", "empty", "module", "nested", "tables")
+
+    def __init__(self, module: torch.nn.Module, seen: set[int]) -> None:
+        """`seen` holds the identities of what other snapshots remember already."""
+        self.module = module
+        self.attributes: dict[str, Any] = dict(module.__dict__)
+        self.tables = {kind: dict(module.__dict__[kind]) for kind in TABLES}
+        self.nested: dict[str, list[tuple[Any, Any]]] = {}
+        self.empty: dict[str, Any] = {}
+        """Containers without content: most modules have a dozen empty tables of hooks."""
+        for name, value in self.attributes.items():
+            kind = type(value)
+            if kind in _ATOMS or name in TABLES:
+                continue
+            if kind in _MAPPINGS and not value:
+                self.empty[name] = value
+                continue
+            found = list(_contents(value, seen))
+            if found:
+                self.nested[name] = found
+
+    def changed(self) -> list[str]:
+        """The attributes that are not what they were; tables are compared by who swaps them."""
+        current = self.module.__dict__
+        names = [name for name in current if name not in self.attributes]
+        names += [
+            name
+            for name, value in self.attributes.items()
+            if current.get(name, self) is not value and not _equal(current.get(name, self), value)
+        ]
+        if any(self.empty.values()):
+            names += [name for name, value in self.empty.items() if value]
+        for name, contents in self.nested.items():
+            if any(not _holds(owner, content) for owner, content in contents):
+                names.append(name)
+        return list(dict.fromkeys(names))
+
+    def restore(self) -> None:
+        """Put everything back; objects keep their identity."""
+        self.restore_attributes()
+        for kind, table in self.tables.items():
+            refill(self.attributes[kind], table)
+
+    def restore_attributes(self) -> None:
+        """Put everything but the tables' entries back."""
+        current = self.module.__dict__
+        for name in [name for name in current if name not in self.attributes]:
+            del current[name]
+        for name, value in self.attributes.items():
+            if current.get(name, self) is not value:
+                current[name] = value
+        if list(current) != list(self.attributes):
+            refill(current, self.attributes)
+        if any(self.empty.values()):
+            for container in self.empty.values():
+                container.clear()
+        for contents in self.nested.values():
+            for owner, content in contents:
+                _restore(owner, content)
+
+
+def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
+    """(container or object, copy of its contents) of everything a value leads to, once each."""
+    waiting = [value]
+    while waiting and len(seen) < _MOST_OBJECTS:
+        owner = waiting.pop()
+        kind = type(owner)
+        if kind in _ATOMS or id(owner) in seen:
+            continue
+        if kind in _MAPPINGS:
+            content, inner = dict(owner), owner.values()
+        elif kind in _SEQUENCES:
+            content, inner = list(owner), owner
+        elif kind is set:
+            content, inner = set(owner), ()
+        elif kind is tuple:
+            waiting.extend(owner)
+            continue
+        elif (reading := None if isinstance(owner, _LEAVES) else reading_of(owner)) is not None:
+            content = Kept(reading, reading.read(owner))
+            inner = content.leads_to()
+        elif _is_users(owner, kind):
+            content, inner = dict(owner.__dict__), owner.__dict__.values()
+        else:
+            continue
+        seen.add(id(owner))
+        yield owner, content
+        waiting.extend(inner)
+
+
+def leads_to(value: Any, kind: Any) -> bool:
+    """Whether a value is, or holds, something of this kind."""
+    if isinstance(value, kind):
+        return True
+    held = [each for _, content in _contents(value, set()) for each in _values(content)]
+    return any(isinstance(each, kind) for each in held)
+
+
+def _values(content: Any) -> Any:
+    if type(content) is Kept:
+        return content.leads_to()
+    return content.values() if isinstance(content, dict) else content
+
+
+def _is_users(value: Any, kind: type) -> bool:
+    """Whether a value is an object of a user's class, with attributes of its own."""
+    if isinstance(value, _LEAVES) or not hasattr(value, "__dict__"):
+        return False
+    return kind.__module__.partition(".")[0] not in _NOT_USERS
+
+
+def _attributes(owner: Any) -> Any:
+    return owner if type(owner) in _MAPPINGS or type(owner) in _SEQUENCES else owner.__dict__
+
+
+def _holds(owner: Any, content: Any) -> bool:
+    """Whether a container holds what it held: the same objects, or equal numbers and texts."""
+    if type(content) is Kept:
+        return content.is_still_in(owner)
+    if type(owner) is set:
+        return owner == content
+    current = _attributes(owner)
+    if len(current) != len(content):
+        return False
+    if type(owner) in _MAPPINGS and list(current) != list(content):
+        return False
+    if isinstance(content, dict):
+        return all(
+            key in current and (current[key] is value or _equal(current[key], value))
+            for key, value in content.items()
+        )
+    return all(a is b or _equal(a, b) for a, b in zip(current, content, strict=True))
+
+
+def _restore(owner: Any, content: Any) -> None:
+    if type(content) is Kept:
+        content.put_back(owner)
+    elif type(owner) is set:
+        if owner != content:
+            refill(owner, content)
+    elif type(owner) in _SEQUENCES:
+        if len(owner) != len(content) or any(
+            a is not b for a, b in zip(owner, content, strict=True)
+        ):
+            owner.clear()
+            owner.extend(content)
+    else:
+        current = _attributes(owner)
+        if list(current) != list(content) or any(current[k] is not v for k, v in content.items()):
+            refill(current, content)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and type(one) in _ATOMS and one == other
+
+
+def refill(container: Any, content: Any) -> None:
+    """Give a dict or a set exactly this content, in this order."""
+    container.clear()
+    container.update(content)

@@ -1,0 +1,413 @@
+"""What user code wrote to, and which of it outlives the call.
+
+The interpreter announces every write before it happens; the first one to each place is kept, with
+what was there. Of plain Python, every place within a function's reach is (`reach.py`). When the run
+has ended, places that hold again what they held are forgotten, and so are objects that the run
+itself made. The rest was there before and is different now. It is put back in any case, and refused
+unless it is a cache that the first call fills for all others.
+
+Modules are not looked after here: `snapshots` and `aftermath` know more about them.
+
+Which objects did the run make? Before it, all that the garbage collector knows are frozen (taken
+out of its lists), so those that it lists now. A dict of plain values is in no list until something
+else is put into it: such a one was there before if not all references to it are new objects'.
+"""
+
+from __future__ import annotations
+
+import gc
+import operator
+import sys
+from collections import Counter
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from torch.nn import Module
+
+from monograph.bytecode import MISSING
+from monograph.capture.side_effects.container_contents import (
+    content_of,
+    refill_content,
+    same,
+    same_content,
+)
+from monograph.capture.side_effects.opaque_objects import keep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from monograph.bytecode import Frame
+
+Chain = tuple[tuple[CodeType, int], ...]
+"""Frames as (code, offset), innermost first."""
+
+_WHOLE: Final = frozenset({"attributes", "contents", "hidden"})
+_OWN_REFERENCES: Final = 2
+"""A variable's, and that of the argument of the function that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A variable or an attribute that was written to, or an object whose content was.
+
+    `kind` is attribute, cell, context (a ContextVar) or global; or, of the whole object, contents
+    (of a container), attributes (all of them) or hidden (what no `__dict__` shows, see `opaque`):
+    then `name` is "". `before` is what was there, or a copy of the content; `tracked` tells whether
+    the garbage collector knew the owner at the first write; `by` are the frames that wrote first,
+    `function` is the innermost one's.
+    """
+
+    kind: str
+    owner: Any
+    name: str
+    before: Any
+    tracked: bool
+    by: Chain
+    function: FunctionType | None = None
+    after: Any = None
+    """What a part of the run left there, which was put back since."""
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What tells it from other places: the identity of the owner, and the name."""
+        return id(self.owner), self.kind if self.kind in _WHOLE else self.name
+
+    def now(self) -> Any:
+        """What is there now: the value, MISSING, or the object itself."""
+        return self.owner if self.kind in _WHOLE else _value(self.owner, self.name)
+
+    def is_as_before(self) -> bool:
+        """Whether it holds the same objects again, or equal numbers and texts."""
+        if self.kind == "hidden":
+            return self.before.is_still_in(self.owner)
+        if self.kind in _WHOLE:
+            return same_content(_whole(self.kind, self.owner), self.before)
+        return same(self.now(), self.before)
+
+    def as_now(self) -> Place:
+        """The same place, with what is there now as what is to be put back."""
+        whole = self.kind in _WHOLE
+        now = _whole(self.kind, self.owner) if whole else self.now()
+        return replace(self, before=now)
+
+    def changed_name(self) -> str:
+        """The name of the attribute that is not what it was, where that is known."""
+        if self.kind != "attributes":
+            return self.name
+        now = vars(self.owner)
+        names = (
+            name
+            for name in {**self.before, **now}
+            if not same(now.get(name, MISSING), self.before.get(name, MISSING))
+        )
+        return next(names, "")
+
+    def news(self) -> list[Any] | None:
+        """What was put where nothing was: a missing key, None; None if anything was replaced."""
+        if self.kind not in _WHOLE:
+            return [self.now()] if self.before is MISSING or self.before is None else None
+        now = None if self.kind == "hidden" else _whole(self.kind, self.owner)
+        if not isinstance(now, dict) or not same_content(
+            {k: now.get(k) for k in self.before}, self.before
+        ):
+            return None
+        return [value for key, value in now.items() if key not in self.before]
+
+    def put_back(self) -> None:
+        """Restore what was there."""
+        if self.kind == "hidden":
+            self.before.put_back(self.owner)
+        elif self.kind == "attributes":
+            _give_attributes(self.owner, self.before)
+        elif self.kind == "contents":
+            refill_content(self.owner, self.before)
+        else:
+            _write(self.owner, self.name, self.before)
+
+
+class Effects:
+    """The writes of one run. Use as a context manager around user code."""
+
+    def __init__(self, covered: Collection[int]) -> None:
+        """`covered` are the identities of objects that somebody else looks after."""
+        self._covered = covered
+        self._places: dict[tuple[int, str], Place] = {}
+        self._lasting: list[Place] | None = None
+
+    def __enter__(self) -> Self:
+        """What there is now was there before the run."""
+        gc.freeze()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what was there before, and is different now."""
+        for place in reversed(self.lasting()):
+            place.put_back()
+        gc.unfreeze()
+
+    def written(self, kind: str, owner: Any, key: Any, old: Any, frame: Frame | None) -> None:
+        """Something is about to change; `kind` and the rest are as the interpreter says them."""
+        identity = id(owner)
+        if identity in self._covered:
+            return
+        if kind == "context":
+            old = owner.get(MISSING)
+        in_content = kind in {"contents", "item"}
+        name = "contents" if in_content else key
+        if (identity, name) in self._places:
+            return
+        if in_content:
+            kind, old = "contents", content_of(owner)
+            if old is None:
+                return
+        elif kind == "attribute" and isinstance(owner, Module):
+            old = _value(owner, name)  # it may stand in a table
+        function = None if frame is None else frame.function
+        tracked = gc.is_tracked(owner)
+        self._places[identity, name] = Place(
+            kind, owner, "" if in_content else name, old, tracked, _chain(frame), function
+        )
+
+    def within_reach(self, kind: str, owner: Any, by: Chain) -> bool:
+        """The content of an object may change from now on; whether that was news."""
+        key = (id(owner), kind)
+        if id(owner) in self._covered or key in self._places:
+            return False
+        before = _whole(kind, owner)
+        self._places[key] = Place(kind, owner, "", before, gc.is_tracked(owner), by)
+        return True
+
+    def changed(self) -> set[tuple[int, str]]:
+        """The keys of the places that are not as they were."""
+        return {key for key, place in self._places.items() if not place.is_as_before()}
+
+    def accept(self, keys: set[tuple[int, str]]) -> None:
+        """Whatever these places hold now is to stay."""
+        for key in keys:
+            self._places[key] = self._places[key].as_now()
+
+    def covers(self, owner: Any) -> bool:
+        """Whether somebody else looks after an object."""
+        return id(owner) in self._covered
+
+    def add(self, place: Place) -> None:
+        """A variable of which somebody else knows what it held."""
+        self._places.setdefault(place.key, place)
+
+    def lasting(self) -> list[Place]:
+        """What was there before the run and is different now, in the order of the writes."""
+        if self._lasting is None:
+            self._lasting = self._find_lasting()
+        return self._lasting
+
+    def _find_lasting(self) -> list[Place]:
+        changed = [place for place in self._places.values() if not place.is_as_before()]
+        if not changed:
+            return []
+        owners = {id(place.owner) for place in changed if place.tracked}
+        made = owners.intersection(map(id, gc.get_objects()))
+        elsewhere = _known_elsewhere([place.owner for place in changed if not place.tracked])
+        return [
+            place
+            for place in changed
+            if (id(place.owner) not in made if place.tracked else id(place.owner) in elsewhere)
+        ]
+
+
+class NeedsCare(BaseException):  # no error: user code must not catch it
+    """A part has to say which objects it made, and did not look which there were before."""
+
+
+class Within(Effects):
+    """The writes of a part of a run. Nothing is put back: that is left to the run's own.
+
+    But for `take`, which keeps what was written, and puts back what was there.
+    """
+
+    def __init__(self, tell: Callable[[Place], None], *, careful: bool = True) -> None:
+        """`tell` announces that a place is about to be written to.
+
+        One that is not `careful` has no notion of which objects there were before, which costs as
+        much as there are: it raises NeedsCare where it has to know.
+        """
+        super().__init__(())
+        self.tell = tell
+        self.careful = careful
+        # Kept, so that none of their identities is given to a new object.
+        self._before = gc.get_objects() if careful else []
+        self._known_before: set[int] = set()
+        self.taken: list[Place] = []
+        """The places from before that it changed."""
+
+    def __enter__(self) -> Self:
+        """What there is now was there before this part."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """What is made from now on was not made in this part, but nobody asks for it any more."""
+
+    def appended(self) -> list[tuple[list[Any], list[Any]]]:
+        """The lists from before that hold what they held and more, each with what came."""
+        found: list[tuple[list[Any], list[Any]]] = []
+        for place in self._find_lasting():
+            now, before = place.now(), place.before
+            if place.kind == "contents" and type(now) is list:
+                n = len(before)
+                if len(now) > n and all(map(operator.is_, now, before)):
+                    found.append((now, now[n:]))
+        return found
+
+    def undo(self) -> None:
+        """Put back what was there before this part."""
+        for place in reversed(self._find_lasting()):
+            place.put_back()
+
+    def take(self) -> None:
+        """Keep what this part left where something was before, and put that back.
+
+        Raises: NeedsCare.
+        """
+        places = self._find_lasting()
+        self.taken = [replace(place, after=place.as_now().before) for place in places]
+        for place in reversed(places):
+            place.put_back()
+
+    def forget(self) -> None:
+        """Put back what was in every place, in objects that it made too."""
+        for place in reversed(self._places.values()):
+            if not place.is_as_before():
+                place.put_back()
+
+    def made(self, value: Any) -> bool:
+        """Whether an object was made in this part, for all one can tell. Raises: NeedsCare."""
+        if not self.careful:
+            raise NeedsCare
+        if not self._known_before:
+            self._known_before = set(map(id, self._before))
+        return gc.is_tracked(value) and id(value) not in self._known_before
+
+    def _find_lasting(self) -> list[Place]:
+        changed = [place for place in self._places.values() if not place.is_as_before()]
+        if not changed:
+            return []
+        if not self.careful:
+            raise NeedsCare
+        before = set(map(id, self._before))
+        made = {id(each) for each in gc.get_objects()} - before
+        elsewhere = _known_elsewhere(
+            [place.owner for place in changed if not place.tracked], before
+        )
+        return [
+            place
+            for place in changed
+            if (id(place.owner) not in made if place.tracked else id(place.owner) in elsewhere)
+        ]
+
+
+def _known_elsewhere(untracked: list[Any], before: Collection[int] = ()) -> set[int]:
+    """Those (by identity) of some objects to which others refer than were made, `before` aside."""
+    if not untracked:
+        return set()
+    by_new_objects = Counter(
+        id(each)
+        for referrer in gc.get_referrers(*untracked)
+        if id(referrer) not in before
+        for each in gc.get_referents(referrer)
+    )
+    return {
+        id(each)
+        for each in untracked
+        if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
+    }
+
+
+def _chain(frame: Frame | None) -> Chain:
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None:
+        found.append((frame.code, frame.lasti))
+        while frame.body.stops and frame.back is not None and frame.back.code is frame.code:
+            frame = frame.back  # it is a copy of that one, on one side of a condition there
+        frame = frame.back
+    return tuple(found)
+
+
+# --- variables and attributes ------------------------------------------------------------------
+
+
+def _value(owner: Any, name: str) -> Any:
+    """What is stored under a name in this very object, whatever its class would compute."""
+    if isinstance(owner, CellType):
+        try:
+            return owner.cell_contents
+        except ValueError:
+            return MISSING
+    if isinstance(owner, ContextVar):
+        return owner.get(MISSING)
+    if isinstance(owner, Module):
+        return _names_of(owner, name).get(name, MISSING)
+    names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", None)
+    return getattr(owner, name, MISSING) if names is None else names.get(name, MISSING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's `__dict__`
+
+
+def _names_of(module: Module, name: str) -> dict[str, Any]:
+    """Where a module keeps an attribute: in a table, or itself."""
+    own = vars(module)
+    tables = (own.get(kind, {}) for kind in _TABLES)
+    return next((table for table in tables if name in table), own)
+
+
+_TABLES: Final = ("_parameters", "_buffers", "_modules")
+
+
+def _write(owner: Any, name: str, value: Any) -> None:
+    owner = _names_of(owner, name) if isinstance(owner, Module) else owner
+    if isinstance(owner, CellType):
+        _fill(owner, value)
+    elif isinstance(owner, ContextVar):
+        if value is not MISSING:  # otherwise it ends with the context that it was set in
+            owner.set(value)
+    elif isinstance(owner, dict):
+        if value is MISSING:
+            dict.pop(owner, name, None)  # pyright: ignore[reportUnknownMemberType] - anything's
+        else:
+            owner[name] = value
+    else:
+        _write_attribute(owner, name, value)
+
+
+def _write_attribute(owner: Any, name: str, value: Any) -> None:
+    """Past what a class of Python makes of it; some classes of C allow only their own way."""
+    kind: Any = type if isinstance(owner, type) else object
+    arguments: tuple[Any, ...] = (owner, name) if value is MISSING else (owner, name, value)
+    try:
+        (kind.__delattr__ if value is MISSING else kind.__setattr__)(*arguments)
+    except TypeError:
+        (delattr if value is MISSING else setattr)(*arguments)
+
+
+def _fill(cell: CellType, value: Any) -> None:
+    if value is MISSING:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
+# --- whole objects -----------------------------------------------------------------------------
+
+
+def _whole(kind: str, owner: Any) -> Any:
+    """A copy of all that an object holds."""
+    if kind == "hidden":
+        return keep(owner)
+    return dict(vars(owner)) if kind == "attributes" else content_of(owner)
+
+
+def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
+    """Give an object or a class exactly these attributes."""
+    now = dict(vars(owner))
+    for name in {**now, **attributes}:
+        value = attributes.get(name, MISSING)
+        if now.get(name, MISSING) is not value:
+            _write_attribute(owner, name, value)

@@ -1,0 +1,537 @@
+"""Capture by interpreting user code: every read, write and call of it is seen.
+
+One `Strict` watches one run. It decides what is interpreted (user code, and of PyTorch what calls
+user code), replaces functions that would fix a size, refuses what reads from outside of the model,
+and notes the plain values that decided the graph. What it saw is data: `observed`, `effects`.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
+from monograph.bytecode import Interpreter, Rounds, Watcher, ours
+from monograph.bytecode.evaluation.branch_execution import iterates_next
+from monograph.capture.code_policy import TORCH, is_entered, is_library
+from monograph.capture.control_flow.branches.branch_capture import (
+    can_fork,
+    fork,
+    inverted,
+    truth_value,
+)
+from monograph.capture.control_flow.branches.join_point import Apart
+from monograph.capture.control_flow.branches.object_merge import can_merge
+from monograph.capture.control_flow.loops.scan_capture import repeat
+from monograph.capture.control_flow.loops.symbolic_sequences import made, rows_of, source_of
+from monograph.capture.control_flow.subgraphs import WritesOutside
+from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
+from monograph.capture.internal_errors import no_mistake
+from monograph.capture.plain.callbacks import Callbacks
+from monograph.capture.plain.profiling import Plain
+from monograph.capture.recording.padding import PAD, padding
+from monograph.capture.side_effects.impure_functions import (
+    Read,
+    find_outside,
+    is_own_business,
+    is_suspect,
+    refusal,
+)
+from monograph.capture.side_effects.observations import Assumption, Island
+from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
+from monograph.capture.side_effects.process_state import SHARED_GENERATORS
+from monograph.capture.side_effects.tracking import Effects, NeedsCare, Place, Within
+from monograph.capture.strict.polyfills import REPLACEMENTS, product
+from monograph.capture.strict.sequence_comparison import alike
+from monograph.capture.strict.tensor_identity import are_one
+from monograph.diagnostics import BugError, MonographError, problem
+from monograph.host.module_calls import (
+    functional_is_original,
+    is_plain_layer,
+    only_calls_forward,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
+
+    from monograph.bytecode import Frame as InterpretedFrame
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.side_effects.impure_functions import Switch
+    from monograph.capture.side_effects.module_state import ModuleState
+    from monograph.capture.side_effects.observations import Observed
+
+
+_PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
+_NO_NEWS: Final = frozenset(
+    {
+        *(FunctionType, MethodType, BuiltinMethodType, ModuleType, type, StaticTensor),
+        *(SymbolicTensor, torch.Size, torch.SymInt, torch.SymFloat, torch.SymBool),
+    }
+)
+"""Kinds of values that decide nothing by being read, and lead nowhere that is not seen anyway."""
+_WITHIN: Final = frozenset({list, dict, str, tuple})
+"""Kinds of objects whose methods in C read nothing from outside."""
+_STAND_OUTSIDE: Final = (torch.nn.Module, type)
+_CACHED: Final = type(functools.lru_cache(lambda: None))
+_OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
+"""Attributes of tensors that are set by operators, or refused there."""
+_LONGEST: Final = 16
+"""The longest list of plain values that is reported as one."""
+
+
+for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch.SymBool):
+    ours(_class)
+
+
+class Strict(Watcher):
+    """What one strict run lets user code do, and what it sees of it."""
+
+    uncatchable = (MonographError, WritesOutside, Apart, NeedsCare)
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        state: ModuleState,
+        arguments: Any,
+        observed: Observed,
+        *,
+        control_flow: str = "refuse",
+    ) -> None:
+        """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
+
+        `control_flow` says where both ways of a branch are recorded: see `Request`.
+        """
+        self.scopes = recorder.scopes
+        self.observed = observed
+        self._recorder = recorder
+        self._forks = control_flow != "refuse"
+        self._on_sizes = control_flow == "capture_sizes"
+        callbacks = Callbacks(self._watch_plainly)
+        self.natively = callbacks.around
+        self._interpreter = Interpreter(self)
+        self._interpret = partial(callbacks.call, self._interpreter.call)
+        self._layers_are_native = functional_is_original()
+        self._memo: dict[Any, Any] = {}
+        self._state = state
+        self._arguments = arguments
+        self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
+        self._parts: list[Within] = []
+        self._plain: Plain | None = None
+        """What watches user code that C calls, once it may."""
+        self._harmless: dict[int, Any] = {}
+        """C functions that read nothing from outside whatever they are given, by identity."""
+        self._outside: dict[int, Any] = {}
+        """Objects that were reached from modules, globals and cells, by identity."""
+        self._assumed: dict[tuple[int, str], Assumption] = {}
+        self.refuse: Callable[[MonographError], None] = _raised
+        """What becomes of a refusal that user code could go on after."""
+        self.go_past: Callable[[MonographError, Any], bool] = _raised
+        """The way to go at a condition on data where neither can be recorded beside the other."""
+
+    def __enter__(self) -> Self:
+        """From now on modules are interpreted."""
+        self._effects.__enter__()
+        self.scopes.call = self._call_module
+        self.scopes.run = self._interpret
+        self.scopes.side_effects = self._side_effects
+        self.scopes.tell = self._tell
+        if self._forks:
+            self._interpreter.strange = self._recorder.grown
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what was written to, and let the report have what was read."""
+        (self._effects if self._plain is None else self._plain).__exit__()
+        self.observed.assumptions.extend(self._assumed.values())
+
+    def _call_module(
+        self, original: Any, module: torch.nn.Module, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """What `Module.__call__` does; the half of its instructions that look for hooks is ours."""
+        if only_calls_forward(module):
+            if self._layers_are_native and is_plain_layer(module):
+                return module.forward(*args, **kwargs)
+            return self._interpret(module.forward, *args, **kwargs)
+        return self._interpret(original, module, *args, **kwargs)
+
+    def _watch_plainly(self, before: Any) -> Any:
+        """A profiler that watches what C calls."""
+        plain = Plain(self.scopes, self._state, self._arguments, self.observed, self._effects)
+        plain.refuse = self.refuse
+        self._plain = plain
+        return plain.profile(before)
+
+    # --- calls -------------------------------------------------------------------------------
+
+    def enters(self, function: FunctionType) -> bool:
+        """Interpret what is the user's, and what of PyTorch and Python calls the user's."""
+        return is_entered(function.__code__.co_filename, function.__code__.co_name)
+
+    def island(self, function: FunctionType, reason: str) -> None:
+        """Report user code that could not be interpreted."""
+        if self.enters(function):
+            name = f"{function.__module__}.{function.__qualname__}"
+            island = Island(name, reason)
+            if island not in self.observed.islands:
+                self.observed.islands.append(island)
+
+    def replacement(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpretedFrame | None
+    ) -> Callable[..., Any] | None:
+        """A function that keeps sizes symbolic; refuses what reads from outside of the model.
+
+        Raises: outside-read, write-outlives-call.
+        """
+        if self._forks and (other := self._stands_for(callee, args, kwargs, frame)) is not None:
+            return other
+        known = REPLACEMENTS.get(id(callee))
+        if known is not None:
+            return known
+        kind = type(callee)
+        if kind is FunctionType and not is_suspect(callee, args):
+            return None
+        if kind is _CACHED:
+            return partial(self._cached, callee)
+        if kind is BuiltinMethodType:
+            owner = callee.__self__
+            if type(owner) in _WITHIN or id(callee) in self._harmless:
+                return None
+            if type(owner) is torch.Size:
+                return partial(product, owner) if callee.__name__ == "numel" else None
+            if type(owner) is ContextVar:
+                self._note_context(owner, callee.__name__, frame)
+        return self._look_outside(callee, args, frame)
+
+    def _stands_for(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpretedFrame | None
+    ) -> Callable[..., Any] | None:
+        """What answers for a function whose result is only known at run time."""
+        if callee is bool and len(args) == 1 and self._can_fork(*args):
+            return truth_value
+        if callee is PAD and self._on_sizes and (padded := padding(args, kwargs)) is not None:
+            return padded
+        grown = self._recorder.grown
+        if grown and (answer := grown.made(callee, args, kwargs)) is not None:
+            args.clear()  # the list is not handed on
+            kwargs.clear()
+            return answer
+        if frame is not None and iterates_next(frame):
+            rows = rows_of(callee, args, kwargs)
+            if rows is not None:
+                return rows
+        return made(callee, args, kwargs)
+
+    def _can_fork(self, value: Any) -> bool:
+        return can_fork(self._recorder, value, on_sizes=self._on_sizes)
+
+    def _look_outside(
+        self, callee: Any, args: list[Any], frame: InterpretedFrame | None
+    ) -> Callable[..., Any] | None:
+        found = find_outside(callee, args)
+        if found is None:
+            if type(callee) is BuiltinMethodType and _is_known_for_good(callee):
+                self._harmless[id(callee)] = callee
+            return None
+        if frame is None:
+            return None
+        if not self._is_harmless(found, frame, args):
+            self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
+        return callee
+
+    def _note_context(
+        self, variable: ContextVar[Any], method: str, frame: InterpretedFrame | None
+    ) -> None:
+        if method == "set":
+            self._effects.written("context", variable, variable.name, None, frame)
+
+    def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
+        """A call of what `lru_cache` made, remembered for this run alone.
+
+        Why: the user's cache would keep abstract tensors, and hand them to calls after this one.
+        """
+        try:
+            key = (id(callee), args, tuple(kwargs.items()))
+            if key in self._memo:
+                return self._memo[key]
+        except TypeError:  # an argument has no hash, because it is symbolic, or at all
+            return self._interpreter.call(callee.__wrapped__, *args, **kwargs)
+        result = self._memo[key] = self._interpreter.call(callee.__wrapped__, *args, **kwargs)
+        return result
+
+    def _is_harmless(self, found: Read | Switch, frame: InterpretedFrame, args: list[Any]) -> bool:
+        """Whether a read of a library's is its own business, or a switch of the installation.
+
+        Switches in the environment are reported as assumptions.
+        """
+        file = frame.code.co_filename
+        harmless = is_own_business(found, file)
+        is_setting = isinstance(found, Read) and found.of_environment
+        if harmless and is_setting and not file.startswith(TORCH):
+            name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])
+            self._assume(frame, "environment", id(os.environ), name, None)
+        return harmless
+
+    # --- reads -------------------------------------------------------------------------------
+
+    def read_global(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
+        """Note a plain value; remember what else there is outside of the call."""
+        if type(value) not in _NO_NEWS:
+            self._read(frame, "global", id(frame.globals), name, value)
+        return value
+
+    def read_cell(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
+        """Note a plain value of an enclosing function, unless that is running."""
+        if type(value) not in _NO_NEWS and not _is_running(frame, name):
+            self._read(frame, "closure", id(frame.function), name, value)
+        return value
+
+    def read_attribute(self, frame: InterpretedFrame, owner: Any, name: str, value: Any) -> Any:
+        """Note a plain value of a module, a class, or an object that was reached from outside."""
+        if type(value) in _NO_NEWS:
+            return value
+        if isinstance(owner, _STAND_OUTSIDE) or id(owner) in self._outside:
+            self._read(frame, "attribute", id(owner), name, value, owner)
+        return value
+
+    def _read(
+        self,
+        frame: InterpretedFrame,
+        kind: str,
+        where: int,
+        name: str,
+        value: Any,
+        owner: Any = None,
+    ) -> None:
+        if not _is_plain(value):
+            if isinstance(value, _STAND_OUTSIDE):
+                return
+            if hasattr(type(value), "__next__"):
+                called = self._called(owner, name) if owner is not None else name
+                self.refuse(problem("write-outlives-call", kind="iterator", name=called))
+            self._outside[id(value)] = value
+            return
+        if (where, name) not in self._assumed and not is_library(frame.code.co_filename):
+            named = self._called(owner, name) if owner is not None else name
+            self._assume(frame, kind, where, named, value)
+
+    def _assume(
+        self, frame: InterpretedFrame, kind: str, where: int, name: str, value: Any
+    ) -> None:
+        at = self.scopes.filter.frame(frame.code, frame.lasti)
+        self._assumed[where, name] = Assumption(kind, name, value, (at,))
+
+    def _called(self, owner: Any, name: str) -> str:
+        """How code calls an attribute: `self.head.scale`, `Config.width`."""
+        if isinstance(owner, torch.nn.Module):
+            path = self.scopes.paths.get(id(owner))
+            if path is not None:
+                return ".".join(filter(None, ("self", path, name)))
+        kind: Any = owner if isinstance(owner, type) else type(owner)
+        return f"{kind.__name__}.{name}"
+
+    def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> Any:
+        """Whether two tensors are one, where it is the same in every call, and for numbers.
+
+        PyTorch asks in order to take a shorter way to the same result.
+
+        Raises: outside-read, branch-decides.
+        """
+        if left is right or frame.code.co_filename.startswith(TORCH):
+            return NotImplemented
+        if are_given(left, right):
+            self.refuse(identity_refusal())
+        self._recorder.doubts.check_same(left, right)
+        known = are_one(left, right)
+        return same_number(left, right) if known is NotImplemented else known
+
+    def fork(self, frame: InterpretedFrame, value: Any) -> Any:
+        """Record both ways of a condition on data, if that was asked for.
+
+        Raises: branches-disagree, branch-side-effect, branch-writes, and what a way refuses.
+        """
+        if not self._forks:
+            return NotImplemented
+        try:
+            with no_mistake("the capture of a condition"):
+                return fork(self._recorder, frame, value, on_sizes=self._on_sizes)
+        except BugError:
+            raise
+        except MonographError as refusal:
+            return self.go_past(refusal, value)
+
+    def alike(self, left: Any, right: Any) -> Any:
+        """`==` of sequences whose numbers are in tensors, as a condition."""
+        if not self._forks:
+            return NotImplemented
+        return alike(self._recorder, left, right, on_sizes=self._on_sizes)
+
+    def inverted(self, value: Any) -> Any:
+        """`not` of a condition on data, as a condition on data."""
+        if not self._forks:
+            return NotImplemented
+        return inverted(self._recorder, value, on_sizes=self._on_sizes)
+
+    def iterated(self, value: Any) -> Any:
+        """The rounds of a `for` over a symbolic number of values."""
+        if not self._forks or type(value) is Rounds:
+            return NotImplemented
+        grown = self._recorder.grown.find(value)
+        if grown is not None:
+            value = self._recorder.grown.rows(grown)
+            if value is None:
+                raise problem("list-grown", use="a loop over it")
+        source = source_of(value)
+        return NotImplemented if source is None else Rounds(source)
+
+    def strange_item(self, owner: list[Any], key: Any) -> Any:
+        """An item of a list that grew in a loop.
+
+        Raises: list-grown.
+        """
+        grown = self._recorder.grown
+        return NotImplemented if grown.find(owner) is None else grown.item(owner, key)
+
+    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Refuse what would look into a list that grew in a loop."""
+        self._recorder.grown.check(callee, args, kwargs)
+
+    def strange_use(self, owner: Any, use: str) -> None:
+        """Refuse to take such a list apart."""
+        if self._recorder.grown.find(owner) is not None:
+            raise problem("list-grown", use=use)
+
+    def repeat(self, frame: InterpretedFrame, rounds: Rounds) -> Any:
+        """Record a `for` over a symbolic number of values.
+
+        Raises: what a round refuses.
+        """
+        if not self._forks:
+            return NotImplemented
+        with no_mistake("the capture of a loop"):
+            return repeat(self._recorder, frame, rounds)
+
+    def strange_truth(self, owner: list[Any]) -> None:
+        """Whether there is an item: the program has to have one.
+
+        Raises: loop-makes-nothing.
+        """
+        if self._recorder.grown.find(owner) is not None:
+            self._recorder.grown.require_an_item(owner)
+
+    # --- writes ------------------------------------------------------------------------------
+
+    def written(
+        self, kind: Any, owner: Any, key: Any, old: Any, frame: InterpretedFrame | None
+    ) -> None:
+        """Remember what was there.
+
+        Raises: write-after-branch, branch-side-effect.
+        """
+        if isinstance(owner, torch.Tensor):
+            if isinstance(owner, AbstractTensor) and key not in _OF_TENSORS:
+                self._check_attribute(owner, key)
+            return
+        self._recorder.doubts.check_write(owner)
+        self._effects.written(kind, owner, key, old, frame)
+        for part in self._parts:
+            part.written(kind, owner, key, old, frame)
+
+    def _check_attribute(self, tensor: AbstractTensor, name: str) -> None:
+        """An attribute of the program's own is set on a tensor, which goes on to be one object."""
+        self._recorder.doubts.check_write(tensor, name)
+        body = self._recorder.body
+        if body is not None and body.is_outside(tensor):
+            raise problem(
+                "branch-side-effect", operator=body.operator, kind="attribute", name=f"`{name}`"
+            )
+
+    def _tell(self, changing: list[Any]) -> None:
+        self.written("contents", changing, None, None, self._interpreter.current)
+
+    @contextmanager
+    def _side_effects(self, operator: str) -> Generator[Within]:
+        """Refuse writes to what was there before, while a function given to an operator runs.
+
+        Those of a way of Python's own `if` are kept, and put back.
+
+        Raises: branch-side-effect, NeedsCare.
+        """
+        merges = operator == "if"
+        with Within(self._write_again, careful=not merges or self._recorder.careful) as part:
+            self._parts.append(part)
+            try:
+                yield part
+                if merges:
+                    part.take()
+            except BaseException:
+                part.forget()
+                raise
+            finally:
+                self._parts.remove(part)
+            for place in part.taken if merges else part.lasting():
+                if merges and can_merge(place):
+                    continue
+                kind, name = place.kind, place.name or "a container"
+                at = lines(place, self.scopes)
+                part.undo()
+                raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
+
+    def _write_again(self, place: Place) -> None:
+        """What ways of an `if` wrote is written, by the code that they are of."""
+        frame = self._interpreter.current
+        self.written(place.kind, place.owner, place.name, place.before, frame)
+
+    def watching(self, recorder: Recorder) -> AbstractContextManager[None]:
+        """Nothing more: what is interpreted is watched."""
+        del recorder
+        return nullcontext()
+
+    def lasting(self, seen: object = None) -> list[Effect]:
+        """The writes that outlive the call, without caches that every first call fills alike."""
+        del seen
+        if self._plain is not None:
+            return self._plain.lasting({})
+        return [
+            Effect(place, name_of(place, self._state, self._arguments), lines(place, self.scopes))
+            for place in self._effects.lasting()
+            if not is_filled_once(place)
+        ]
+
+
+def _raised(error: MonographError, *_: Any) -> NoReturn:
+    raise error
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number or a text, or a short sequence of those."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind is list or kind is tuple:
+        return 0 < len(value) <= _LONGEST and all(type(each) in _PLAIN for each in value)
+    return isinstance(value, enum.Enum)
+
+
+def _is_known_for_good(function: Any) -> bool:
+    """Whether a function in C reads nothing from outside whatever it is given, given it once."""
+    return type(function.__self__) in (ModuleType, type) and function is not hash
+
+
+def _is_running(frame: InterpretedFrame, name: str) -> bool:
+    """Whether the variable belongs to a call in progress, not to one that ended before."""
+    outer = frame.back
+    while outer is not None:
+        if name in outer.code.co_cellvars:
+            return True
+        outer = outer.back
+    return False

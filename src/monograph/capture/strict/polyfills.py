@@ -1,0 +1,201 @@
+"""Functions of Python that would fix a size, as they are when the interpreter sees them called.
+
+C functions such as `len` and `int` must answer with a plain number, so they would turn a size into
+a constant. Where the argument is symbolic, each function here answers with a symbol instead, and
+makes symbolic numbers and abstract tensors look like the numbers and tensors that they stand for;
+with any other argument it is the function it replaces.
+
+Adding one: decorate it with what it replaces. It is called as the original would be.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.control_flow.loops.symbolic_sequences import SymbolicRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Replacement = TypeVar("Replacement", bound=Callable[..., Any])
+
+REPLACEMENTS: Final[dict[int, Callable[..., Any]]] = {}
+"""What stands for a function during a strict capture, by the function's identity."""
+
+_SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_STANDS_FOR: Final[dict[type, type]] = {
+    torch.SymInt: int,
+    torch.SymFloat: float,
+    torch.SymBool: bool,
+    SymbolicRange: range,
+}
+
+
+def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
+    """Let the function below stand for these."""
+
+    def enter(replacement: Replacement) -> Replacement:
+        for original in originals:
+            if id(original) in REPLACEMENTS:
+                raise ValueError(f"{original} has a replacement already")
+            REPLACEMENTS[id(original)] = replacement
+        return replacement
+
+    return enter
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+@replaces(builtins.len)
+def length(of: Any, /) -> Any:
+    """`len(t)` is the first size of a tensor."""
+    if isinstance(of, AbstractTensor) and of.dim():
+        return of.shape[0]
+    if type(of) is SymbolicRange:
+        return of.length()
+    return len(of)
+
+
+@replaces(builtins.int)
+def integer(*args: Any, **kwargs: Any) -> Any:
+    """`int(n)` of a symbolic number or of a tensor's only element, towards zero."""
+    if len(args) == 1 and not kwargs:
+        value = _element(args[0])
+        if isinstance(value, torch.SymInt):
+            return value
+        if isinstance(value, torch.SymFloat):
+            return torch.sym_int(value)
+        return int(value)
+    return int(*args, **kwargs)
+
+
+@replaces(builtins.float)
+def floating(*args: Any) -> Any:
+    """`float(n)` of a symbolic number or of a tensor's only element."""
+    if len(args) == 1:
+        value = _element(args[0])
+        if isinstance(value, torch.SymInt | torch.SymFloat):
+            return torch.sym_float(value)
+        return float(value)
+    return float(*args)
+
+
+def _element(value: Any) -> Any:
+    """The number in a tensor of one element; anything else as it is."""
+    if isinstance(value, AbstractTensor) and not value.is_complex():
+        return value.item()
+    return value
+
+
+@replaces(builtins.divmod)
+def quotient_and_rest(left: Any, right: Any, /) -> Any:
+    """`divmod(n, k)`."""
+    if any(isinstance(side, _SYMBOLIC) for side in (left, right)):
+        return left // right, left % right
+    return divmod(left, right)
+
+
+@replaces(builtins.max)
+def greatest(*args: Any, **kwargs: Any) -> Any:
+    """`max(m, n)` of integers, as an expression: no side is chosen."""
+    numbers = _integers(args, kwargs)
+    return max(*args, **kwargs) if numbers is None else _fold(torch.sym_max, numbers)
+
+
+@replaces(builtins.min)
+def least(*args: Any, **kwargs: Any) -> Any:
+    """`min(m, n)` of integers, as an expression: no side is chosen."""
+    numbers = _integers(args, kwargs)
+    return min(*args, **kwargs) if numbers is None else _fold(torch.sym_min, numbers)
+
+
+def _integers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+    """The numbers to choose from, if all are integers and one at least is symbolic."""
+    if kwargs:
+        return None
+    given = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+    numbers: list[Any] = list(given)
+    if not any(isinstance(number, torch.SymInt) for number in numbers):
+        return None
+    plain = all(type(number) is int or isinstance(number, torch.SymInt) for number in numbers)
+    return numbers if plain else None
+
+
+def _fold(function: Callable[[Any, Any], Any], numbers: Iterable[Any]) -> Any:
+    first, *rest = numbers
+    for number in rest:
+        first = function(first, number)
+    return first
+
+
+@replaces(math.sqrt)
+def square_root(number: Any, /) -> Any:
+    """`math.sqrt(n)`, which would fix `n`."""
+    return torch.sym_sqrt(number) if isinstance(number, _SYMBOLIC) else math.sqrt(number)
+
+
+@replaces(torch.Size.numel)
+def product(shape: torch.Size, /) -> Any:
+    """`x.shape.numel()`."""
+    return math.prod(shape)
+
+
+# --- what kind of thing it is --------------------------------------------------------------------
+
+
+@replaces(builtins.isinstance)
+def is_instance(value: Any, kinds: Any, /) -> bool:
+    """A symbolic number is an instance of what it stands for, and of nothing of PyTorch's."""
+    if type(value) in _STANDS_FOR:
+        return issubclass(_STANDS_FOR[type(value)], kinds)
+    return isinstance(value, kinds)
+
+
+@replaces(builtins.type)
+def type_of(*args: Any, **kwargs: Any) -> Any:
+    """`type(x)` of what stands for a tensor or a number."""
+    if len(args) == 1 and not kwargs:
+        (value,) = args
+        if type(value) in _STANDS_FOR:
+            return _STANDS_FOR[type(value)]
+        if isinstance(value, AbstractTensor):
+            is_parameter = isinstance(value, torch.nn.Parameter)
+            return torch.nn.Parameter if is_parameter else torch.Tensor
+    return type(*args, **kwargs)
+
+
+# --- text: what is printed may decide what is looked up, so it is the example's ------------------
+
+
+@replaces(builtins.str)
+def text(*args: Any, **kwargs: Any) -> str:
+    """`str(n)` is the text of a number, so the number is fixed."""
+    return str(*(_plain(arg) for arg in args), **kwargs)
+
+
+@replaces(builtins.repr)
+def representation(value: Any, /) -> str:
+    """`repr(n)` is the text of a number, so the number is fixed."""
+    return repr(_plain(value))
+
+
+@replaces(builtins.format)
+def formatted(value: Any, spec: str = "", /) -> str:
+    """`format(n)`, and `f"{n}"`: the text of a number, so the number is fixed."""
+    return format(_plain(value), spec)
+
+
+def _plain(value: Any) -> Any:
+    """A symbolic number as the plain one that a guard fixes it to; anything else as it is."""
+    if isinstance(value, torch.SymBool):
+        return bool(value)
+    if isinstance(value, torch.SymInt):
+        return int(value)
+    return float(value) if isinstance(value, torch.SymFloat) else value

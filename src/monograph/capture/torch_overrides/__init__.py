@@ -1,0 +1,1 @@
+"""Function overrides: what of torch user code reaches otherwise while it is captured."""

@@ -1,0 +1,510 @@
+"""What one run asked about the call beside the types of its inputs: modes, and flags of tensors.
+
+Law: as long as a call gives every answer noted here, user code would be told what it was told.
+Functions of PyTorch that tell about the process are replaced while user code runs; tensors say
+themselves when they are asked. What operators depend on without asking (autocast, and the default
+device and dtype of what is made of nothing) is found in the graph when the run has ended.
+
+A question asked within a region that decides it (`torch.no_grad()` in forward) is answered alike in
+every call, and not noted.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from contextlib import contextmanager
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import torch
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import is_differentiable
+from monograph.bytecode.decoding.exception_table import is_tried
+from monograph.capture.code_policy import is_users
+from monograph.capture.recording.operators import OPERATORS
+from monograph.capture.size_probing.branch_equivalence import decides_nothing
+from monograph.capture.strict.polyfills import replaces
+from monograph.capture.torch_overrides.query_kinds import (
+    OF_TENSORS,
+    SURROUNDINGS,
+    UNASKED,
+    Answer,
+    asking_again,
+)
+from monograph.diagnostics import problem
+from monograph.host.dispatch import has_kernel, schema_of
+from monograph.host.fx_nodes import is_removed
+from monograph.host.operator_types import OpOverload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    from torch.fx.node import Node
+
+    from monograph.capture.recording.autograd_views import Lineage
+    from monograph.capture.recording.operators import Operator
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.torch_overrides.query_kinds import Question
+
+_aten = torch.ops.aten
+_TORCH: Final = f"{Path(torch.__file__).parent}/"
+
+
+class Subject(NamedTuple):
+    """A tensor that differs between calls: its path, its place among the inputs, the example."""
+
+    path: str
+    argument: int | None
+    example: torch.Tensor
+
+
+class Consulted:
+    """The answers that one run was given."""
+
+    __slots__ = ("_before", "_followed", "_n_writes", "answers", "own", "replaced", "subjects")
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str, int | None], Answer] = {}
+        self.subjects: dict[Node, Subject] = {}
+        """By their placeholders."""
+        self.own: set[Node] = set()
+        """What the capture itself makes of numbers, on a device that it says."""
+        self.replaced: tuple[str, ...] = ()
+        """The buffers that forward replaces by other tensors."""
+        self._before: dict[str, Any] = {}
+        self._followed: set[Node] = set()
+        """Nodes of which it is noted who requires gradients behind them, after so many writes."""
+        self._n_writes = 0
+
+    def begin(self, subjects: dict[Node, Subject]) -> None:
+        """Remember what surrounds the run."""
+        self.subjects = subjects
+        self._before = {
+            name: asking_again(name)("")
+            for name, each in SURROUNDINGS.items()
+            if "{" not in each.code
+        }
+
+    def note(self, question: str, origin: object, path: str = "") -> None:
+        """The surroundings of the call were asked."""
+        key = (question, path, None)
+        if key not in self.answers:
+            with unheard():
+                value = asking_again(question)(path)
+            value = self._before.get(question, value)
+            self.answers[key] = Answer(question, value, path, None, origin)
+
+    def note_tensor(self, question: str, subject: Subject, origin: object) -> bool:
+        """An input, a parameter or a buffer was asked; what it said."""
+        value = asking_again(question)(subject.example)
+        key = (question, subject.path, subject.argument)
+        if key not in self.answers:
+            self.answers[key] = Answer(question, value, subject.path, subject.argument, origin)
+        return value
+
+    def behind(self, node: Node | None, lineage: Lineage) -> Iterator[Subject]:
+        """The tensors that a node is computed from, told once while nothing new is written."""
+        if lineage.n_writes != self._n_writes:
+            self._n_writes = lineage.n_writes
+            self._followed.clear()
+        waiting = [] if node is None else [node]
+        while waiting:
+            found = waiting.pop()
+            if found not in self._followed:
+                self._followed.add(found)
+                waiting += found.all_input_nodes
+                # What was written to a tensor since is behind it, too.
+                waiting += lineage.writes(found)
+                if found in self.subjects:
+                    yield self.subjects[found]
+
+
+# --- what tensors are asked ------------------------------------------------------------------
+
+
+def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
+    """What a tensor says of itself.
+
+    Raises: outside-read (it has a gradient, or a history, which a program knows nothing of);
+        gradient-in-forward, RuntimeError (it is to have a hook).
+    """
+    if question in _HOOKS:
+        _refuse_hook(recorder, tensor, question)
+    told = _Asked(recorder, tensor, question)
+    subject = told.subject
+    answer = _DERIVED[question](told) if subject is None else told.of_subject(subject)
+    if not answer and question in _WITHOUT_HISTORY:
+        what, because = _WITHOUT_HISTORY[question]
+        raise problem("outside-read", what=what, because=because)
+    return answer
+
+
+_WITHOUT_HISTORY: Final = {
+    "has_no_grad": (".grad", "a gradient that was computed before the call"),
+    "has_no_grad_fn": (".grad_fn", "what autograd remembers of earlier operators"),
+}
+
+
+class _Asked(NamedTuple):
+    """A question to a tensor, and who records it."""
+
+    recorder: Recorder
+    tensor: AbstractTensor
+    question: str
+
+    @property
+    def subject(self) -> Subject | None:
+        """What the tensor stands for, if it is an input, or the module's, as it was given."""
+        node = self.tensor.node
+        return None if node is None else self.recorder.consulted.subjects.get(node)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is user code that asks, during the run."""
+        return listening() is self.recorder and not _is_asked_by_torch(self.recorder)
+
+    def of_subject(self, subject: Subject) -> bool:
+        """The answer of a tensor that differs between calls."""
+        if not self.counts:
+            return asking_again(self.question)(subject.example)
+        return self.recorder.consulted.note_tensor(self.question, subject, self.recorder.origin())
+
+    def requires_grad(self) -> bool:
+        """Whether autograd follows it, which all that it is computed from decides."""
+        if self.counts and is_differentiable(self.tensor.tensor_type.dtype):
+            self.recorder.doubts.check_answer("requires_grad", self.tensor)
+            note_followed(self.recorder, self.tensor)
+        return self.tensor.tensor_type.requires_grad
+
+    def is_leaf(self) -> bool:
+        """What autograd does not follow, and what was told to begin with here."""
+        node = self.tensor.node
+        begins = node is not None and node.target is _aten.requires_grad_.default
+        return begins or not self.requires_grad()
+
+    def bit(self, question: str) -> bool:
+        """Whether the conjugate or negative bit is set: views have it from what they view."""
+        node, flips = self.tensor.node, False
+        while node is not None and node not in self.recorder.consulted.subjects:
+            flips ^= node.target in _FLIPS[question]
+            node = _viewed(node)
+        if node is None:
+            return flips
+        subject = self.recorder.consulted.subjects[node]
+        return flips ^ self._replace(question=question).of_subject(subject)
+
+    def is_inference(self) -> bool:
+        """Whether it is made in inference mode, as everything is then."""
+        mode = "inference_mode"
+        if self.counts and not self.recorder.scopes.decides(mode, ""):
+            self.recorder.consulted.note(mode, self.recorder.origin())
+        return torch.is_inference_mode_enabled()
+
+
+def note_followed(recorder: Recorder, tensor: AbstractTensor) -> None:
+    """Every call must decide alike whether autograd follows a tensor."""
+    if not is_differentiable(tensor.tensor_type.dtype):
+        return
+    noted, origin = recorder.consulted, recorder.origin()
+    if not recorder.scopes.decides("grad_mode", ""):
+        noted.note("grad_mode", origin)
+    for subject in noted.behind(tensor.node, recorder.lineage):
+        if is_differentiable(subject.example.dtype):
+            noted.note_tensor("requires_grad", subject, origin)
+
+
+_DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
+    "requires_grad": _Asked.requires_grad,
+    "is_leaf": _Asked.is_leaf,
+    "has_no_grad": lambda _: True,
+    "has_no_grad_fn": _Asked.is_leaf,
+    "is_conj": lambda told: told.bit("is_conj"),
+    "is_neg": lambda told: told.bit("is_neg"),
+    "is_inference": _Asked.is_inference,
+    "is_pinned": lambda _: False,
+    "is_shared": lambda _: False,
+    "is_parameter": lambda _: False,
+}
+assert _DERIVED.keys() == OF_TENSORS.keys() - UNASKED, "every question has an answer"
+
+_FLIPS: Final = {
+    "is_conj": frozenset(
+        {
+            _aten.conj.default,
+            _aten._conj.default,  # noqa: SLF001 - an operator's name
+            _aten.adjoint.default,
+            _aten.matrix_H.default,
+        }
+    ),
+    "is_neg": frozenset({_aten._neg_view.default}),  # noqa: SLF001 - an operator's name
+}
+_PLAIN_COPIES: Final = frozenset({_aten.resolve_conj.default, _aten.resolve_neg.default})
+
+
+def _viewed(node: Node) -> Node | None:
+    """The node whose memory a node's result shows as it is."""
+    if not isinstance(node.target, OpOverload) or node.target in _PLAIN_COPIES:
+        return None
+    op = OPERATORS.of(node.target)
+    name = op.shared or (op.mutated[0] if op.mutated else None)
+    if name is None:
+        return None
+    position = op.argument_names.index(name)
+    source = node.args[position] if position < len(node.args) else node.kwargs.get(name)
+    return source if isinstance(source, torch.fx.Node) else None
+
+
+def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
+    """Let autograd follow a tensor: recorded of what the run made, nothing of others may change.
+
+    Raises: write-outlives-call; RuntimeError (as PyTorch does, where it was computed).
+    """
+    if asked(recorder, tensor, "requires_grad") == flag:
+        return
+    subject = _Asked(recorder, tensor, "requires_grad").subject
+    if subject is not None:
+        raise problem("write-outlives-call", kind="object", name=f"{subject.path}.requires_grad")
+    if not flag:
+        message = "you can only change requires_grad flags of leaf variables."
+        raise RuntimeError(message)
+    recorder.call(_aten.requires_grad_.default, (tensor,), {})
+    recorder.mark_requires_grad(tensor, flag)
+
+
+_HOOKS: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook", "retain_grad"})
+
+
+def _refuse_hook(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoReturn:
+    """Raise gradient-in-forward, or a RuntimeError as PyTorch where autograd does not follow."""
+    if not asked(recorder, tensor, "requires_grad"):
+        raise RuntimeError(f"cannot call {what} on a tensor that doesn't require gradient")
+    because = "waits for the gradient of what forward computes"
+    raise problem("gradient-in-forward", what=what, because=because)
+
+
+# --- what the process is asked ---------------------------------------------------------------
+
+_HERE = threading.local()
+
+
+def listening() -> Recorder | None:
+    """The recorder of the run that is going on in this thread."""
+    return getattr(_HERE, "recorder", None)
+
+
+@contextmanager
+def unheard() -> Generator[None]:
+    """Ask without being noted."""
+    recorder, _HERE.recorder = listening(), None
+    try:
+        yield
+    finally:
+        _HERE.recorder = recorder
+
+
+def _is_asked_by_torch(recorder: Recorder) -> bool:
+    return recorder.scopes.filter.asker(sys._getframe(2)).startswith(_TORCH)
+
+
+def _overheard(question: Question, args: tuple[Any, ...], device: str, answer: Any) -> None:
+    recorder = listening()
+    if recorder is None:
+        return
+    path = device or (_device_asked(args) if "{" in question.code else "")
+    if (question.name, path, None) in recorder.consulted.answers:
+        return
+    if not question.counts_in_torch and _is_asked_by_torch(recorder):
+        return
+    if isinstance(answer, bool) and decides_nothing(answer, sys._getframe(2)):
+        return
+    if not recorder.scopes.decides(question.name, path):
+        recorder.consulted.note(question.name, recorder.origin(), path)
+
+
+def _device_asked(args: tuple[Any, ...]) -> str:
+    """The kind of device that a question about autocast is about."""
+    return str(args[0]) if args else "cuda"
+
+
+def _watched(question: Question, original: Any, device: str) -> Any:
+    """The function, which tells the run that it was asked.
+
+    It knows no recorder: a file that is first imported during a capture may keep it.
+    """
+
+    @functools.wraps(original)
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        answer = original(*args, **kwargs)
+        if listening() is not None:
+            _overheard(question, args, device, answer)
+        return answer
+
+    return ask
+
+
+def _watched_of_tensor(question: Question, original: Any) -> Any:
+    @functools.wraps(original)
+    def ask(tensor: Any, /) -> Any:
+        is_ours = isinstance(tensor, AbstractTensor)
+        return getattr(tensor, question.name)() if is_ours else original(tensor)
+
+    return ask
+
+
+class _Patch(NamedTuple):
+    owner: Any
+    name: str
+    original: Any
+    watched: Any
+
+
+def _patches() -> Iterator[_Patch]:
+    for question in (*SURROUNDINGS.values(), *OF_TENSORS.values()):
+        for path in question.functions:
+            holder, _, name = path.rpartition(".")
+            owner = attrgetter(holder)(torch) if holder else torch
+            original = getattr(owner, name)
+            device = {"cpu": "cpu", "gpu": "cuda"}.get(name.split("_")[-2], "")
+            if question.name in SURROUNDINGS:
+                watched = _watched(question, original, device if "{" in question.code else "")
+            else:
+                watched = _watched_of_tensor(question, original)
+            replaces(original)(watched)
+            yield _Patch(owner, name, original, watched)
+
+
+_PATCHES: Final = tuple(_patches())
+_BY_ORIGINAL: Final = {id(each.original): each for each in _PATCHES}
+
+
+@contextmanager
+def asking(
+    recorder: Recorder, modules: Iterable[torch.nn.Module], subjects: dict[Node, Subject]
+) -> Generator[None]:
+    """Note what user code asks. Files of model classes may have imported the functions by name."""
+    recorder.consulted.begin(subjects)
+    _HERE.recorder = recorder
+    imported = list(_imported(modules))
+    for each in (*_PATCHES, *imported):
+        setattr(each.owner, each.name, each.watched)
+    try:
+        yield
+    finally:
+        _HERE.recorder = None
+        for each in (*_PATCHES, *imported):
+            setattr(each.owner, each.name, each.original)
+
+
+def _imported(modules: Iterable[torch.nn.Module]) -> Iterator[_Patch]:
+    classes = {cls for module in modules for cls in type(module).__mro__}
+    # A class made by `type(...)` where no module is run has none.
+    names = {getattr(cls, "__module__", "") for cls in classes}
+    for name in names:
+        file = sys.modules.get(name)
+        if file is None or name.partition(".")[0] in {"torch", "builtins"}:
+            continue
+        for attribute, value in list(vars(file).items()):
+            found = _BY_ORIGINAL.get(id(value))
+            if found is not None:
+                yield _Patch(file, attribute, found.original, found.watched)
+
+
+# --- what operators depend on ----------------------------------------------------------------
+
+_CASTING: Final = {
+    "cpu": "AutocastCPU",
+    "cuda": "AutocastCUDA",
+    "xpu": "AutocastXPU",
+    "mps": "AutocastMPS",
+}
+_NEED_A_LAYOUT: Final = frozenset(
+    {_aten.view.default, _aten.view_as.default, _aten.unflatten.int, _aten.view.dtype}
+)
+"""Operators that raise for some layouts of their argument."""
+_BY_PROMOTION: Final = frozenset({"cat", "stack"})
+"""Autocast lets these choose a dtype as they choose it anyway."""
+
+
+def note_implied(recorder: Recorder) -> None:
+    """Note what the operators of a finished run depend on."""
+    for node in recorder.operations:
+        target = node.target
+        if is_removed(node) or not isinstance(target, OpOverload):
+            continue
+        if target in _NEED_A_LAYOUT and _is_tried(node):
+            recorder.layout_asked(_seen(node))
+        made = _first_tensor(node.meta.get("val"))
+        if made is None:
+            continue
+        device, op = made.device.type, OPERATORS.of(target)
+        if _is_cast(op, device) and not _is_within_cast(recorder, node, device):
+            recorder.consulted.note("autocast", _lines(recorder, node), device)
+        if target is _aten.lift_fresh_copy.default:
+            recorder.consulted.note("default_device", _lines(recorder, node))
+            if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
+                recorder.consulted.note("default_dtype", _lines(recorder, node))
+        elif node not in recorder.consulted.own and _is_made_of_nothing(op):
+            recorder.consulted.note("default_device", _lines(recorder, node))
+
+
+def _seen(node: Node) -> AbstractTensor:
+    source: Any = node.args[0]
+    return source.meta["val"]
+
+
+def _is_tried(node: Node) -> bool:
+    """Whether user code would catch what an operator raises, and go on with something else."""
+    frames = node.meta.get("frames", ())
+    return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
+
+
+def _lines(recorder: Recorder, node: Node) -> object:
+    return recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+
+
+def _first_tensor(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return next((each.tensor_type for each in value if isinstance(each, AbstractTensor)), None)  # pyright: ignore[reportUnknownVariableType]
+    return value.tensor_type if isinstance(value, AbstractTensor) else None
+
+
+def _is_within_cast(recorder: Recorder, node: Node, device: str) -> bool:
+    """Whether forward itself says what is cast there."""
+    regions = recorder.scopes.states.get(node, ())
+    return any(each.kind == "autocast" and each.settings[0] == device for each in regions)
+
+
+@functools.cache
+def _is_cast(op: Operator, device: str) -> bool:
+    """Whether autocast may run the operator, or what it is made of, in another dtype."""
+    key, overload = _CASTING.get(device), op.overload
+    if key is None or op.base_name in _BY_PROMOTION:
+        return False
+    if has_kernel(overload, key):
+        return True
+    return op.shared is None and has_kernel(overload, "CompositeImplicitAutograd")
+
+
+@functools.cache
+def _is_made_of_nothing(op: Operator) -> bool:
+    """Whether the operator makes a tensor of no other, on a device that it may be told."""
+    arguments = schema_of(op.overload).arguments
+    takes_tensors = any("Tensor" in str(each.type) for each in arguments)
+    return not takes_tensors and any(each.name == "device" for each in arguments)
+
+
+__all__ = [
+    "Consulted",
+    "Subject",
+    "asked",
+    "asking",
+    "listening",
+    "note_followed",
+    "note_implied",
+    "set_requires_grad",
+    "unheard",
+]

@@ -1,0 +1,66 @@
+"""The text of a tensor, which holds its values: nobody but people may read what stands for it.
+
+What is printed, logged or warned about decides nothing, so it shows the type of the tensor, and so
+do messages that installed packages write beforehand, for a check that may fail. Any other text of a
+tensor is refused: a program would decide by the text of something without values.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from monograph.capture.code_policy import PACKAGES
+from monograph.capture.torch_overrides.guarded_queries import listening, unheard
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from monograph.abstract.tensor import AbstractTensor
+    from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.recording.recorder import Recorder
+
+
+def refuse_text(recorder: Recorder, tensor: AbstractTensor) -> None:
+    """Refuse the text of a tensor to user code.
+
+    Raises: value-read.
+    """
+    if listening() is not recorder:
+        return
+    known = recorder.scopes.filter
+    file = known.asker(sys._getframe())
+    if not known.is_library(file) and not file.startswith(PACKAGES):
+        recorder.read_data(tensor, "str()")
+
+
+_PRINT = builtins.print
+
+
+def _print(*args: Any, **kwargs: Any) -> None:
+    """Print for people: tensors by what they are, without values.
+
+    It knows no recorder: a file that is first imported during a capture may keep it.
+    """
+    with unheard():
+        _PRINT(*args, **kwargs)
+
+
+@contextmanager
+def printing() -> Generator[None]:
+    """Let user code print tensors."""
+    builtins.print = _print
+    try:
+        yield
+    finally:
+        builtins.print = _PRINT
+
+
+def type_text(t: TensorType) -> str:
+    """A type for a message: `float32[3, n]`."""
+    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"
+
+
+__all__ = ["printing", "refuse_text", "type_text"]

@@ -1,0 +1,70 @@
+"""What objects with slots hold, and how it comes back."""
+
+from __future__ import annotations
+
+from monograph.capture.side_effects.opaque_objects import keep
+
+
+class Number:
+    """An object with slots, one of them with a private name."""
+
+    __slots__ = ("__private", "value")
+
+    def __init__(self, value):
+        self.value = value
+        self.__private = value
+
+    @property
+    def private(self):
+        """Show what the private slot holds."""
+        return self.__private
+
+    def change(self):
+        """Change both."""
+        self.value += 1
+        self.__private += 1
+
+
+class Computed(Number):
+    """A property stands where the base class has a slot; and there is a `__dict__`."""
+
+    def __init__(self):
+        self.name = "pi"
+
+    @property
+    def value(self):
+        """Another one every time."""
+        self.name += "i"
+        return len(self.name)
+
+
+def test_slots_come_back_whatever_they_are_called():
+    """Also a private one."""
+    number = Number(1)
+    kept = keep(number)
+    number.change()
+    assert not kept.is_still_in(number)
+    kept.put_back(number)
+    assert kept.is_still_in(number)
+    assert (number.value, number.private) == (1, 1)
+
+
+def test_a_property_in_the_place_of_a_slot_is_not_asked():
+    """It is no state, and cannot be set."""
+    number = Computed()
+    kept = keep(number)
+    assert number.name == "pi"
+    assert kept.is_still_in(number)
+    number.name, number.other = "tau", 1
+    assert not kept.is_still_in(number)
+    kept.put_back(number)
+    assert (number.name, hasattr(number, "other")) == ("pi", False)
+
+
+def test_a_slot_that_was_empty_is_empty_again():
+    """What was never set is deleted."""
+    number = Number.__new__(Number)
+    kept = keep(number)
+    number.value = 3
+    kept.put_back(number)
+    assert not hasattr(number, "value")
