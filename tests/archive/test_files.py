@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import monograph
-from monograph.archive import load_all
+from monograph.archive import load_all, saving
 from monograph.diagnostics import ArchiveError, BugError, ContractError
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
 
@@ -298,7 +298,7 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
     """If the program read back answers otherwise, the old file stays."""
     path = tmp_path / "program.pt2"
     program = monograph.export(torch.nn.Linear(3, 2), (torch.ones(2, 3),))
-    read = monograph.archive.saving.load
+    read = saving.load
 
     def worse(*args, **kwargs):
         found = read(*args, **kwargs)

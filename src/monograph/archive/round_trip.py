@@ -10,6 +10,7 @@ import torch
 from monograph.diagnostics import problem
 from monograph.host.trees import pytree
 from monograph.program import InputKind, OutputKind
+from monograph.program.calling.result_comparison import first_difference
 
 if TYPE_CHECKING:
     from monograph.program import ExportedProgram
@@ -84,14 +85,8 @@ def _difference(expected: Any, actual: Any) -> tuple[str, str] | None:
         return None if type(expected) is type(actual) else ("the run", f"it raises {actual!r}")
     if len(expected) != len(actual):
         return "the result", f"{len(expected)} values became {len(actual)}"
-    for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
-        if not isinstance(left, torch.Tensor) and type(left) is type(right) and left == right:
-            continue
-        try:
-            torch.testing.assert_close(right, left, equal_nan=True)
-        except (AssertionError, TypeError) as error:
-            return f"value {index}", str(error).splitlines()[0]
-    return None
+    found = first_difference(expected, actual)
+    return None if found is None else (f"value {found[0]}", found[1])
 
 
 __all__ = ["check_replay"]

@@ -13,11 +13,11 @@ import os
 import shutil
 import tempfile
 import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.errors import Refused
+from monograph.archive.files.atomic_replacement import replacing
 from monograph.archive.files.external_weights import outside
 from monograph.archive.files.pickle_writing import pickled
 from monograph.archive.files.weights import Planner, block_bytes, with_gradients
@@ -118,30 +118,12 @@ def _replace(
     verify: bool,
 ) -> None:
     """Write beside the file, check, and put it in the file's place; leave nothing behind."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            parts.write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(_mode(path))
+    with replacing(path) as (file, beside):
+        parts.write(file)
+        file.flush()
         if verify:
             for model, program in programs.items():
                 check_replay(program, load(beside, model=model, weights=weights))
-        beside.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced; for a new one, what the process gives."""
-    with suppress(FileNotFoundError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 class _Parts:

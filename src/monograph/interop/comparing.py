@@ -9,6 +9,7 @@ import torch
 
 from monograph.diagnostics import problem
 from monograph.host.trees import pytree
+from monograph.program.calling.result_comparison import first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,23 +82,10 @@ def _difference(
         if len(left) != len(right):
             return f"the result{when}", f"{len(left)} values became {len(right)}"
         for index, (one, other) in enumerate(zip(left, right, strict=True)):
-            what = _of_values(one, other)
-            if what is not None:
-                return f"value {index} of the result{when}", what
-    return None
-
-
-def _of_values(expected: Any, actual: Any) -> str | None:
-    if not isinstance(expected, torch.Tensor):
-        same = expected == actual or (expected is None and actual is None)
-        return None if same else f"{expected!r} became {actual!r}"
-    rtol, atol = CLOSE.get(expected.dtype, OTHERWISE)
-    try:
-        torch.testing.assert_close(
-            actual, expected, rtol=rtol, atol=atol, equal_nan=True, check_stride=False
-        )
-    except (AssertionError, TypeError) as error:
-        return str(error).splitlines()[0]
+            dtype = one.dtype if isinstance(one, torch.Tensor) else None
+            found = first_difference([one], [other], CLOSE.get(dtype, OTHERWISE))
+            if found is not None:
+                return f"value {index} of the result{when}", found[1]
     return None
 
 

@@ -8,21 +8,19 @@ file, copy on write; a file that is there is never written to.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.archive.errors import Refused, reading
+from monograph.archive.files.atomic_replacement import replacing
 from monograph.archive.files.zip_reading import DAMAGED, mapped
 from monograph.archive.schema.json_fields import integer, listed, mapping, parse_json, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
 NAMES: Final[Mapping[torch.dtype, str]] = {
     torch.bool: "BOOL",
@@ -161,7 +159,8 @@ def written_to(path: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, Pat
     total = sum(tensor.nbytes for tensor in tensors.values())
     names = {name: file.name for name, file in places.items()}
     index = {"metadata": {"total_size": total}, "weight_map": names}
-    _replaced(path / INDEX, [json.dumps(index, indent=2).encode()])
+    with replacing(path / INDEX) as (file, _):
+        file.write(json.dumps(index, indent=2).encode())
     return places
 
 
@@ -193,7 +192,8 @@ def write_file(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-(8 + len(head)) % ALIGNMENT)
     start = [len(head).to_bytes(8, "little"), head]
-    _replaced(path, [*start, *[bytes_of(tensors[name]) for name in names]])
+    with replacing(path) as (file, _):
+        file.writelines([*start, *[bytes_of(tensors[name]) for name in names]])
 
 
 def bytes_of(tensor: torch.Tensor) -> memoryview:
@@ -203,22 +203,6 @@ def bytes_of(tensor: torch.Tensor) -> memoryview:
         return memoryview(b"")
     array: Any = flat.view(torch.uint8).numpy()
     return memoryview(array)
-
-
-def _replaced(path: Path, parts: Sequence[bytes | memoryview]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(0o644)
-        beside.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            beside.unlink()
 
 
 __all__ = [
