@@ -1,18 +1,9 @@
 """Capture a PyTorch program as one graph: ahead of time, with symbolic sizes, right or refused."""
 
 import os
+import typing
 
-from monograph import dynamic_shapes, exported_program, graph_signature, logs, passes, report, rules
-from monograph.api import (
-    check_custom_op,
-    draft_export,
-    export,
-    from_torch,
-    load,
-    load_package,
-    register_dataclass,
-    save,
-)
+from monograph import lazy_imports, logs
 from monograph.diagnostics import (
     ArchiveError,
     BugError,
@@ -37,14 +28,49 @@ from monograph.dims import (
     refine_dynamic_shapes,
 )
 from monograph.logs import set_logs
-from monograph.passes import DecompositionTable, default_decompositions
-from monograph.passes.decomposition.table import decompose
-from monograph.program import (
-    ExportedProgram,
-    ExportGraphSignature,
-    UnflattenedModule,
-    unflatten,
-)
+
+if typing.TYPE_CHECKING:
+    from monograph import dynamic_shapes, exported_program, graph_signature, passes, report, rules
+    from monograph.api import check_custom_op, draft_export, export, register_dataclass
+    from monograph.archive import load, save
+    from monograph.interop import from_torch, load_package
+    from monograph.passes import DecompositionTable, default_decompositions
+    from monograph.passes.decomposition.table import decompose
+    from monograph.program import (
+        ExportedProgram,
+        ExportGraphSignature,
+        UnflattenedModule,
+        unflatten,
+    )
+else:
+    # A process that only loads a program needs no capture, and one that declares sizes needs none
+    # of both: each is imported when its name is first used.
+    __getattr__, __dir__ = lazy_imports.attributes(
+        __name__,
+        {
+            "DecompositionTable": "monograph.passes",
+            "ExportGraphSignature": "monograph.program",
+            "ExportedProgram": "monograph.program",
+            "UnflattenedModule": "monograph.program",
+            "check_custom_op": "monograph.api",
+            "decompose": "monograph.passes.decomposition.table",
+            "default_decompositions": "monograph.passes",
+            "draft_export": "monograph.api",
+            "dynamic_shapes": "monograph.dynamic_shapes:",
+            "export": "monograph.api",
+            "exported_program": "monograph.exported_program:",
+            "from_torch": "monograph.interop",
+            "graph_signature": "monograph.graph_signature:",
+            "load": "monograph.archive",
+            "load_package": "monograph.interop",
+            "passes": "monograph.passes:",
+            "register_dataclass": "monograph.api",
+            "report": "monograph.report:",
+            "rules": "monograph.rules:",
+            "save": "monograph.archive",
+            "unflatten": "monograph.program",
+        },
+    )
 
 __all__ = [
     "AdditionalInputs",

@@ -1,11 +1,10 @@
-"""What users call, as a table of contents in code."""
+"""The entry points of capture: `export`, `draft_export`, and what they are told beforehand."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from monograph.archive import load, save
 from monograph.capture import (
     ControlFlow,
     Request,
@@ -18,7 +17,6 @@ from monograph.capture import (
 from monograph.diagnostics import ExportError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
-from monograph.interop import from_torch, load_package
 from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
 
@@ -146,9 +144,5 @@ __all__ = [
     "check_custom_op",
     "draft_export",
     "export",
-    "from_torch",
-    "load",
-    "load_package",
     "register_dataclass",
-    "save",
 ]

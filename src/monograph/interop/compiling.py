@@ -22,7 +22,6 @@ from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.interop.comparing import check_answers
 from monograph.interop.torch_export import said, unchecked
-from monograph.program.backends import way_out
 from monograph.program.calling.program_module import Gate
 from monograph.program.calling.subgraph_calls import LOOPS, run_cond
 
@@ -43,7 +42,6 @@ STEPPED: Final = LOOPS | {run_cond}
 """What runs branches and loops eagerly here."""
 
 
-@way_out("compile")
 def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
     """Compile a program with torch.compile; calls are checked against the contract as ever.
 
@@ -160,7 +158,6 @@ class Packaged:
         return self.run(*args, **kwargs)
 
 
-@way_out("package")
 def package(
     program: ExportedProgram,
     file: str | os.PathLike[str],

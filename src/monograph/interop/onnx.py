@@ -19,7 +19,6 @@ from monograph.interop.comparing import check_answers
 from monograph.interop.extras import has, need
 from monograph.interop.torch_export import report, said, unchecked
 from monograph.program import OutputKind
-from monograph.program.backends import way_out
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +32,6 @@ WRITTEN = (
 )
 
 
-@way_out("to_onnx")
 def to_onnx(
     program: ExportedProgram,
     file: str | os.PathLike[str] | None = None,

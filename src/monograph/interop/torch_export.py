@@ -17,7 +17,6 @@ from torch.fx.node import Node
 
 from monograph.archive import program_of_schema, schema_of, unsaid
 from monograph.diagnostics import problem
-from monograph.program.backends import way_out
 from monograph.program.calling.assertions import ASSERT_METADATA, ASSERT_SCALAR
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("monograph.interop")
 
 
-@way_out("to_torch")
 def to_torch(program: ExportedProgram) -> torch.export.ExportedProgram:
     """The program as torch.export has it; parameters, buffers and constants are the same tensors.
 

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import typing
+
+from monograph import lazy_imports
 from monograph.program.assemble import build, ranges_of
-from monograph.program.calling.checks import compile_checks
-from monograph.program.calling.program_module import CheckInputs, ProgramModule
 from monograph.program.conditions import Condition, Conditions, Explanation
 from monograph.program.contract import (
     Contract,
@@ -55,9 +56,24 @@ from monograph.program.signature import (
     TokenArgument,
 )
 from monograph.program.structure import CallNames, call_names, input_paths
-from monograph.program.unflattening.module_calls import UnflattenedModule
-from monograph.program.unflattening.unflatten import unflatten
 from monograph.program.verifier import verify
+
+if typing.TYPE_CHECKING:
+    from monograph.program.calling.checks import compile_checks
+    from monograph.program.calling.program_module import CheckInputs, ProgramModule
+    from monograph.program.unflattening.module_calls import UnflattenedModule
+    from monograph.program.unflattening.unflatten import unflatten
+else:
+    __getattr__, __dir__ = lazy_imports.attributes(
+        __name__,
+        {
+            "CheckInputs": "monograph.program.calling.program_module",
+            "ProgramModule": "monograph.program.calling.program_module",
+            "UnflattenedModule": "monograph.program.unflattening.module_calls",
+            "compile_checks": "monograph.program.calling.checks",
+            "unflatten": "monograph.program.unflattening.unflatten",
+        },
+    )
 
 __all__ = [
     "ArgumentSpec",

@@ -10,17 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
-from monograph.program.backends import handed_over
-from monograph.program.calling.program_module import check_call, make_module
+from monograph.lazy_imports import deferred
 from monograph.program.conditions import Conditions, Explanation, conditions_of, explain_size
-from monograph.program.control_flow_text import control_flow_text
 from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
 from monograph.program.export_report import Report
-from monograph.program.html import program_html
-from monograph.program.python_source.module_text import to_python_text
-from monograph.program.transforms.conversion import converted
-from monograph.program.transforms.run_decompositions import lowered
-from monograph.program.transforms.transform import transformed
 from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
@@ -38,6 +31,20 @@ if TYPE_CHECKING:
     from monograph.program.structure import CallNames
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+# What a program can do beyond being described; each is imported when a program first does it.
+_compiled = deferred("monograph.interop.compiling:compiled")
+_package = deferred("monograph.interop.compiling:package")
+_to_onnx = deferred("monograph.interop.onnx:to_onnx")
+_to_torch = deferred("monograph.interop.torch_export:to_torch")
+_check_call = deferred("monograph.program.calling.program_module:check_call")
+_make_module = deferred("monograph.program.calling.program_module:make_module")
+_control_flow_text = deferred("monograph.program.control_flow_text:control_flow_text")
+_program_html = deferred("monograph.program.html:program_html")
+_to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
+_converted = deferred("monograph.program.transforms.conversion:converted")
+_lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
+_transformed = deferred("monograph.program.transforms.transform:transformed")
 
 
 class CallSpec(NamedTuple):
@@ -157,7 +164,7 @@ class ExportedProgram:
 
         The names are those of the graph: what a construct gives has the name of its operator.
         """
-        return control_flow_text(self.graph_module)
+        return _control_flow_text(self.graph_module)
 
     def validate(self) -> None:
         """Check that the program is well formed.
@@ -212,7 +219,7 @@ class ExportedProgram:
 
         Raises (a call): contract-broken.
         """
-        return make_module(self, check=check and check_guards)
+        return _make_module(self, check=check and check_guards)
 
     def run_decompositions(
         self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None
@@ -225,14 +232,14 @@ class ExportedProgram:
 
         Raises: write-through-view, not-functional.
         """
-        return lowered(self, decomp_table)
+        return _lowered(self, decomp_table)
 
     def check_inputs(self, *args: Any, **kwargs: Any) -> None:
         """Return None if the contract admits a call with these inputs; nothing is computed.
 
         Raises: contract-broken.
         """
-        check_call(self, args, kwargs)
+        _check_call(self, args, kwargs)
 
     def to(self, *args: Any, **kwargs: Any) -> ExportedProgram:
         """Return this program on another device, or in another floating-point type.
@@ -242,7 +249,7 @@ class ExportedProgram:
 
         Raises: dtype-is-fixed (the module might compute otherwise in that dtype).
         """
-        return converted(self, *args, **kwargs)
+        return _converted(self, *args, **kwargs)
 
     def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
         """Refuse: the mode is part of what was captured.
@@ -299,7 +306,7 @@ class ExportedProgram:
 
         Raises: invalid-program.
         """
-        return transformed(self, passes)
+        return _transformed(self, passes)
 
     def to_python(self) -> str:
         """Return the program as one Python file: `forward(state, ...)` over ATen operators.
@@ -308,7 +315,7 @@ class ExportedProgram:
 
         Raises: program-not-spelt.
         """
-        return to_python_text(self)
+        return _to_python_text(self)
 
     def to_torch(self) -> Any:
         """Return this program as an ExportedProgram of torch.export, sharing its tensors.
@@ -317,11 +324,11 @@ class ExportedProgram:
 
         Raises: archive-cannot-hold, archive-unknown-type, not-handed-over.
         """
-        return handed_over("to_torch", self)
+        return _to_torch(self)
 
     def compile(self, **options: Any) -> Callable[..., Any]:
         """Return a callable that runs this program through torch.compile, with its `options`."""
-        return handed_over("compile", self, **options)
+        return _compiled(self, **options)
 
     def package(
         self,
@@ -334,7 +341,7 @@ class ExportedProgram:
 
         Raises: not-handed-over, wrong-after-handing-over, archive-cannot-hold.
         """
-        return handed_over("package", self, file, verify=verify, options=options)
+        return _package(self, file, verify=verify, options=options)
 
     def to_onnx(
         self,
@@ -347,7 +354,7 @@ class ExportedProgram:
 
         Raises: extra-not-installed, not-handed-over, wrong-after-handing-over, archive-cannot-hold.
         """
-        return handed_over("to_onnx", self, file, verify=verify, **options)
+        return _to_onnx(self, file, verify=verify, **options)
 
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
@@ -360,4 +367,4 @@ class ExportedProgram:
         )
 
     def _repr_html_(self) -> str:
-        return program_html(self)
+        return _program_html(self)
