@@ -8,6 +8,8 @@ import hypothesis
 import pytest
 import torch
 
+from tests.seeding import reseed
+
 # `make test` judges a change, so it draws the same examples each time; `make laws` draws new ones.
 hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
 hypothesis.settings.register_profile("new")
@@ -20,7 +22,7 @@ def _seeded(request: pytest.FixtureRequest) -> Generator[None]:
 
     Raises: AssertionError for a test that leaves gradients off, which others would suffer from.
     """
-    torch.manual_seed(zlib.crc32(request.node.nodeid.encode()))
+    reseed(zlib.crc32(request.node.nodeid.encode()))
     yield
     was_enabled = torch.is_grad_enabled()
     torch.set_grad_enabled(True)

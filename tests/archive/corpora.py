@@ -43,6 +43,7 @@ from tests.data.registry import inputs_of as inputs_of_draw
 from tests.passes.mutations import INPUTS as MUTATED_INPUTS
 from tests.passes.mutations import PROGRAMS as MUTATED
 from tests.programs import harness as small
+from tests.seeding import reseed
 from tests.sizes import test_programs  # noqa: F401  importing registers the programs
 from tests.sizes.programs.registry import SIZE_PROGRAMS
 from tests.state import attributes, callbacks, surroundings  # noqa: F401  they enter theirs
@@ -75,7 +76,7 @@ class Case:
 
 def made(case: Case) -> torch.nn.Module:
     """Make the module, with the same weights every time."""
-    torch.manual_seed(3)
+    reseed(3)
     module = case.make()
     return module[0] if isinstance(module, tuple) else module
 
@@ -84,7 +85,7 @@ def seeded(seed: int, make: Callable, *arguments: Any) -> Callable[[], Inputs]:
     """Make arguments by position after a seed."""
 
     def inputs() -> Inputs:
-        torch.manual_seed(seed)
+        reseed(seed)
         return tuple(make(*arguments)), {}
 
     return inputs

@@ -16,6 +16,7 @@ import torch
 
 import monograph
 from tests.archive.peers import saved
+from tests.seeding import reseed
 
 CANARY = "__import__('tests.archive.hostile', fromlist=['x']).fire()"
 FIRED: list[str] = []
@@ -54,7 +55,7 @@ def example():
 
 def good() -> bytes:
     """Save the good file."""
-    torch.manual_seed(0)
+    reseed(0)
     dims = {"x": {0: monograph.Dim("batch", max=64)}, "y": {0: monograph.Dim.AUTO}}
     return saved(monograph.export(Model(), example(), dynamic_shapes=dims))
 

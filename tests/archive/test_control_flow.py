@@ -10,6 +10,7 @@ from tests.archive.peers import loaded, quietly, saved, saved_there
 from tests.control_flow import branches, loops  # noqa: F401  they enter the programs
 from tests.control_flow.registry import PROGRAMS
 from tests.control_flow.test_programs import check
+from tests.seeding import reseed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STOCK = [name for name, each in PROGRAMS.items() if each.stock]
@@ -18,7 +19,7 @@ VMAPPED = [name for name in STOCK if name.startswith("Associative")]
 
 def exported_there(each):
     """Give the module and torch's program, with fixed sizes; skip where torch refuses it."""
-    torch.manual_seed(0)
+    reseed(0)
     module = each.module()
     try:
         with quietly(), warnings.catch_warnings():

@@ -15,6 +15,7 @@ import monograph
 from monograph.archive import load_all, saving
 from monograph.diagnostics import ArchiveError, BugError, ContractError
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
+from tests.seeding import reseed
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +25,7 @@ class Every(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.first = torch.nn.Linear(3, 3)
         self.tied = torch.nn.Linear(3, 3)
         self.tied.weight = self.first.weight

@@ -15,6 +15,7 @@ from monograph.archive.errors import Refused
 from monograph.archive.versions import FORMAT, UPGRADES, upgrade, upgraded
 from tests.archive import hostile
 from tests.archive.peers import loaded_there
+from tests.seeding import reseed
 
 FOLDER = Path(__file__).parent / "fixtures"
 
@@ -46,14 +47,14 @@ def sizes():
 
 def state():
     """Export the model of the hostile suite."""
-    torch.manual_seed(0)
+    reseed(0)
     dims = {"x": {0: monograph.Dim("batch", max=64)}, "y": {0: monograph.Dim.AUTO}}
     return monograph.export(hostile.Model(), hostile.example(), dynamic_shapes=dims)
 
 
 def lowered():
     """Export batch normalisation in training, lowered."""
-    torch.manual_seed(0)
+    reseed(0)
     model = torch.nn.BatchNorm1d(3)
     return monograph.export(model, (torch.arange(12.0).view(4, 3),)).run_decompositions()
 

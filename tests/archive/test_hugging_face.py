@@ -8,6 +8,7 @@ import torch
 
 import monograph
 from monograph.diagnostics import ArchiveError
+from tests.seeding import reseed
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -48,7 +49,7 @@ class Same(Hidden):
 
 def gpt():
     """Give a small GPT-2 whose head is its embedding."""
-    torch.manual_seed(0)
+    reseed(0)
     config = transformers.GPT2Config(
         n_layer=2,
         n_head=2,

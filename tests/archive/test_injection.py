@@ -15,6 +15,7 @@ import torch
 import monograph
 from tests.archive import hostile
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
+from tests.seeding import reseed
 
 CLOTHES = (
     "{}",
@@ -61,7 +62,7 @@ def example():
 
 def good():
     """Give the members of a file of it."""
-    torch.manual_seed(0)
+    reseed(0)
     args, kwargs = example()
     shapes = {"x": {0: monograph.Dim("rows", min=1, max=64)}}
     shapes |= {"given": {"seen": [{0: monograph.Dim.AUTO}]}, "scale": None, "flag": None}

@@ -10,6 +10,7 @@ import monograph
 from monograph.archive.files import safetensors as ours
 from monograph.diagnostics import ArchiveError
 from tests.archive.test_files import every, state_of
+from tests.seeding import reseed
 
 safetensors = pytest.importorskip("safetensors.torch")
 
@@ -30,7 +31,7 @@ class Two(torch.nn.Module):
 
 def two():
     """Give a model and its program."""
-    torch.manual_seed(0)
+    reseed(0)
     model = Two().eval()
     shapes = {"ids": {0: monograph.Dim("n", min=1, max=64)}}
     return model, monograph.export(model, (torch.tensor([1, 2, 3]),), dynamic_shapes=shapes)

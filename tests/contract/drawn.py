@@ -14,6 +14,7 @@ import torch
 
 from tests.contract.modes import cast, double
 from tests.contract.registry import Call, Probe
+from tests.seeding import reseed
 from tests.sizes.programs.registry import compiled
 
 TENSORS = (
@@ -195,7 +196,7 @@ def shapes(dim) -> tuple:
 
 def source_of(rng: random.Random, example: Inputs, *, has_state: bool) -> str:
     """Lines that run at the example, and all that they made as the result."""
-    torch.manual_seed(0)
+    reseed(0)
     given = example.make()
     names = dict(zip(("x", "y", "d", "k"), given, strict=True))
     head = STATEFUL.format(example.sizes[1]) if has_state else "def drawn(x, y, d, k):"

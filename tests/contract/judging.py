@@ -19,6 +19,7 @@ from monograph.diagnostics import MonographError
 from tests.contract.forms import Form
 from tests.contract.registry import Call, Probe
 from tests.programs.harness import aliases, same, start_anew
+from tests.seeding import reseed
 
 SEED_OF_WEIGHTS = 3
 SEED_OF_EXAMPLE = 4
@@ -63,13 +64,13 @@ class Seen:
 
 def made(probe: Probe) -> nn.Module:
     """Build the module, with the same weights every time."""
-    torch.manual_seed(SEED_OF_WEIGHTS)
+    reseed(SEED_OF_WEIGHTS)
     return probe.build()
 
 
 def inputs_of(call: Call, seed: int) -> tuple[tuple, dict]:
     """Make (args, kwargs)."""
-    torch.manual_seed(seed)
+    reseed(seed)
     given = call.inputs()
     if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
         return given
@@ -180,7 +181,7 @@ def observed_once(module: nn.Module, call: Call, seed: int, other: nn.Module) ->
 
 def seed_all(seed: int) -> None:
     """Seed every generator that user code is likely to draw from."""
-    torch.manual_seed(seed)
+    reseed(seed)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  the generator that user code shares
 

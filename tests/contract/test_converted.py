@@ -17,6 +17,7 @@ from tests.contract.judging import (
     judged,
 )
 from tests.contract.registry import PROBES, Call, Probe
+from tests.seeding import reseed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -42,7 +43,7 @@ def in_doubles(call: Call) -> Call:
     """The same call with floats twice as wide, each object converted once."""
 
     def inputs():
-        torch.manual_seed(SEED_OF_EXAMPLE)
+        reseed(SEED_OF_EXAMPLE)
         done = {}
         return pytree.tree_map(lambda leaf: widened(leaf, done), inputs_of(call, SEED_OF_EXAMPLE))
 

@@ -11,6 +11,7 @@ from monograph.diagnostics import problem
 from tests.contract.forms import Form
 from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
 from tests.contract.registry import Call, Probe
+from tests.seeding import reseed
 
 
 def two():
@@ -34,7 +35,7 @@ class Honest(nn.Module):
 
 def honest():
     """An instance with the same weights every time."""
-    torch.manual_seed(3)
+    reseed(3)
     return Honest()
 
 

@@ -8,6 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from tests.contract.forms import FORMS
+from tests.seeding import reseed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -139,7 +140,7 @@ CHANGES = {"as exported": None, "one frozen": freeze, "all thawed": thaw}
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_three_steps_of_an_optimizer(form, kind, change):
     """Losses, gradients, weights, buffers and the gradient of the input agree at each step."""
-    torch.manual_seed(0)
+    reseed(0)
     module = kind()
     example = torch.randn(4, DIM)
     twin = copy.deepcopy(module)
@@ -185,7 +186,7 @@ def observed(module, optimizer, x):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_gradients_of_gradients(form):
     """What a program computes can be differentiated twice."""
-    torch.manual_seed(0)
+    reseed(0)
     module = nn.Sequential(nn.Linear(DIM, 4), nn.Tanh(), nn.Linear(4, 1))
     program = form.callable_from(form.export(module, (torch.randn(4, DIM),), {}, None))
     x = torch.randn(4, DIM)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from tests.seeding import reseed
+
 
 @dataclass(frozen=True, slots=True)
 class Branching:
@@ -282,7 +284,7 @@ class EarlyExit(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
         self.head = nn.Linear(3, 2)
 
@@ -301,7 +303,7 @@ class Experts(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(1)
+        reseed(1)
         self.small, self.large = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 3))
 
     def forward(self, x):
@@ -517,7 +519,7 @@ class GreedyDecode(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(2)
+        reseed(2)
         self.embed, self.cell, self.out = nn.Embedding(5, 3), nn.Linear(3, 3), nn.Linear(3, 5)
 
     def forward(self, h):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from tests.contract.registry import Call, Probe
+from tests.seeding import reseed
 from tests.sizes.programs.registry import compiled
 
 SAME = (
@@ -477,7 +478,7 @@ def _running(rng: random.Random, example: Inputs) -> str:
         for seed in range(3):
             try:
                 module = compiled("drawn", source, names_of_the_module())
-                torch.manual_seed(seed)
+                reseed(seed)
                 module(*example.make())
             except Exception:  # noqa: BLE001 - it is the program's
                 continue
@@ -486,7 +487,7 @@ def _running(rng: random.Random, example: Inputs) -> str:
 
 def _call(inputs: Inputs, seed: int) -> Call:
     def make() -> tuple:
-        torch.manual_seed(seed)
+        reseed(seed)
         return inputs.make()
 
     return Call(make, times=2)

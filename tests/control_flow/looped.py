@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from tests.seeding import reseed
+
 
 @dataclass(frozen=True, slots=True)
 class Looped:
@@ -79,7 +81,7 @@ class LSTMLoop(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.cell = nn.LSTMCell(4, 5)
 
     def forward(self, x):
@@ -201,7 +203,7 @@ class LayersOfLoops(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
 
     def forward(self, x):
@@ -380,7 +382,7 @@ class Stateful(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.cells = nn.ModuleList(nn.GRUCell(4, 4) for _ in range(2))
 
     def forward(self, x):
@@ -422,7 +424,7 @@ class StateFromNone(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.gru = nn.GRU(4, 4, batch_first=True)
 
     def forward(self, x):

@@ -10,6 +10,7 @@ import monograph
 from monograph import Dim
 from tests.control_flow.forms import made_forms, naming
 from tests.control_flow.looped import PROGRAMS, Looped, example
+from tests.seeding import reseed
 
 SIZES = (5, 0, 1, 2, 9)
 CAPTURED = [each for each in PROGRAMS.values() if not each.refused]
@@ -123,7 +124,7 @@ class Experts(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.weights = torch.nn.Parameter(torch.randn(4, 3, 3))
 
     def forward(self, x, chosen):

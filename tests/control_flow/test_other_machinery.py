@@ -8,6 +8,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 import monograph
+from tests.seeding import reseed
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch says what is no more
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
@@ -18,7 +19,7 @@ class Layer(nn.Module):
 
     def __init__(self, use):
         super().__init__()
-        torch.manual_seed(1)
+        reseed(1)
         self.layer = nn.Linear(3, 3)
         self.layers = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
         self.use = use

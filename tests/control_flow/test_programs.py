@@ -11,11 +11,12 @@ import monograph
 from tests.control_flow import branches, loops  # noqa: F401 - they enter the programs
 from tests.control_flow.forms import made_forms, naming
 from tests.control_flow.registry import PROGRAMS, Program, in_plain_python
+from tests.seeding import reseed
 
 
 def export(each: Program, *, strict: bool, static: bool) -> tuple[torch.nn.Module, Any]:
     """The module and its program."""
-    torch.manual_seed(0)
+    reseed(0)
     module = each.module()
     arguments = each.inputs(each.sizes[0])
     shapes = None

@@ -8,6 +8,7 @@ import monograph
 from monograph import Dim
 from tests.control_flow.forms import made_forms, naming
 from tests.control_flow.looped import Function
+from tests.seeding import reseed
 
 SIZES = (5, 1, 2, 3, 4, 8, 9, 20)
 
@@ -50,7 +51,7 @@ class Chunked(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.layer = nn.Linear(4, 4)
 
     def forward(self, x):

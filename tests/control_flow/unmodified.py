@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.control_flow.branching import branching
+from tests.seeding import reseed
 
 FLAT = torch.tensor([0.1, 0.1, 0.1, 0.1])
 PEAK = torch.tensor([4.0, 0.0, -1.0, 0.5])
@@ -24,7 +25,7 @@ class BeamSearchStep(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(0)
+        reseed(0)
         self.head = nn.Linear(4, 6)
 
     def forward(self, state):
@@ -48,7 +49,7 @@ class GreedyUntilEnd(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(1)
+        reseed(1)
         self.cell = nn.Linear(4, 4)
 
     def forward(self, state):
@@ -67,7 +68,7 @@ class AdaptiveComputation(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(2)
+        reseed(2)
         self.cell, self.halt = nn.Linear(4, 4), nn.Linear(4, 1)
 
     def forward(self, x):
@@ -89,7 +90,7 @@ class EarlyExitClassifier(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(3)
+        reseed(3)
         self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(4)])
         self.heads = nn.ModuleList([nn.Linear(4, 3) for _ in range(4)])
 
@@ -108,7 +109,7 @@ class ExpertsOfWhichSomeAreEmpty(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(4)
+        reseed(4)
         self.experts = nn.ModuleList([nn.Linear(1, 1) for _ in range(3)])
 
     def forward(self, x):
@@ -261,7 +262,7 @@ class GatedSkip(nn.Module):
 
     def __init__(self):
         super().__init__()
-        torch.manual_seed(5)
+        reseed(5)
         self.gates = nn.ModuleList([nn.Linear(4, 1) for _ in range(3)])
         self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
 

@@ -6,6 +6,7 @@ import torch
 import monograph
 from tests.custom.programs import GOLDEN, MISTAKES, PROGRAMS, Model, bare, bare_found, message
 from tests.laws.exporting import difference_of, seen
+from tests.seeding import reseed
 
 
 def shapes(inputs):
@@ -19,7 +20,7 @@ def shapes(inputs):
 def test_programs_agree_with_eager(name, dynamic, strict):
     """For the example and, with open sizes, for others; after decomposition too."""
     case = PROGRAMS[name]
-    torch.manual_seed(0)
+    reseed(0)
     inputs = case.inputs(case.sizes[0])
     declared = shapes(inputs) if dynamic else None
     program = monograph.export(Model(case.forward), inputs, dynamic_shapes=declared, strict=strict)

@@ -9,11 +9,12 @@ import monograph
 from monograph.diagnostics import ContractError
 from tests.data.registry import DRAWS, DataProgram, inputs_of
 from tests.programs.harness import same
+from tests.seeding import reseed
 
 
 def build(program: DataProgram) -> torch.nn.Module:
     """The module, with the same weights every time."""
-    torch.manual_seed(3)
+    reseed(3)
     return program.build()
 
 

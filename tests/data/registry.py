@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from tests.seeding import reseed
+
 DRAWS = 21
 NOTHING, EVERYTHING = 1, 2
 
@@ -78,7 +80,7 @@ def module_of(name: str, function: Callable) -> nn.Module:
 
 def inputs_of(program: DataProgram, k: int) -> tuple:
     """The inputs of a draw."""
-    torch.manual_seed(100 + k)
+    reseed(100 + k)
     return program.inputs(k)
 
 

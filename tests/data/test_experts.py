@@ -9,6 +9,7 @@ from transformers import MixtralConfig, MixtralModel
 
 import monograph
 from monograph.diagnostics import DataDependentError
+from tests.seeding import reseed
 
 CONFIG = MixtralConfig(
     vocab_size=50,
@@ -25,7 +26,7 @@ CONFIG = MixtralConfig(
 
 def model(implementation):
     """Give the model, its experts computed this way."""
-    torch.manual_seed(0)
+    reseed(0)
     made = MixtralModel(CONFIG).eval()
     made.set_experts_implementation(implementation)
     return made
@@ -33,7 +34,7 @@ def model(implementation):
 
 def tokens(k):
     """Give token ids; one token alone, at draw 0, leaves most experts without any."""
-    torch.manual_seed(k)
+    reseed(k)
     return torch.randint(0, 50, (1, 7)) if k else torch.zeros(1, 7, dtype=torch.int64)
 
 

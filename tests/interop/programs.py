@@ -3,6 +3,7 @@
 import torch
 
 import monograph
+from tests.seeding import reseed
 
 
 class Net(torch.nn.Module):
@@ -55,7 +56,7 @@ class Attention(torch.nn.Module):
 
 def net():
     """Export the network; the batch varies."""
-    torch.manual_seed(0)
+    reseed(0)
     module = Net().eval()
     batch = monograph.Dim("batch", min=1, max=64)
     return module, monograph.export(
@@ -65,7 +66,7 @@ def net():
 
 def counts():
     """Export what has state; the batch varies from four."""
-    torch.manual_seed(0)
+    reseed(0)
     module = Counts()
     shapes = {"x": {0: monograph.Dim("batch", min=4, max=64)}, "given": None}
     example = (torch.randn(5, 4), {"a": torch.ones(8)})
@@ -74,7 +75,7 @@ def counts():
 
 def attention():
     """Export attention; batch and length vary."""
-    torch.manual_seed(0)
+    reseed(0)
     module = Attention().eval()
     sizes = {0: monograph.Dim("batch", min=1, max=64), 1: monograph.Dim("length", min=1, max=64)}
     ids = torch.arange(10).view(2, 5)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from tests.laws.rule_check import database, stand_in_for_expecttest
+from tests.seeding import reseed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -112,7 +113,7 @@ def seeded(seed: int = 0) -> Iterator[None]:
     """Every generator that samples and operators draw from, at a known place, and put back."""
     kept, kept_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - torch's samples use it
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        reseed(seed)
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002 - as above
         try:

@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from bench.models import perturbed
 from monograph.diagnostics import ContractError
 from tests.models.registry import Model
+from tests.seeding import reseed
 
 SEED_OF_WEIGHTS = 20
 SEED_OF_EXAMPLE = 21
@@ -51,14 +52,14 @@ def exporter_named(path: str) -> Exporter:
 # ----------------------------------------------------------------------------- making the example
 def build(model: Model) -> tuple[nn.Module, Callable]:
     """Build the module, the same weights every time."""
-    torch.manual_seed(SEED_OF_WEIGHTS)
+    reseed(SEED_OF_WEIGHTS)
     module, inputs = model.build()
     return perturbed(module).train(model.training), inputs
 
 
 def inputs_at(inputs: Callable, sizes: Mapping[str, int], seed: int):
     """Draw (args, kwargs) at these sizes."""
-    torch.manual_seed(seed)
+    reseed(seed)
     return inputs(**sizes)
 
 
@@ -145,7 +146,7 @@ def assert_unchanged(before: object, after: object, path: str = "module") -> Non
 def call(function: Callable, inputs):
     """Call on a private copy, random numbers seeded; give the result and the inputs afterwards."""
     args, kwargs = copy.deepcopy(inputs)
-    torch.manual_seed(SEED_OF_CALL)
+    reseed(SEED_OF_CALL)
     return function(*args, **kwargs), (args, kwargs)
 
 

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 import monograph
 from tests.contract.registry import module_of
 from tests.passes.mutations import INPUTS, PROGRAMS
+from tests.seeding import reseed
 
 FORMS = {
     "functional": lambda program: program.run_decompositions({}),
@@ -35,7 +36,7 @@ NO_WAY_BACK = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_as_eager(name, form):
     """The gradients of a weighted sum of all results and all written inputs agree."""
-    torch.manual_seed(0)
+    reseed(0)
     module = module_of(name, PROGRAMS[name])()
     program = monograph.export(copy.deepcopy(module), INPUTS[name](), strict=False)
     lowered = FORMS[form](program).module()
@@ -55,9 +56,9 @@ def gradients(module: nn.Module, inputs):
     """Gradients of the leaves and of the parameters, in order; zeros where there is no way."""
     leaves = [each.clone().requires_grad_(each.is_floating_point()) for each in inputs]
     given = [leaf * 1 for leaf in leaves]
-    torch.manual_seed(1)
+    reseed(1)
     returned = module(*given)
-    torch.manual_seed(2)
+    reseed(2)
     total = torch.zeros((), requires_grad=True)
     for each in pytree.tree_leaves((returned, given)):
         if isinstance(each, torch.Tensor) and each.requires_grad:

@@ -14,6 +14,7 @@ import monograph
 from monograph.diagnostics import ContractError, MonographError
 from tests.models.harness import assert_unchanged, snapshot
 from tests.programs.registry import Program
+from tests.seeding import reseed
 
 SEED_OF_WEIGHTS = 3
 SEED_OF_EXAMPLE = 4
@@ -22,13 +23,13 @@ SEED_OF_CALL = 5
 
 def build(program: Program) -> nn.Module:
     """Build the module, with the same weights every time."""
-    torch.manual_seed(SEED_OF_WEIGHTS)
+    reseed(SEED_OF_WEIGHTS)
     return program.build()
 
 
 def inputs_at(program: Program, sizes: dict[str, int], seed: int):
     """Draw (args, kwargs)."""
-    torch.manual_seed(seed)
+    reseed(seed)
     made = program.inputs(**sizes)
     if len(made) == 2 and isinstance(made[0], tuple) and isinstance(made[1], dict):
         return made
@@ -156,7 +157,7 @@ def run(module: nn.Module, inputs, *, grad: bool = False, names: list[str] = ())
         for tensor in tensors:
             if tensor.is_floating_point():
                 tensor.requires_grad_()
-    torch.manual_seed(SEED_OF_CALL)
+    reseed(SEED_OF_CALL)
     try:
         result = module(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  whatever user code raises is compared

@@ -18,6 +18,7 @@ from tests.programs.harness import (
     start_anew,
 )
 from tests.programs.test_programs import CAPTURED
+from tests.seeding import reseed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Using a non-tuple sequence",
@@ -47,7 +48,7 @@ def outcome(module, given, names):
     """Give the result, the inputs afterwards and what shares storage; or what was raised."""
     args, kwargs = copy.deepcopy(given)
     tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-    torch.manual_seed(SEED_OF_CALL)
+    reseed(SEED_OF_CALL)
     try:
         result = module(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  whatever user code raises is compared

@@ -31,6 +31,7 @@ from tests.contract.judging import (
 )
 from tests.contract.registry import Call
 from tests.programs.harness import same
+from tests.seeding import reseed
 from tests.state.registry import StateProgram
 
 CALLS = 3
@@ -95,7 +96,7 @@ def comparable(value: object) -> object:
 
 def made(program: StateProgram) -> tuple[nn.Module, object]:
     """Make the module, and its witness."""
-    torch.manual_seed(SEED_OF_WEIGHTS)
+    reseed(SEED_OF_WEIGHTS)
     answer = program.make()
     return answer if isinstance(answer, tuple) else (answer, lambda: None)
 
@@ -118,7 +119,7 @@ def judged(program: StateProgram, form: Form) -> tuple[Verdict, Verdict | None]:
 def exported(program, form, module, outside) -> tuple[nn.Module | None, Verdict]:
     """Export; the world and the generators come back as they were, whatever happens."""
     witness, world = outside
-    torch.manual_seed(SEED_OF_EXAMPLE)
+    reseed(SEED_OF_EXAMPLE)
     args = program.inputs()
     seed_all(SEED_OF_EXAMPLE)
     before = [comparable(witness()), world.stands(), *generators()]

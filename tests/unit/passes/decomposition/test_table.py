@@ -10,6 +10,7 @@ from torch import nn
 import monograph
 from monograph.diagnostics import MonographError
 from tests.programs.texts import Texted
+from tests.seeding import reseed
 
 aten = torch.ops.aten
 
@@ -35,7 +36,7 @@ def operators(program):
 
 def exported(module=None, n=5):
     """Export with a batch that varies."""
-    torch.manual_seed(0)
+    reseed(0)
     shapes = {"x": {0: monograph.Dim("batch")}}
     return monograph.export(module or Head(), (torch.randn(n, 4),), dynamic_shapes=shapes)
 

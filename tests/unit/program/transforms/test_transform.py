@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from monograph import BugError, ContractError, export, passes
+from tests.seeding import reseed
 
 aten = torch.ops.aten
 
@@ -62,9 +63,9 @@ def test_dead_code_of_torch_fx_leaves_what_regions_do():
         assert len(regions) >= 1
         module, model = again.module(), each.module()
         for _ in range(2):
-            torch.manual_seed(0)
+            reseed(0)
             expected, state = model(torch.ones(2, 3)), torch.get_rng_state()
-            torch.manual_seed(0)
+            reseed(0)
             seen = module.get_buffer("seen")
             seen.sub_(1)  # the programs share it
             assert_close(module(torch.ones(2, 3)), expected)
