@@ -7,8 +7,8 @@ with nobody watching.
 
 from __future__ import annotations
 
+from monograph.bytecode.branches.frame_copies import stand_alike
 from monograph.bytecode.evaluation.frame import MISSING, Frame
-from monograph.bytecode.evaluation.frame_copies import stand_alike
 from monograph.bytecode.evaluation.hooks import Watcher
 from monograph.bytecode.evaluation.special_methods import ours
 from monograph.bytecode.evaluation.symbolic_iterators import Rounds, Source

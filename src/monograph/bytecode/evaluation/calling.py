@@ -32,7 +32,7 @@ from monograph.diagnostics import frame_filter, problem, user_frames
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["call", "call_function", "call_native", "construct", "interpret_always"]
 
@@ -54,7 +54,7 @@ _C_FUNCTIONS = frozenset(
 _TYPE_CALL = lookup(type, "__call__")
 
 
-def call(interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def call(interpreter: ThreadState, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call anything."""
     kind = type(callee)
     if kind is FunctionType:
@@ -81,7 +81,7 @@ def call(interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[st
 
 
 def call_function(
-    interpreter: Interpreter, function: FunctionType, args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState, function: FunctionType, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Call a Python function: interpret it, unless the watcher has other plans."""
     ask = interpreter.replacement
@@ -97,7 +97,7 @@ def call_function(
 
 
 def interpret_always(
-    interpreter: Interpreter,
+    interpreter: ThreadState,
     function: FunctionType,
     args: list[Any],
     kwargs: dict[str, Any] = EMPTY,
@@ -114,7 +114,10 @@ def interpret_always(
 
 
 def call_native(
-    interpreter: Interpreter, callee: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState,
+    callee: Callable[..., Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
 ) -> Any:
     """Call natively, as the watcher wants it."""
     ask = interpreter.natively
@@ -127,11 +130,14 @@ def call_native(
 
 
 def _call_natively(
-    interpreter: Interpreter, callee: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState,
+    callee: Callable[..., Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
 ) -> Any:
     """Call natively; what is being handled is known to the callee."""
     if interpreter.strange:
-        interpreter.watcher.strange_call(callee, args, kwargs)
+        interpreter.strange_call(callee, args, kwargs)
     handling = interpreter.handling
     if handling.error is None and handling.previous is None:
         return native_calls.invoke(callee, args, kwargs)
@@ -161,7 +167,7 @@ def _places(frame: Frame) -> tuple[Any, ...]:
 
 
 def _call_c_function(
-    interpreter: Interpreter, callee: Any, args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState, callee: Any, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     polyfills = interpreter.polyfills
     found = polyfills.get(id(callee))
@@ -178,7 +184,7 @@ def _call_c_function(
 
 
 def _call_class(
-    interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState, cls: type, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     found = interpreter.polyfills.get(id(cls))
     if found is not None:
@@ -193,7 +199,7 @@ def _call_class(
     return construct(interpreter, cls, args, kwargs)
 
 
-def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def construct(interpreter: ThreadState, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object as `type.__call__` does: `__new__`, then `__init__` if it is an instance."""
     new = lookup(cls, "__new__")
     # A static method, which a `__new__` in Python is unless somebody made it something else.

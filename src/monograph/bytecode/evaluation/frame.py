@@ -1,4 +1,6 @@
-"""A frame: one call in progress, as data. It holds real Python values.
+"""Frames, and the state of the thread that evaluates them, as data.
+
+A frame is one call in progress; it holds real Python values.
 
 `lasti` is the byte offset of the current instruction in `code.co_code`, as CPython has it, so the
 instruction's line and columns are those of `co_positions`. The `f_*` attributes are what Python
@@ -15,12 +17,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping
-    from types import CodeType, FrameType, FunctionType
+    from collections.abc import Set as AbstractSet
+    from types import CodeType, FrameType, FunctionType, TracebackType
 
     from monograph.bytecode.instructions import Handler
-    from monograph.bytecode.interpreter import Interpreter
 
-__all__ = ["MISSING", "NULL", "PASS_ON", "RETURN", "YIELD", "Body", "Frame", "Handling", "Mark"]
+    Polyfill = Callable[["ThreadState", list[Any], dict[str, Any]], Any]
+
+__all__ = [
+    "MISSING",
+    "MOVED",
+    "NULL",
+    "PASS_ON",
+    "RETURN",
+    "YIELD",
+    "Body",
+    "Frame",
+    "Handling",
+    "Mark",
+    "ThreadState",
+]
 
 
 class Mark:
@@ -44,6 +60,8 @@ NULL: Final = Mark("null")
 RETURN: Final = Mark("return")
 YIELD: Final = Mark("yield")
 PASS_ON: Final = Mark("pass on")
+MOVED: Final = Mark("moved")
+"""The answer of hooks that have put the frame elsewhere."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -85,6 +103,99 @@ class Handling:
     previous: Handling | None = None
 
 
+class ThreadState:
+    """What the frames of one thread share, as in CPython; one interpreter serves one thread.
+
+    The hooks (see `Hooks`) are None where nobody overrides them. `strange` are lists that are not
+    what they look like, by identity: the hooks answer for them. `body` links code.
+    `current` is the innermost frame, `caller` the native one that the outermost call came from.
+    Of the exception that is leaving frames, `passing` is itself, `clean` the entries of its
+    traceback that are clean already; `told` is the one that native code was told is being handled.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "alike",
+        "body",
+        "caller",
+        "clean",
+        "compared",
+        "current",
+        "enters",
+        "fork",
+        "handling",
+        "inverted",
+        "island",
+        "iterated",
+        "natively",
+        "passing",
+        "polyfilled_methods",
+        "polyfills",
+        "read_attribute",
+        "read_cell",
+        "read_global",
+        "repeat",
+        "replacement",
+        "strange",
+        "strange_call",
+        "strange_item",
+        "strange_truth",
+        "strange_use",
+        "told",
+        "truth",
+        "uncatchable",
+        "verdicts",
+        "written",
+    )
+
+    alike: Callable[..., Any] | None
+    body: Callable[[CodeType], Body]
+    caller: FrameType | None
+    clean: TracebackType | None
+    compared: Callable[..., Any] | None
+    current: Frame | None
+    enters: Callable[[FunctionType], bool] | None
+    fork: Callable[..., Any] | None
+    handling: Handling
+    inverted: Callable[..., Any] | None
+    island: Callable[[FunctionType, str], None]
+    iterated: Callable[..., Any] | None
+    natively: Callable[..., Any] | None
+    passing: BaseException | None
+    polyfilled_methods: AbstractSet[str]
+    polyfills: Mapping[int, Polyfill]
+    read_attribute: Callable[..., Any] | None
+    read_cell: Callable[..., Any] | None
+    read_global: Callable[..., Any] | None
+    repeat: Callable[..., Any] | None
+    replacement: Callable[..., Any] | None
+    strange: dict[int, list[Any]]
+    strange_call: Callable[..., None]
+    strange_item: Callable[..., Any]
+    strange_truth: Callable[..., None]
+    strange_use: Callable[..., None]
+    told: BaseException | None
+    truth: Callable[..., Any] | None
+    uncatchable: tuple[type[BaseException], ...]
+    verdicts: dict[int, tuple[bool, CodeType]]
+    written: Callable[..., None] | None
+
+    def call(self, callee: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call, interpreting whatever is Python and the hooks enter."""
+        raise NotImplementedError
+
+    def stays_outside(self, function: FunctionType, reason: str) -> bool:
+        """Whether the policy wants a function to run natively, which it is then told of once."""
+        code = function.__code__
+        known = self.verdicts.get(id(code))
+        if known is None:
+            outside = self.enters is not None and not self.enters(function)
+            known = self.verdicts[id(code)] = (outside, code)  # kept, so that it stays that
+            if outside:
+                self.island(function, reason)
+        return known[0]
+
+
 class Frame:
     """One call in progress."""
 
@@ -115,7 +226,7 @@ class Frame:
     depth: int
     function: FunctionType | None
     globals: dict[str, Any]
-    interpreter: Interpreter
+    interpreter: ThreadState
     ip: int
     leavings: tuple[Any, ...]
     names: MutableMapping[str, Any] | None
@@ -126,7 +237,7 @@ class Frame:
 
     def __init__(
         self,
-        interpreter: Interpreter,
+        interpreter: ThreadState,
         code: CodeType,
         body: Body,
         slots: list[Any],

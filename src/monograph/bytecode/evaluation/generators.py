@@ -13,7 +13,7 @@ from monograph.bytecode.evaluation.special_methods import ours
 if TYPE_CHECKING:
     from types import CodeType
 
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["InterpretedGenerator", "raise_into"]
 
@@ -204,7 +204,7 @@ type.__setattr__(InterpretedGenerator, "__name__", "generator")
 type.__setattr__(InterpretedGenerator, "__qualname__", "generator")
 
 
-def raise_into(interpreter: Interpreter, iterator: Any, error: BaseException) -> Any:
+def raise_into(interpreter: ThreadState, iterator: Any, error: BaseException) -> Any:
     """Throw into an iterator as `yield from` does: close it for GeneratorExit, else its throw."""
     if isinstance(error, GeneratorExit):
         close = getattr(iterator, "close", None)

@@ -113,7 +113,7 @@ class Watcher:
         """True or False: which way a conditional jump goes; NotImplemented: as `truth` says.
 
         Asked before `truth`, and only where code jumps. Whoever goes both ways by itself (see
-        `forking`) answers with what `move` or `finish` returned.
+        `bytecode.branches`) answers with what `move` or `finish` returned.
         """
         del frame, value
         return NotImplemented

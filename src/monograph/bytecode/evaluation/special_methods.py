@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from monograph.bytecode.evaluation.frame import MISSING
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["ATOMIC", "MUTABLE", "OURS", "SIMPLE", "find_c_method", "find_special", "lookup", "ours"]
 
@@ -72,7 +72,7 @@ def _lookup_past_metaclass(kind: type, name: str) -> Any:
     return MISSING
 
 
-def find_special(interpreter: Interpreter, kind: type, name: str) -> FunctionType | None:
+def find_special(interpreter: ThreadState, kind: type, name: str) -> FunctionType | None:
     """Return the Python function that a type defines as a special method, if it is to be entered.
 
     None where there is none, where it is a C function, and where the policy wants it to be native.

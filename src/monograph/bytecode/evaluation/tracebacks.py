@@ -19,8 +19,7 @@ from monograph.diagnostics import MonographError, problem
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from monograph.bytecode.evaluation.frame import Frame
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import Frame, ThreadState
 
 __all__ = ["chain", "check_ours", "handled", "note", "show_users_frames"]
 
@@ -38,7 +37,7 @@ _OPEN = tuple(
 )
 
 
-def handled(interpreter: Interpreter) -> BaseException | None:
+def handled(interpreter: ThreadState) -> BaseException | None:
     """Return the exception that is being handled, of this frame or of one that called it."""
     item = interpreter.handling
     while item is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from monograph.bytecode.evaluation.calling import call
 from monograph.bytecode.evaluation.frame import NULL
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.attributes import (
@@ -50,7 +51,7 @@ def LOAD_SUPER_ATTR(frame: Frame, argument: tuple[str, bool, bool]) -> None:
     interpreter = frame.interpreter
     # What is called `super` may be another by now, and then gets what the program wrote.
     operands = (cls, owner) if gives_operands or proxy_type is super else ()
-    value = get_attribute(interpreter, interpreter.call(proxy_type, *operands), name)
+    value = get_attribute(interpreter, call(interpreter, proxy_type, [*operands], {}), name)
     if is_method:
         stack.append(NULL)
     stack.append(value)

@@ -70,7 +70,7 @@ def CALL_FUNCTION_EX(frame: Frame, has_kwargs: bool) -> None:  # noqa: FBT001  (
             kind = type(args).__name__
             raise TypeError(f"{name}() argument after * must be an iterable, not {kind}")
         if interpreter.strange:
-            interpreter.watcher.strange_use(args, "*")
+            interpreter.strange_use(args, "*")
         args = lend_iterable(interpreter, args)
     stack.append(call(interpreter, callee, list(args), dict(kwargs)))
 

@@ -183,7 +183,7 @@ def UNPACK_SEQUENCE(frame: Frame, n: int) -> None:
     """Replace an iterable by its n values, the first on top."""
     value = frame.stack.pop()
     if frame.interpreter.strange:
-        frame.interpreter.watcher.strange_use(value, "taking it apart")
+        frame.interpreter.strange_use(value, "taking it apart")
     if type(value) is tuple or type(value) is list:
         if len(value) == n:
             frame.stack.extend(reversed(value))

@@ -2,18 +2,19 @@
 
 While a condition is asked, its value is on top of the stack: a copy of the frame in which the
 answer stands there instead, begun with the same instruction, goes the way of that answer. Whoever
-answers may instead go both ways and put the frame where they join (see `forking`).
+answers may instead go both ways and put the frame where they join (see `bytecode.branches`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from monograph.bytecode.evaluation.branch_execution import decide, signal_of
+from monograph.bytecode.evaluation.frame import MOVED, RETURN
 from monograph.bytecode.evaluation.special_methods import OURS
 from monograph.bytecode.evaluation.symbolic_iterators import Rounds
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.iteration import END, advance, get_iterator
+from monograph.bytecode.semantics.operators import truth
 
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import Frame, Mark
@@ -24,6 +25,25 @@ _NATIVE_ITERATORS = frozenset(
 ) | {enumerate, zip, type(reversed([]))}
 
 _next = next
+
+
+def _decide(frame: Frame, value: Any) -> bool | Mark:
+    """Tell which way a conditional jump goes: True, False, or MOVED or RETURN by the watcher."""
+    interpreter = frame.interpreter
+    fork = interpreter.fork
+    if fork is not None and type(value) not in _KNOWN:
+        answer = fork(frame, value)
+        if answer is not NotImplemented:
+            return answer
+    return truth(interpreter, value)
+
+
+_KNOWN: Final = frozenset({bool, int, float, str, type(None), list, tuple, dict, set})
+
+
+def _signal_of(answer: object) -> Mark | None:
+    """What a jump that was answered with a mark hands to the loop."""
+    return None if answer is MOVED else RETURN
 
 
 @opcode
@@ -38,11 +58,11 @@ def POP_JUMP_IF_FALSE(frame: Frame, target: int) -> Mark | None:
     stack = frame.stack
     value = stack[-1]
     if value is not True:
-        answer = value if value is False else decide(frame, value)
+        answer = value if value is False else _decide(frame, value)
         if answer is False:
             frame.ip = target
         elif answer is not True:
-            return signal_of(answer)
+            return _signal_of(answer)
     stack.pop()
     return None
 
@@ -53,11 +73,11 @@ def POP_JUMP_IF_TRUE(frame: Frame, target: int) -> Mark | None:
     stack = frame.stack
     value = stack[-1]
     if value is not False:
-        answer = value if value is True else decide(frame, value)
+        answer = value if value is True else _decide(frame, value)
         if answer is True:
             frame.ip = target
         elif answer is not False:
-            return signal_of(answer)
+            return _signal_of(answer)
     stack.pop()
     return None
 
@@ -79,26 +99,26 @@ def POP_JUMP_IF_NOT_NONE(frame: Frame, target: int) -> None:
 @opcode
 def JUMP_IF_FALSE_OR_POP(frame: Frame, target: int) -> Mark | None:
     """Keep a value and go elsewhere if it is false; `and`."""
-    answer = decide(frame, frame.stack[-1])
+    answer = _decide(frame, frame.stack[-1])
     if answer is True:
         frame.stack.pop()
     elif answer is False:
         frame.ip = target
     else:
-        return signal_of(answer)
+        return _signal_of(answer)
     return None
 
 
 @opcode
 def JUMP_IF_TRUE_OR_POP(frame: Frame, target: int) -> Mark | None:
     """Keep a value and go elsewhere if it is true; `or`."""
-    answer = decide(frame, frame.stack[-1])
+    answer = _decide(frame, frame.stack[-1])
     if answer is True:
         frame.ip = target
     elif answer is False:
         frame.stack.pop()
     else:
-        return signal_of(answer)
+        return _signal_of(answer)
     return None
 
 
@@ -117,7 +137,7 @@ def FOR_ITER(frame: Frame, target: int) -> Mark | None:
     if kind is Rounds and iterator.begun is None and frame.interpreter.repeat is not None:
         answer = frame.interpreter.repeat(frame, iterator)
         if answer is not NotImplemented:
-            return signal_of(answer)
+            return _signal_of(answer)
     if kind in _NATIVE_ITERATORS or kind in OURS:
         value = _next(iterator, END)
     else:

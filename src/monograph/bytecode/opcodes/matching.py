@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.evaluation.calling import call_native
+from monograph.bytecode.evaluation.calling import call, call_native
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.attributes import get_attribute
@@ -24,7 +24,7 @@ _BY_ITSELF = (
 @opcode
 def GET_LEN(frame: Frame, _: None) -> None:
     """Push the length of the top."""
-    frame.stack.append(frame.interpreter.call(len, frame.stack[-1]))
+    frame.stack.append(call(frame.interpreter, len, [frame.stack[-1]], {}))
 
 
 @opcode
@@ -52,7 +52,7 @@ def MATCH_KEYS(frame: Frame, _: None) -> None:
         call_native(frame.interpreter, seen.add, [key], {})
         if get is None:
             get = get_attribute(frame.interpreter, subject, "get")
-        value = frame.interpreter.call(get, key, MISSING)
+        value = call(frame.interpreter, get, [key, MISSING], {})
         if value is MISSING:
             frame.stack.append(None)
             return
@@ -66,7 +66,7 @@ def MATCH_CLASS(frame: Frame, n: int) -> None:
     names, cls, subject = frame.stack.pop(), frame.stack.pop(), frame.stack.pop()
     if not isinstance(cls, type):
         raise TypeError("called match pattern must be a class")
-    if not frame.interpreter.call(isinstance, subject, cls):
+    if not call(frame.interpreter, isinstance, [subject, cls], {}):
         frame.stack.append(None)
         return
     frame.stack.append(_attributes(frame, subject, cls, n, names))

@@ -16,7 +16,7 @@ from monograph.bytecode.semantics.attributes import (
 )
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 
 def _fits(args: list[Any], kwargs: dict[str, Any], *counts: int) -> bool:
@@ -24,7 +24,7 @@ def _fits(args: list[Any], kwargs: dict[str, Any], *counts: int) -> bool:
 
 
 @polyfill(getattr)
-def got(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def got(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Read an attribute, perhaps with a default."""
     if not _fits(args, kwargs, 2, 3):
         return call_native(interpreter, getattr, args, kwargs)
@@ -39,7 +39,7 @@ def got(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> An
 
 
 @polyfill(hasattr)
-def has(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def has(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Tell whether there is an attribute."""
     if not _fits(args, kwargs, 2):
         return call_native(interpreter, hasattr, args, kwargs)
@@ -53,7 +53,7 @@ def has(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> An
 
 
 @polyfill(setattr)
-def put(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def put(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Write an attribute."""
     if not _fits(args, kwargs, 3):
         return call_native(interpreter, setattr, args, kwargs)
@@ -61,7 +61,7 @@ def put(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> An
 
 
 @polyfill(delattr)
-def removed(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def removed(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Delete an attribute."""
     if not _fits(args, kwargs, 2):
         return call_native(interpreter, delattr, args, kwargs)
@@ -69,7 +69,7 @@ def removed(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(object.__setattr__)
-def put_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def put_plainly(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Write an attribute as plain objects do."""
     if not _fits(args, kwargs, 3) or issubclass(type(args[0]), type):
         return call_native(interpreter, object.__setattr__, args, kwargs)
@@ -77,7 +77,7 @@ def put_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any
 
 
 @polyfill(object.__delattr__)
-def removed_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def removed_plainly(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Delete an attribute as plain objects do."""
     if not _fits(args, kwargs, 2) or issubclass(type(args[0]), type):
         return call_native(interpreter, object.__delattr__, args, kwargs)
@@ -85,7 +85,7 @@ def removed_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str,
 
 
 @polyfill(object.__getattribute__)
-def got_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def got_plainly(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Read an attribute as plain objects do."""
     if not _fits(args, kwargs, 2) or issubclass(type(args[0]), type):
         return call_native(interpreter, object.__getattribute__, args, kwargs)
@@ -93,7 +93,7 @@ def got_plainly(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any
 
 
 @polyfill(property.__get__)
-def of_property(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def of_property(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Ask a property for its value."""
     if 2 <= len(args) <= 3 and not kwargs and args[1] is not None and args[0].fget is not None:
         return call(interpreter, args[0].fget, [args[1]], {})

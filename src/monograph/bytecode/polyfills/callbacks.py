@@ -24,13 +24,13 @@ from monograph.bytecode.semantics.iteration import (
 from monograph.bytecode.semantics.operators import compare, tell_contents, truth
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 _missing: Any = object()
 
 
 @polyfill(all)
-def all_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def all_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Whether every value is true."""
     if len(args) != 1 or kwargs:
         return call_native(interpreter, all, args, kwargs)
@@ -38,7 +38,7 @@ def all_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) ->
 
 
 @polyfill(any)
-def any_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def any_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Whether some value is true."""
     if len(args) != 1 or kwargs:
         return call_native(interpreter, any, args, kwargs)
@@ -46,7 +46,7 @@ def any_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) ->
 
 
 @polyfill(sum)
-def sum_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def sum_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Add values up; natively where they are numbers of Python."""
     if not args or len(args) > 2 or kwargs.keys() - {"start"} or len(args) + len(kwargs) > 2:
         return call_native(interpreter, sum, args, kwargs)
@@ -59,19 +59,19 @@ def sum_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) ->
 
 
 @polyfill(min)
-def smallest(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def smallest(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Find the smallest value."""
     return _extreme(interpreter, min, args, kwargs)
 
 
 @polyfill(max)
-def largest(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def largest(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Find the largest value."""
     return _extreme(interpreter, max, args, kwargs)
 
 
 def _extreme(
-    interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState, function: Any, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     if not args or kwargs.keys() - {"key", "default"} or ("default" in kwargs and len(args) > 1):
         return call_native(interpreter, function, args, kwargs)
@@ -83,7 +83,7 @@ def _extreme(
 
 
 @polyfill(sorted)
-def in_order(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def in_order(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return a sorted list."""
     if len(args) != 1:
         return call_native(interpreter, sorted, args, kwargs)
@@ -92,7 +92,7 @@ def in_order(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(list.sort)
-def sort(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def sort(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Sort a list in place."""
     tell_contents(interpreter, args[0])
     return call_native(interpreter, list.sort, args, _sorting(interpreter, args[0], kwargs))
@@ -104,7 +104,7 @@ class _SortKey:
 
     __slots__ = ("interpreter", "value")
 
-    def __init__(self, interpreter: Interpreter, value: Any) -> None:
+    def __init__(self, interpreter: ThreadState, value: Any) -> None:
         self.interpreter = interpreter
         self.value = value
 
@@ -112,7 +112,7 @@ class _SortKey:
         return truth(self.interpreter, compare(self.interpreter, "<", self.value, other.value))
 
 
-def _sorting(interpreter: Interpreter, values: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _sorting(interpreter: ThreadState, values: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the keywords of a native sort whose key and comparisons are interpreted."""
     key = kwargs.get("key")
     if key is None:
@@ -127,7 +127,7 @@ def _sorting(interpreter: Interpreter, values: list[Any], kwargs: dict[str, Any]
 
 
 @polyfill(map)
-def mapped(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def mapped(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Apply a function lazily."""
     if len(args) < 2:
         return call_native(interpreter, map, args, kwargs)
@@ -139,7 +139,7 @@ def _lending(cls: Any, n_functions: int, *, tests: bool) -> None:
     """Give a C iterator interpreted callbacks: its first arguments; the others are iterables."""
 
     @polyfill(cls)
-    def made(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def made(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         lent: list[Any] = []
         for index, value in enumerate(args):
             if index >= n_functions:
@@ -168,7 +168,7 @@ for _cls in (
 
 
 @polyfill(itertools.chain.from_iterable)
-def chained(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def chained(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Chain the iterables of an iterable, each lent when its turn comes."""
     if len(args) != 1:
         return call_native(interpreter, itertools.chain.from_iterable, args, kwargs)
@@ -178,7 +178,7 @@ def chained(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(itertools.accumulate)
-def accumulated(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def accumulated(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Accumulate with an interpreted function, or by interpreted addition."""
     args = [lend_iterable(interpreter, value) if n == 0 else value for n, value in enumerate(args)]
     function = args[1] if len(args) > 1 else kwargs.get("func")
@@ -190,7 +190,7 @@ def accumulated(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any
 
 
 @polyfill(itertools.groupby)
-def grouped(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def grouped(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Group by an interpreted key."""
     args = [lend_iterable(interpreter, value) if n == 0 else value for n, value in enumerate(args)]
     if len(args) > 1 and args[1] is not None:
@@ -201,7 +201,7 @@ def grouped(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(functools.reduce)
-def reduced(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def reduced(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Reduce with an interpreted function."""
     if len(args) < 2:
         return call_native(interpreter, functools.reduce, args, kwargs)
@@ -210,7 +210,7 @@ def reduced(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(iter)
-def iterated(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def iterated(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Iterate over an iterable, or call until a value comes."""
     if len(args) == 1 and not kwargs:
         return get_iterator(interpreter, args[0])
@@ -220,7 +220,7 @@ def iterated(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(next)
-def next_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def next_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Advance an iterator."""
     if len(args) not in (1, 2) or kwargs:
         return call_native(interpreter, next, args, kwargs)
@@ -234,7 +234,7 @@ def next_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(reversed)
-def backwards(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def backwards(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Iterate backwards."""
     if len(args) == 1 and not kwargs:
         special = find_special(interpreter, type(args[0]), "__reversed__")
@@ -244,13 +244,13 @@ def backwards(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any])
 
 
 @polyfill(str.join)
-def joined(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def joined(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Join texts."""
     lent = [args[0], *(lend_iterable(interpreter, value) for value in args[1:])]
     return call_native(interpreter, str.join, lent, kwargs)
 
 
-def _listed(interpreter: Interpreter, iterable: Any) -> list[Any]:
+def _listed(interpreter: ThreadState, iterable: Any) -> list[Any]:
     return call_native(interpreter, list, [lend_iterable(interpreter, iterable)], {})
 
 

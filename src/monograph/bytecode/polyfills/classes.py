@@ -14,11 +14,11 @@ from monograph.bytecode.polyfills.scopes import run_code
 from monograph.bytecode.semantics.attributes import get_attribute
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 
 @polyfill(builtins.__build_class__)
-def build_class(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def build_class(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Do what a `class` statement does."""
     if len(args) < 2 or type(args[0]) is not FunctionType or not isinstance(args[1], str):
         return call_native(interpreter, builtins.__build_class__, args, kwargs)
@@ -57,7 +57,11 @@ def _most_derived(meta: type, bases: tuple[Any, ...]) -> type:
 
 
 def _prepared(
-    interpreter: Interpreter, meta: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]
+    interpreter: ThreadState,
+    meta: Any,
+    name: str,
+    bases: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     if not hasattr(meta, "__prepare__"):
         return {}
@@ -83,7 +87,7 @@ def _check_cell(cell: CellType, made: type, name: str) -> None:
 
 
 @polyfill(type.__new__)
-def new_type(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def new_type(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make a type; it belongs to the module of the interpreted frame."""
     frame = interpreter.current
     if len(args) == 4 and frame is not None and isinstance(args[3], dict):
@@ -95,7 +99,7 @@ def new_type(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(type)
-def type_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def type_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the type of an object, or make one."""
     if len(args) == 3 and isinstance(args[1], tuple):
         winner = _most_derived(type, args[1])
@@ -106,7 +110,7 @@ def type_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(type.__call__)
-def make(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def make(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object of a class, past its metaclass."""
     if not args or not isinstance(args[0], type):
         return call_native(interpreter, type.__call__, args, kwargs)
@@ -114,6 +118,6 @@ def make(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> A
 
 
 @polyfill(FunctionType.__call__)
-def called(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def called(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function."""
     return call(interpreter, args[0], args[1:], kwargs)

@@ -13,14 +13,14 @@ from monograph.bytecode.semantics.mappings import lend_mapping
 from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 
 def _telling(method: Any) -> None:
     """Tell of a change as a whole; what the method is given to iterate over is lent to it."""
 
     @polyfill(method)
-    def told(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def told(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if args:
             tell_contents(interpreter, args[0])
         return call_native(interpreter, method, args, kwargs)
@@ -32,7 +32,7 @@ def _taking(method: Any) -> None:
     """As `_telling`, of methods that take iterables."""
 
     @polyfill(method)
-    def told(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def told(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if args:
             tell_contents(interpreter, args[0])
         lent = [*args[:1], *(lend_iterable(interpreter, value) for value in args[1:])]
@@ -66,7 +66,7 @@ _telling(OrderedDict.__dict__["move_to_end"])
 
 def _updating(method: Any) -> None:
     @polyfill(method)
-    def told(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def told(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Update a dict from mappings and pairs."""
         if args:
             tell_contents(interpreter, args[0])
@@ -81,7 +81,7 @@ def _updating(method: Any) -> None:
 
 def _defaulting(method: Any) -> None:
     @polyfill(method)
-    def told(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def told(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Set an item that is missing."""
         if (
             interpreter.written is not None
@@ -96,7 +96,7 @@ def _defaulting(method: Any) -> None:
 
 def _setting(method: Any) -> None:
     @polyfill(method)
-    def told(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def told(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Set an item, past a `__setitem__` in Python."""
         if len(args) == 3:
             tell_item(interpreter, args[0], args[1])

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.interpreter import Interpreter
-
-    Polyfill = Callable[[Interpreter, list[Any], dict[str, Any]], Any]
+    from monograph.bytecode.evaluation.frame import Polyfill
 
 __all__ = ["METHOD_NAMES", "POLYFILLS", "polyfill"]
 

@@ -19,11 +19,11 @@ from monograph.bytecode.evaluation.tracebacks import handled
 from monograph.bytecode.polyfills.registry import polyfill
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 
 @polyfill(super)
-def super_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def super_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Make a proxy; without arguments, of the method's own class and its first argument."""
     frame = interpreter.current
     if args or kwargs or frame is None:
@@ -44,7 +44,7 @@ def super_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(locals)
-def locals_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def locals_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the variables of the frame."""
     frame = interpreter.current
     if args or kwargs or frame is None:
@@ -53,7 +53,7 @@ def locals_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any])
 
 
 @polyfill(globals)
-def globals_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def globals_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the variables of the module."""
     frame = interpreter.current
     if args or kwargs or frame is None:
@@ -62,7 +62,7 @@ def globals_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]
 
 
 @polyfill(vars)
-def vars_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def vars_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the variables of an object, or of the frame."""
     frame = interpreter.current
     if args or kwargs or frame is None:
@@ -71,7 +71,7 @@ def vars_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(dir)
-def dir_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def dir_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the names of an object, or of the frame."""
     frame = interpreter.current
     if args or kwargs or frame is None:
@@ -81,19 +81,19 @@ def dir_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) ->
 
 
 @polyfill(eval)
-def eval_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def eval_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Evaluate an expression, by interpreting it."""
     return _executed(interpreter, eval, "eval", args, kwargs)
 
 
 @polyfill(exec)
-def exec_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def exec_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Execute statements, by interpreting them."""
     _executed(interpreter, exec, "exec", args, kwargs)
 
 
 def _executed(
-    interpreter: Interpreter, function: Any, mode: str, args: list[Any], kwargs: dict[str, Any]
+    interpreter: ThreadState, function: Any, mode: str, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     frame = interpreter.current
     if frame is None or not args or len(args) > 3 or kwargs:
@@ -119,7 +119,7 @@ def _executed(
 
 
 def run_code(
-    interpreter: Interpreter,
+    interpreter: ThreadState,
     code: CodeType,
     namespace: dict[str, Any],
     names: Any,
@@ -148,7 +148,7 @@ def _compiled(frame: Frame, source: Any, file: str, mode: str) -> CodeType:
 
 
 @polyfill(compile)
-def compile_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def compile_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Compile source as if the frame did."""
     frame = interpreter.current
     inherits = len(args) < 5 and not kwargs.get("dont_inherit")
@@ -162,7 +162,7 @@ def compile_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]
 
 
 @polyfill(sys._getframe)
-def frame_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def frame_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the frame some levels out: interpreted ones first, then those that called us."""
     level = args[0] if args else 0
     frame: Any = interpreter.current
@@ -176,7 +176,7 @@ def frame_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(sys.exc_info)
-def error_info(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def error_info(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return what is known of the exception being handled."""
     error = handled(interpreter)
     if args or kwargs or error is None:
@@ -185,7 +185,7 @@ def error_info(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]
 
 
 @polyfill(sys.exception)
-def error_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def error_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return the exception being handled."""
     error = handled(interpreter)
     if args or kwargs or error is None:
@@ -194,7 +194,7 @@ def error_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @polyfill(sys.getrecursionlimit)
-def recursion_limit_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def recursion_limit_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return how deep interpreted calls may go."""
     if args or kwargs:
         return call_native(interpreter, sys.getrecursionlimit, args, kwargs)
@@ -202,7 +202,7 @@ def recursion_limit_of(interpreter: Interpreter, args: list[Any], kwargs: dict[s
 
 
 @polyfill(sys.setrecursionlimit)
-def limit_recursion(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def limit_recursion(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Say how deep interpreted calls may go."""
     if len(args) != 1 or kwargs or type(args[0]) is not int or args[0] < 1:
         return call_native(interpreter, sys.setrecursionlimit, args, kwargs)
@@ -211,7 +211,7 @@ def limit_recursion(interpreter: Interpreter, args: list[Any], kwargs: dict[str,
 
 
 @polyfill(warnings.warn)
-def warned(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def warned(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Warn with the line of the interpreted frame that the level means."""
     names = ("message", "category", "stacklevel", "source")
     given = {**dict(zip(names, args, strict=False)), **kwargs}

@@ -24,7 +24,7 @@ from monograph.bytecode.semantics.operators import (
 from monograph.bytecode.semantics.string_conversion import as_ascii, as_repr, as_text, formatted
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 
 def _asking(function: Any, *names: str) -> None:
@@ -34,7 +34,7 @@ def _asking(function: Any, *names: str) -> None:
     """
 
     @polyfill(function)
-    def asked(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def asked(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) not in SIMPLE:
             for name in names:
                 if lookup(type(args[0]), name) is not MISSING:
@@ -65,7 +65,7 @@ def _returning(function: Any, name: str) -> None:
     """Let a C function ask a special method whose answer it does not check."""
 
     @polyfill(function)
-    def asked(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def asked(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if args and not kwargs:
             special = find_special(interpreter, type(args[0]), name)
             if special is not None:
@@ -86,7 +86,7 @@ def _wording(function: Any, words: Any) -> None:
     """Let a C function that makes text of a value ask Python."""
 
     @polyfill(function)
-    def worded(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def worded(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if len(args) == 1 and not kwargs:
             return words(interpreter, args[0])
         return call_native(interpreter, function, args, kwargs)
@@ -100,7 +100,7 @@ _wording(ascii, as_ascii)
 
 
 @polyfill(format)
-def format_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def format_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Format a value."""
     if len(args) not in (1, 2) or kwargs or not isinstance(args[-1] if args[1:] else "", str):
         return call_native(interpreter, format, args, kwargs)
@@ -108,13 +108,13 @@ def format_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any])
 
 
 @polyfill(print)
-def printed(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def printed(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Print the text of values."""
     return call_native(interpreter, print, [as_text(interpreter, v) for v in args], kwargs)
 
 
 @polyfill(bool, operator.truth)
-def bool_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def bool_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Tell whether a value is true."""
     if len(args) != 1 or kwargs:
         return call_native(interpreter, bool, args, kwargs)
@@ -122,7 +122,7 @@ def bool_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(operator.not_)
-def not_of(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def not_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Tell whether a value is false."""
     if len(args) != 1 or kwargs:
         return call_native(interpreter, operator.not_, args, kwargs)
@@ -133,7 +133,7 @@ def _checking(function: Any, name: str) -> None:
     """Let `isinstance` and `issubclass` ask a metaclass that answers in Python."""
 
     @polyfill(function)
-    def checked(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def checked(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if len(args) != 2 or kwargs:
             return call_native(interpreter, function, args, kwargs)
         return _checks(interpreter, function, name, *args)
@@ -141,7 +141,7 @@ def _checking(function: Any, name: str) -> None:
     del checked
 
 
-def _checks(interpreter: Interpreter, function: Any, name: str, value: Any, classes: Any) -> bool:
+def _checks(interpreter: ThreadState, function: Any, name: str, value: Any, classes: Any) -> bool:
     if isinstance(classes, tuple):
         return any(_checks(interpreter, function, name, value, cls) for cls in classes)
     kind = type(classes)
@@ -158,7 +158,7 @@ _checking(issubclass, "__subclasscheck__")
 
 
 @polyfill(divmod)
-def divided(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def divided(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Divide with remainder."""
     if len(args) == 2 and not kwargs:
         for value, other, name in ((args[0], args[1], "__divmod__"), (*args[::-1], "__rdivmod__")):
@@ -171,7 +171,7 @@ def divided(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -
 
 
 @polyfill(pow)
-def powered(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def powered(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Raise to a power."""
     if len(args) == 2 and not kwargs:
         return binary(interpreter, BINARY["**"], *args)
@@ -186,7 +186,7 @@ def _two(function: Any, compute: Any) -> None:
     """Let a function of `operator` of two operands do what the instruction does."""
 
     @polyfill(function)
-    def computed(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def computed(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if len(args) != 2 or kwargs:
             return call_native(interpreter, function, args, kwargs)
         return compute(interpreter, *args)
@@ -219,7 +219,7 @@ _wording(operator.invert, _unary("__invert__"))
 
 
 @polyfill(operator.setitem)
-def item_set(interpreter: Interpreter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def item_set(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Set an item."""
     if len(args) != 3 or kwargs:
         return call_native(interpreter, operator.setitem, args, kwargs)

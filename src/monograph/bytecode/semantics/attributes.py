@@ -17,7 +17,7 @@ from monograph.bytecode.evaluation.special_methods import OURS, SIMPLE, find_spe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["bound_special", "delete_attribute", "get_attribute", "get_method", "set_attribute"]
 
@@ -25,7 +25,7 @@ _OBJECT_GET = object.__getattribute__
 _PLAIN_KINDS = SIMPLE | {FunctionType, MethodType}
 
 
-def get_attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
+def get_attribute(interpreter: ThreadState, owner: Any, name: str) -> Any:
     """Return `owner.name`, as the watcher lets it be seen."""
     if type(owner) in OURS:
         value = native_calls.read(owner, name)
@@ -58,7 +58,7 @@ def get_method(owner: Any, name: str) -> FunctionType | None:
     return found
 
 
-def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
+def _read(interpreter: ThreadState, owner: Any, name: str) -> Any:
     kind = type(owner)
     if kind in _PLAIN_KINDS:
         return native_calls.read(owner, name)
@@ -77,7 +77,7 @@ def _read(interpreter: Interpreter, owner: Any, name: str) -> Any:
     return _read_object(interpreter, owner, kind, name)
 
 
-def _read_object(interpreter: Interpreter, owner: Any, kind: type, name: str) -> Any:
+def _read_object(interpreter: ThreadState, owner: Any, kind: type, name: str) -> Any:
     found = lookup(kind, name)
     if found is MISSING:
         special = find_special(interpreter, kind, "__getattr__")
@@ -103,7 +103,7 @@ def _read_object(interpreter: Interpreter, owner: Any, kind: type, name: str) ->
     return call_function(interpreter, special, [owner, name], {})
 
 
-def _read_natively(interpreter: Interpreter, owner: Any, kind: type, name: str) -> Any:
+def _read_natively(interpreter: ThreadState, owner: Any, kind: type, name: str) -> Any:
     """Read what has no Python in it, except that `__getattr__` may answer when it fails."""
     special = find_special(interpreter, kind, "__getattr__")
     if special is None:
@@ -115,7 +115,7 @@ def _read_natively(interpreter: Interpreter, owner: Any, kind: type, name: str) 
     return call_function(interpreter, special, [owner, name], {})
 
 
-def _or_getattr(interpreter: Interpreter, owner: Any, name: str, special: FunctionType) -> Any:
+def _or_getattr(interpreter: ThreadState, owner: Any, name: str, special: FunctionType) -> Any:
     try:
         return call_function(interpreter, special, [owner, name], {})
     except AttributeError:
@@ -126,7 +126,7 @@ def _or_getattr(interpreter: Interpreter, owner: Any, name: str, special: Functi
 
 
 def _python_getter(
-    interpreter: Interpreter, found: Any, owner: Any, name: str
+    interpreter: ThreadState, found: Any, owner: Any, name: str
 ) -> tuple[Any, list[Any]] | None:
     """Return what to call, with what, if a class attribute computes its value in Python."""
     kind = type(found)
@@ -144,7 +144,7 @@ def _python_getter(
     return special, [found, owner, type(owner)]
 
 
-def _read_class(interpreter: Interpreter, cls: type, name: str) -> Any:
+def _read_class(interpreter: ThreadState, cls: type, name: str) -> Any:
     meta = type(cls)
     if meta.__getattribute__ is not type.__getattribute__:
         special = find_special(interpreter, meta, "__getattribute__")
@@ -162,7 +162,7 @@ def _read_class(interpreter: Interpreter, cls: type, name: str) -> Any:
 
 
 def _read_class_plainly(
-    interpreter: Interpreter, cls: type, meta: type, name: str, read: Callable[[Any, str], Any]
+    interpreter: ThreadState, cls: type, meta: type, name: str, read: Callable[[Any, str], Any]
 ) -> Any:
     """Do what `type.__getattribute__` does: the metaclass's data, the class's own, its others."""
     above = MISSING if meta is type else lookup(meta, name)
@@ -181,7 +181,7 @@ def _read_class_plainly(
     return read(cls, name)
 
 
-def _read_module(interpreter: Interpreter, module: ModuleType, name: str) -> Any:
+def _read_module(interpreter: ThreadState, module: ModuleType, name: str) -> Any:
     namespace = module.__dict__
     if name in namespace or "__getattr__" not in namespace:
         return native_calls.read(module, name)
@@ -190,7 +190,7 @@ def _read_module(interpreter: Interpreter, module: ModuleType, name: str) -> Any
     return call(interpreter, namespace["__getattr__"], [name], {})
 
 
-def _read_super(interpreter: Interpreter, proxy: Any, name: str) -> Any:
+def _read_super(interpreter: ThreadState, proxy: Any, name: str) -> Any:
     """Find an attribute in the bases behind a class, and bind it to the object."""
     owner, start = proxy.__self__, proxy.__self_class__
     if start is None or name == "__class__":
@@ -220,7 +220,7 @@ def _variables(owner: Any) -> Any:
         return {}
 
 
-def set_attribute(interpreter: Interpreter, owner: Any, name: str, value: Any) -> None:
+def set_attribute(interpreter: ThreadState, owner: Any, name: str, value: Any) -> None:
     """Do `owner.name = value`."""
     kind = type(owner)
     if kind not in SIMPLE:
@@ -231,13 +231,13 @@ def set_attribute(interpreter: Interpreter, owner: Any, name: str, value: Any) -
     _set(interpreter, owner, name, value, native_calls.write)
 
 
-def set_plainly(interpreter: Interpreter, owner: Any, name: str, value: Any) -> None:
+def set_plainly(interpreter: ThreadState, owner: Any, name: str, value: Any) -> None:
     """Do what `object.__setattr__` does: the class's descriptor, else the object's own place."""
     _set(interpreter, owner, name, value, native_calls.write_plainly)
 
 
 def _set(
-    interpreter: Interpreter, owner: Any, name: str, value: Any, write: Callable[..., None]
+    interpreter: ThreadState, owner: Any, name: str, value: Any, write: Callable[..., None]
 ) -> None:
     found = lookup(type(owner), name)
     if found is not MISSING:
@@ -249,7 +249,7 @@ def _set(
     write(owner, name, value)
 
 
-def delete_attribute(interpreter: Interpreter, owner: Any, name: str) -> None:
+def delete_attribute(interpreter: ThreadState, owner: Any, name: str) -> None:
     """Do `del owner.name`."""
     special = find_special(interpreter, type(owner), "__delattr__")
     if special is not None:
@@ -258,12 +258,12 @@ def delete_attribute(interpreter: Interpreter, owner: Any, name: str) -> None:
     _delete(interpreter, owner, name, native_calls.remove)
 
 
-def delete_plainly(interpreter: Interpreter, owner: Any, name: str) -> None:
+def delete_plainly(interpreter: ThreadState, owner: Any, name: str) -> None:
     """Do what `object.__delattr__` does."""
     _delete(interpreter, owner, name, native_calls.remove_plainly)
 
 
-def _delete(interpreter: Interpreter, owner: Any, name: str, remove: Callable[..., None]) -> None:
+def _delete(interpreter: ThreadState, owner: Any, name: str, remove: Callable[..., None]) -> None:
     found = lookup(type(owner), name)
     if found is not MISSING:
         deleter = _python_setter(interpreter, found, "__delete__", "fdel")
@@ -275,7 +275,7 @@ def _delete(interpreter: Interpreter, owner: Any, name: str, remove: Callable[..
 
 
 def _python_setter(
-    interpreter: Interpreter, found: Any, special_name: str, of_property: str
+    interpreter: ThreadState, found: Any, special_name: str, of_property: str
 ) -> tuple[Any, list[Any]] | None:
     kind = type(found)
     if isinstance(found, property) and lookup(kind, special_name) is lookup(property, special_name):
@@ -285,7 +285,7 @@ def _python_setter(
     return None if special is None else (special, [found])
 
 
-def _tell(interpreter: Interpreter, owner: Any, name: str) -> None:
+def _tell(interpreter: ThreadState, owner: Any, name: str) -> None:
     """Tell the watcher of a write to an object's own attribute, with the value it has."""
     if interpreter.written is None:
         return
@@ -300,7 +300,7 @@ def _tell(interpreter: Interpreter, owner: Any, name: str) -> None:
     interpreter.written("attribute", owner, name, old, interpreter.current)
 
 
-def bound_special(interpreter: Interpreter, owner: Any, name: str) -> Any:
+def bound_special(interpreter: ThreadState, owner: Any, name: str) -> Any:
     """Return a special method, found on the type and bound to the object."""
     kind = type(owner)
     found = lookup(kind, name)
@@ -315,7 +315,7 @@ def bound_special(interpreter: Interpreter, owner: Any, name: str) -> Any:
     return found if getter is None else getter(found, owner, kind)
 
 
-def get_plainly(interpreter: Interpreter, owner: Any, name: str) -> Any:
+def get_plainly(interpreter: ThreadState, owner: Any, name: str) -> Any:
     """Do what `object.__getattribute__` does: as `owner.name`, but `__getattr__` is not asked."""
     kind = type(owner)
     found = lookup(kind, name)

@@ -13,16 +13,16 @@ from monograph.bytecode.evaluation.special_methods import ATOMIC, SIMPLE, find_s
 from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["delete_item", "get_item", "set_item", "tell_item"]
 
 
-def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
+def get_item(interpreter: ThreadState, owner: Any, key: Any) -> Any:
     """Return `owner[key]`."""
     kind = type(owner)
     if interpreter.strange and id(owner) in interpreter.strange:
-        answer = interpreter.watcher.strange_item(owner, key)
+        answer = interpreter.strange_item(owner, key)
         if answer is not NotImplemented:
             return answer
     if kind in SIMPLE and type(key) in ATOMIC:
@@ -39,7 +39,7 @@ def get_item(interpreter: Interpreter, owner: Any, key: Any) -> Any:
     return call_native(interpreter, operator.getitem, [owner, key], {})
 
 
-def set_item(interpreter: Interpreter, owner: Any, key: Any, value: Any) -> None:
+def set_item(interpreter: ThreadState, owner: Any, key: Any, value: Any) -> None:
     """Do `owner[key] = value`."""
     special = find_special(interpreter, type(owner), "__setitem__")
     if special is not None:
@@ -49,7 +49,7 @@ def set_item(interpreter: Interpreter, owner: Any, key: Any, value: Any) -> None
     call_native(interpreter, operator.setitem, [owner, key, value], {})
 
 
-def delete_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
+def delete_item(interpreter: ThreadState, owner: Any, key: Any) -> None:
     """Do `del owner[key]`."""
     special = find_special(interpreter, type(owner), "__delitem__")
     if special is not None:
@@ -62,7 +62,7 @@ def delete_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
     call_native(interpreter, operator.delitem, [owner, key], {})
 
 
-def tell_item(interpreter: Interpreter, owner: Any, key: Any) -> None:
+def tell_item(interpreter: ThreadState, owner: Any, key: Any) -> None:
     """Tell the watcher that one item of a builtin container is about to change."""
     hook = interpreter.written
     if hook is None:

@@ -18,7 +18,7 @@ from monograph.bytecode.semantics.operators import truth
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = [
     "END",
@@ -42,7 +42,7 @@ class SequenceIterator:
 
     __slots__ = ("index", "interpreter", "sequence")
 
-    def __init__(self, interpreter: Interpreter, sequence: Any) -> None:
+    def __init__(self, interpreter: ThreadState, sequence: Any) -> None:
         self.interpreter = interpreter
         self.sequence = sequence
         self.index = 0
@@ -71,7 +71,7 @@ class IteratorAdapter:
 
     __slots__ = ("interpreter", "iterator")
 
-    def __init__(self, interpreter: Interpreter, iterator: Any) -> None:
+    def __init__(self, interpreter: ThreadState, iterator: Any) -> None:
         self.interpreter = interpreter
         self.iterator = iterator
 
@@ -90,7 +90,7 @@ class Callback:
 
     __slots__ = ("function", "interpreter")
 
-    def __init__(self, interpreter: Interpreter, function: Callable[..., Any]) -> None:
+    def __init__(self, interpreter: ThreadState, function: Callable[..., Any]) -> None:
         self.interpreter = interpreter
         self.function = function
 
@@ -105,7 +105,7 @@ class Predicate:
 
     __slots__ = ("function", "interpreter")
 
-    def __init__(self, interpreter: Interpreter, function: Callable[..., Any] | None) -> None:
+    def __init__(self, interpreter: ThreadState, function: Callable[..., Any] | None) -> None:
         self.interpreter = interpreter
         self.function = function
 
@@ -117,7 +117,7 @@ class Predicate:
         return truth(interpreter, value)
 
 
-def get_iterator(interpreter: Interpreter, value: Any) -> Any:
+def get_iterator(interpreter: ThreadState, value: Any) -> Any:
     """Return `iter(value)`."""
     kind = type(value)
     if kind in SIMPLE and not (interpreter.strange and id(value) in interpreter.strange):
@@ -146,7 +146,7 @@ _PLAIN_ITERATORS = frozenset(
 """Exact types of iterators that give what they hold, and ask nobody."""
 
 
-def advance(interpreter: Interpreter, iterator: Any) -> Any:
+def advance(interpreter: ThreadState, iterator: Any) -> Any:
     """Return `next(iterator)`, or END."""
     kind = type(iterator)
     if kind in _PLAIN_ITERATORS:
@@ -160,7 +160,7 @@ def advance(interpreter: Interpreter, iterator: Any) -> Any:
         return END
 
 
-def lend_iterable(interpreter: Interpreter, value: Any) -> Any:
+def lend_iterable(interpreter: ThreadState, value: Any) -> Any:
     """Return an iterable for C with the same values; the same object where no Python is in it."""
     kind = type(value)
     if kind in SIMPLE or kind in OURS:
@@ -174,7 +174,7 @@ def lend_iterable(interpreter: Interpreter, value: Any) -> Any:
     return IteratorAdapter(interpreter, iterator)
 
 
-def lend_callable(interpreter: Interpreter, function: Any) -> Any:
+def lend_callable(interpreter: ThreadState, function: Any) -> Any:
     """Return a callable for C that does the same; the same object where it is C itself."""
     kind = type(function)
     if kind is FunctionType or kind is MethodType or isinstance(function, type):
@@ -185,7 +185,7 @@ def lend_callable(interpreter: Interpreter, function: Any) -> Any:
     return Callback(interpreter, function) if callable(function) else function
 
 
-def ask_length(interpreter: Interpreter, value: Any) -> None:
+def ask_length(interpreter: ThreadState, value: Any) -> None:
     """Ask a value how long it is, as C does before it makes a list of it; the answer is not used.
 
     Raises: what the value raises, except TypeError.

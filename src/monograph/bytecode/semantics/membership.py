@@ -13,7 +13,7 @@ from monograph.bytecode.semantics.iteration import END, advance, get_iterator
 from monograph.bytecode.semantics.operators import compare, truth
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["contains"]
 
@@ -21,7 +21,7 @@ _BY_HASH = frozenset({bytes, dict, frozenset, range, set, str})
 """Exact types that look for a value of an atomic type without asking what they hold."""
 
 
-def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
+def contains(interpreter: ThreadState, container: Any, value: Any) -> bool:
     """Tell whether `value in container`."""
     kind = type(container)
     if kind in _BY_HASH and type(value) in ATOMIC:
@@ -37,7 +37,7 @@ def contains(interpreter: Interpreter, container: Any, value: Any) -> bool:
     return call_native(interpreter, operator.contains, [container, value], {})
 
 
-def _is_among(interpreter: Interpreter, iterator: Any, value: Any) -> bool:
+def _is_among(interpreter: ThreadState, iterator: Any, value: Any) -> bool:
     while (found := advance(interpreter, iterator)) is not END:
         if found is value or truth(interpreter, compare(interpreter, "==", found, value)):
             return True

@@ -18,7 +18,7 @@ from monograph.bytecode.evaluation.special_methods import MUTABLE, SIMPLE, find_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["BINARY", "COMPARISONS", "Binary", "binary", "compare", "opposite", "truth", "unary"]
 
@@ -82,7 +82,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 
-def binary(interpreter: Interpreter, row: Binary, left: Any, right: Any) -> Any:
+def binary(interpreter: ThreadState, row: Binary, left: Any, right: Any) -> Any:
     """Compute `left symbol right`."""
     kind, other = type(left), type(right)
     if not _is_python(interpreter, row, kind, other):
@@ -101,7 +101,7 @@ def binary(interpreter: Interpreter, row: Binary, left: Any, right: Any) -> Any:
     return answer
 
 
-def _is_python(interpreter: Interpreter, row: Binary, kind: type, other: type) -> bool:
+def _is_python(interpreter: ThreadState, row: Binary, kind: type, other: type) -> bool:
     if row.in_place is not None and find_special(interpreter, kind, row.in_place) is not None:
         return True
     if find_special(interpreter, kind, row.name) is not None:
@@ -109,7 +109,7 @@ def _is_python(interpreter: Interpreter, row: Binary, kind: type, other: type) -
     return other is not kind and find_special(interpreter, other, row.reflected) is not None
 
 
-def _binary_answer(interpreter: Interpreter, row: Binary, left: Any, right: Any) -> Any:
+def _binary_answer(interpreter: ThreadState, row: Binary, left: Any, right: Any) -> Any:
     kind, other = type(left), type(right)
     name, reflected = row.name, row.reflected
     asks_right = other is not kind
@@ -132,7 +132,7 @@ def is_subtype(kind: type, other: type) -> bool:
     return any(base is other for base in kind.__mro__)
 
 
-def _ask(interpreter: Interpreter, kind: type, name: str, *operands: Any) -> Any:
+def _ask(interpreter: ThreadState, kind: type, name: str, *operands: Any) -> Any:
     """Call a special method of a type, in Python or C; NotImplemented where there is none."""
     special = find_special(interpreter, kind, name)
     if special is not None:
@@ -150,7 +150,7 @@ def _ask(interpreter: Interpreter, kind: type, name: str, *operands: Any) -> Any
     return call_native(interpreter, bind(found, operands[0], kind), list(operands[1:]), {})
 
 
-def compare(interpreter: Interpreter, symbol: str, left: Any, right: Any) -> Any:
+def compare(interpreter: ThreadState, symbol: str, left: Any, right: Any) -> Any:
     """Compute `left symbol right` for a comparison."""
     function, name, reflected = COMPARISONS[symbol]
     kind, other = type(left), type(right)
@@ -158,10 +158,11 @@ def compare(interpreter: Interpreter, symbol: str, left: Any, right: Any) -> Any
         _compares_in_python(interpreter, kind, name)
         or (other is not kind and _compares_in_python(interpreter, other, reflected))
     ):
-        if kind is other and (kind is list or kind is tuple) and name in ("__eq__", "__ne__"):
-            answer = interpreter.watcher.alike(left, right)
+        ask = interpreter.alike
+        if ask is not None and kind is other and kind in (list, tuple) and symbol in ("==", "!="):
+            answer = ask(left, right)
             if answer is not NotImplemented:
-                return answer if name == "__eq__" else opposite(interpreter, answer)
+                return answer if symbol == "==" else opposite(interpreter, answer)
         return call_native(interpreter, function, [left, right], {})
     asks_right_first = (
         other is not kind
@@ -189,7 +190,7 @@ def compare(interpreter: Interpreter, symbol: str, left: Any, right: Any) -> Any
 _OBJECT_NE = lookup(object, "__ne__")
 
 
-def _compares_in_python(interpreter: Interpreter, kind: type, name: str) -> bool:
+def _compares_in_python(interpreter: ThreadState, kind: type, name: str) -> bool:
     if find_special(interpreter, kind, name) is not None:
         return True
     if name != "__ne__" or kind in SIMPLE or lookup(kind, "__ne__") is not _OBJECT_NE:
@@ -197,7 +198,7 @@ def _compares_in_python(interpreter: Interpreter, kind: type, name: str) -> bool
     return find_special(interpreter, kind, "__eq__") is not None
 
 
-def _ask_comparison(interpreter: Interpreter, kind: type, name: str, one: Any, two: Any) -> Any:
+def _ask_comparison(interpreter: ThreadState, kind: type, name: str, one: Any, two: Any) -> Any:
     """Ask one operand; `!=` is the opposite of `==` where a class says only what is equal."""
     if name == "__ne__" and lookup(kind, "__ne__") is _OBJECT_NE:
         answer = _ask(interpreter, kind, "__eq__", one, two)
@@ -207,7 +208,7 @@ def _ask_comparison(interpreter: Interpreter, kind: type, name: str, one: Any, t
     return _ask(interpreter, kind, name, one, two)
 
 
-def unary(interpreter: Interpreter, name: str, value: Any) -> Any:
+def unary(interpreter: ThreadState, name: str, value: Any) -> Any:
     """Compute an operator of one operand."""
     special = find_special(interpreter, type(value), name)
     if special is not None:
@@ -215,12 +216,12 @@ def unary(interpreter: Interpreter, name: str, value: Any) -> Any:
     return call_native(interpreter, UNARY[name], [value], {})
 
 
-def truth(interpreter: Interpreter, value: Any) -> bool:
+def truth(interpreter: ThreadState, value: Any) -> bool:
     """Tell whether a condition on a value holds: the one place where code branches on a value."""
     kind = type(value)
     if kind in SIMPLE:
         if interpreter.strange and kind is list:
-            interpreter.watcher.strange_truth(value)
+            interpreter.strange_truth(value)
         return native_calls.truth(value)
     hook = interpreter.truth
     if hook is not None:
@@ -240,7 +241,7 @@ def truth(interpreter: Interpreter, value: Any) -> bool:
     return call_native(interpreter, native_calls.truth, [value], {})
 
 
-def opposite(interpreter: Interpreter, value: Any) -> Any:
+def opposite(interpreter: ThreadState, value: Any) -> Any:
     """Compute `not value`, which a watcher may have as something else than True or False."""
     hook = interpreter.inverted
     if hook is not None and type(value) not in SIMPLE:
@@ -250,7 +251,7 @@ def opposite(interpreter: Interpreter, value: Any) -> Any:
     return not truth(interpreter, value)
 
 
-def tell_contents(interpreter: Interpreter, owner: Any) -> None:
+def tell_contents(interpreter: ThreadState, owner: Any) -> None:
     """Tell the watcher that a builtin container is about to change as a whole."""
     if interpreter.written is not None and issubclass(type(owner), MUTABLE):
         interpreter.written("contents", owner, None, MISSING, interpreter.current)

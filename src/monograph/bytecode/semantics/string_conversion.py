@@ -10,7 +10,7 @@ from monograph.bytecode.evaluation.native_calls import answering
 from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup
 
 if TYPE_CHECKING:
-    from monograph.bytecode.interpreter import Interpreter
+    from monograph.bytecode.evaluation.frame import ThreadState
 
 __all__ = ["as_ascii", "as_repr", "as_text", "formatted"]
 
@@ -18,7 +18,7 @@ _OBJECT_STR, _OBJECT_FORMAT = lookup(object, "__str__"), lookup(object, "__forma
 _str, _repr, _ascii, _format = str, repr, ascii, format
 
 
-def as_repr(interpreter: Interpreter, value: Any) -> str:
+def as_repr(interpreter: ThreadState, value: Any) -> str:
     """Return `repr(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
@@ -28,7 +28,7 @@ def as_repr(interpreter: Interpreter, value: Any) -> str:
     return call_native(interpreter, _repr, [value], {})
 
 
-def as_text(interpreter: Interpreter, value: Any) -> str:
+def as_text(interpreter: ThreadState, value: Any) -> str:
     """Return `str(value)`."""
     kind = type(value)
     special = find_special(interpreter, kind, "__str__")
@@ -41,7 +41,7 @@ def as_text(interpreter: Interpreter, value: Any) -> str:
     return call_native(interpreter, _str, [value], {})
 
 
-def as_ascii(interpreter: Interpreter, value: Any) -> str:
+def as_ascii(interpreter: ThreadState, value: Any) -> str:
     """Return `ascii(value)`."""
     special = find_special(interpreter, type(value), "__repr__")
     if special is not None:
@@ -51,7 +51,7 @@ def as_ascii(interpreter: Interpreter, value: Any) -> str:
     return call_native(interpreter, _ascii, [value], {})
 
 
-def formatted(interpreter: Interpreter, value: Any, spec: str) -> str:
+def formatted(interpreter: ThreadState, value: Any, spec: str) -> str:
     """Return `format(value, spec)`."""
     ask = interpreter.replacement
     if ask is not None:

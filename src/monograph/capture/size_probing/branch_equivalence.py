@@ -21,7 +21,7 @@ import torch
 
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.evaluation.pure_evaluation import (
+from monograph.bytecode.branches.pure_evaluation import (
     Method,
     Standpoint,
     Unsure,

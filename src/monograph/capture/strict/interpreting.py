@@ -21,7 +21,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Interpreter, Rounds, Watcher, ours
-from monograph.bytecode.evaluation.branch_execution import iterates_next
+from monograph.bytecode.branches.branch_targets import iterates_next
 from monograph.capture.code_policy import TORCH, is_entered, is_library
 from monograph.capture.control_flow.branches.branch_capture import (
     can_fork,

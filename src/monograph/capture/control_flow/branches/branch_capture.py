@@ -29,22 +29,24 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.evaluation.branch_execution import (
+from monograph.bytecode.branches.branch_execution import (
     MOVED,
     End,
     answered,
-    early,
     finish,
+    run_on,
+    run_to,
+)
+from monograph.bytecode.branches.branch_targets import (
+    early,
     later,
     loop_test,
     never_returns,
     onwards,
-    run_on,
-    run_to,
     ways,
 )
+from monograph.bytecode.branches.frame_copies import snapshot
 from monograph.bytecode.evaluation.frame import RETURN
-from monograph.bytecode.evaluation.frame_copies import snapshot
 from monograph.capture import caught_refusals
 from monograph.capture.control_flow.branches.join_point import Apart, arrive
 from monograph.capture.control_flow.higher_order.operators import record_both
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.evaluation.branch_execution import LoopTest, Ways
+    from monograph.bytecode.branches.branch_targets import LoopTest, Ways
     from monograph.capture.control_flow.subgraphs import Body
     from monograph.capture.recording.recorder import Recorder
 

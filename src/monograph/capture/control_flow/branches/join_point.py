@@ -19,14 +19,8 @@ import torch
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.analysis.control_flow_graph import EXIT
-from monograph.bytecode.evaluation.branch_execution import (
-    Leaving,
-    finish,
-    live_at,
-    move,
-    near,
-    place_of,
-)
+from monograph.bytecode.branches.branch_execution import finish, move, place_of
+from monograph.bytecode.branches.branch_targets import Leaving, live_at, near
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.capture.control_flow.alias_analysis import differences, shared
 from monograph.capture.control_flow.branches.object_merge import met_writes, write
@@ -43,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.evaluation.branch_execution import End, Ways
+    from monograph.bytecode.branches.branch_execution import End
+    from monograph.bytecode.branches.branch_targets import Ways
     from monograph.bytecode.evaluation.frame import Mark
     from monograph.capture.control_flow.branches.state_merge import Items, Joined
     from monograph.capture.control_flow.subgraphs import Body

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame as InterpretedFrame
-    from monograph.bytecode.evaluation.branch_execution import End, Ways
+    from monograph.bytecode.branches.branch_execution import End
+    from monograph.bytecode.branches.branch_targets import Ways
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import Frame, MonographError
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.evaluation.branch_execution import LoopTest
+    from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import MonographError
 

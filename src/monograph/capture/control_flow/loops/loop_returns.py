@@ -14,7 +14,7 @@ import torch
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.analysis.control_flow_graph import EXIT
-from monograph.bytecode.evaluation.branch_execution import Leaving
+from monograph.bytecode.branches.branch_targets import Leaving
 from monograph.capture.control_flow.alias_analysis import shared
 from monograph.capture.control_flow.branches.state_merge import kind_of_number
 from monograph.capture.control_flow.loops.carried_state import More
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.bytecode.evaluation.branch_execution import End
+    from monograph.bytecode.branches.branch_execution import End
     from monograph.capture.recording.recorder import Recorder
 
 _DTYPES = {int: torch.int64, float: torch.float64, bool: torch.bool}

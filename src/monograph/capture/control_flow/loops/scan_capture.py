@@ -21,7 +21,8 @@ from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import Rounds
 from monograph.bytecode.analysis.control_flow_graph import EXIT
-from monograph.bytecode.evaluation.branch_execution import for_test, move, run_iteration
+from monograph.bytecode.branches.branch_execution import move, run_iteration
+from monograph.bytecode.branches.branch_targets import for_test
 from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.branches.state_merge import described
 from monograph.capture.control_flow.higher_order.operators import scan
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.bytecode import Frame
-    from monograph.bytecode.evaluation.branch_execution import End, LoopTest
+    from monograph.bytecode.branches.branch_execution import End
+    from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.control_flow.loops.carried_state import Path
     from monograph.capture.control_flow.loops.symbolic_sequences import Source
     from monograph.capture.control_flow.subgraphs import Body

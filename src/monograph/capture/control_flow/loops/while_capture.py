@@ -16,7 +16,7 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.evaluation.branch_execution import move, run_round
+from monograph.bytecode.branches.branch_execution import move, run_round
 from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.carried_state import Carrying, More
 from monograph.capture.control_flow.loops.carried_writes import CarriedWrites
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame
-    from monograph.bytecode.evaluation.branch_execution import End, LoopTest
+    from monograph.bytecode.branches.branch_execution import End
+    from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.control_flow.subgraphs import Body
     from monograph.capture.recording.recorder import Recorder
 

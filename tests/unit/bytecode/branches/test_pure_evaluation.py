@@ -5,7 +5,7 @@ import operator
 
 import pytest
 
-from monograph.bytecode.evaluation.pure_evaluation import Standpoint, Unsure, sides, walk
+from monograph.bytecode.branches.pure_evaluation import Standpoint, Unsure, sides, walk
 from monograph.bytecode.linking import link
 
 LIMIT = 3

@@ -13,8 +13,9 @@ import pytest
 
 from monograph.bytecode import Interpreter, Watcher, ours
 from monograph.bytecode.analysis.control_flow_graph import EXIT
-from monograph.bytecode.evaluation.branch_execution import finish, move, run_to, ways
-from monograph.bytecode.evaluation.frame_copies import stand_alike
+from monograph.bytecode.branches.branch_execution import finish, move, run_to
+from monograph.bytecode.branches.branch_targets import ways
+from monograph.bytecode.branches.frame_copies import stand_alike
 
 
 @ours

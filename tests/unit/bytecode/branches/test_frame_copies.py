@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from monograph.bytecode import Interpreter, Watcher
+from monograph.bytecode.branches.frame_copies import clone, resume, snapshot
 from monograph.bytecode.evaluation.frame import Frame
-from monograph.bytecode.evaluation.frame_copies import clone, resume, snapshot
 
 
 class Fork(Watcher):

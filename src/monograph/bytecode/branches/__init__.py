@@ -1,0 +1,1 @@
+"""Branch execution: copies of a frame run from a conditional jump to its join point."""
