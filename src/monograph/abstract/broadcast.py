@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from monograph.abstract.layout import is_size_one
-from monograph.integers import active, eq, known, require
+from monograph.integers import choose, eq, known, require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,14 +42,10 @@ def broadcast_size(left: Int, right: Int, dim: int = 0) -> Int:
 
 
 def _settle(left: Int, right: Int, dim: int) -> None:
-    """Record what the example says: equal, or one of the two is 1."""
-    hint = active().hint_of
-    if hint(left) != hint(right):
-        if hint(right) == 1:
-            return require(eq(right, 1), "sizes-disagree", left=left, right=right, dim=dim)
-        if hint(left) == 1:
-            return require(eq(left, 1), "sizes-disagree", left=left, right=right, dim=dim)
-    return require(eq(left, right), "sizes-disagree", left=left, right=right, dim=dim)
+    """Record which case it is: equal, or one of the two is 1."""
+    same, facts = eq(left, right), {"left": left, "right": right, "dim": dim}
+    if choose(same, eq(right, 1), eq(left, 1), name="sizes-disagree", **facts) is None:
+        require(same, "sizes-disagree", **facts)
 
 
 def broadcast_shapes(*shapes: Sequence[Int]) -> tuple[Int, ...]:

@@ -14,7 +14,7 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import is_dense, no_greater, strides_in_order
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.integers import active, known, le, lt, require
+from monograph.integers import choose, known, le, lt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,16 +153,11 @@ def _compare(steps: Sequence[tuple[Int, ...]], shape: tuple[Int, ...], a: int, b
 def _faster(left: Int, right: Int) -> int:
     """Negative if stride `left` is the smaller one, positive if `right` is, 0 if nobody can say.
 
-    Where nothing is known the example decides, under a guard: the result's layout depends on it.
+    Where nothing is known it becomes a guard, one way or the other: the layout depends on it.
     """
     if no_greater(left, right):
         return -1
     if no_greater(right, left):
         return 1
-    here, there = active().hint_of(left), active().hint_of(right)
-    if here is None or there is None or here == there:
-        return 0
-    smaller, greater = (left, right) if here < there else (right, left)
-    question = f"{smaller} <= {greater}"
-    require(le(smaller, greater), "data-dependent-size", question=question, size=greater)
-    return -1 if here < there else 1
+    smaller = choose(le(left, right), le(right, left))
+    return 0 if smaller is None else (-1, 1)[smaller]

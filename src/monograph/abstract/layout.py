@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from monograph.integers import active, all_of, any_of, eq, known, le, lt, require, terms
+from monograph.integers import all_of, any_of, choose, eq, known, le, lt, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,19 +155,14 @@ def _looks_channels_last(t: TensorType) -> bool:
 def _reaches(stride: Int, least: Int) -> bool:
     """Whether a stride is at least another number.
 
-    Where neither is greater for certain the example decides, under a guard: the layout depends on
-    it. Of two that are equal only with sizes of 1, the general answer stands.
+    Where neither is greater for certain it becomes a guard, one way or the other: the layout
+    depends on it. Of two that are equal only with sizes of 1, the general answer stands.
     """
     if no_greater(least, stride):
         return True
     if no_greater(stride, least):
         return False
-    here, there = active().hint_of(stride), active().hint_of(least)
-    if here is None or there is None:
-        return False
-    side, sign = (le(least, stride), ">=") if here >= there else (lt(stride, least), "<")
-    require(side, "data-dependent-size", question=f"{stride} {sign} {least}", size=stride)
-    return here >= there
+    return choose(le(least, stride), lt(stride, least)) == 0
 
 
 def no_greater(left: Int, right: Int) -> bool:

@@ -1,8 +1,9 @@
 """The facts in force: the one ambient value, and the questions rules ask of it.
 
-Law: `known` looks and records nothing; `require` proves, records or refuses; only `decide`, for
-user code, lets an example choose a side.
-Read by: rules (`known`, `require`, `fresh`), capture (`decide`, `use`).
+Law: `known` looks and records nothing; `require` proves, records or refuses. An example chooses a
+side here alone, and never without a guard: `decide` answers questions of user code, `choose` and
+`fixed` those that an operator asks itself.
+Read by: rules (`known`, `require`, `choose`, `fixed`, `fresh`), capture (`decide`, `use`).
 """
 
 from contextvars import ContextVar, Token
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "active",
+    "choose",
     "decide",
+    "fixed",
     "fresh",
     "in_force",
     "known",
@@ -188,6 +191,57 @@ def decide(r: Truth) -> bool:
         return here.example.truth_of(r, refusal)
     here.guard(r if example else negate(r))
     return example
+
+
+def choose(*cases: Truth | tuple[Truth, ...], name: str = "", **facts: Any) -> int | None:
+    """Which case of an operator a program takes: the first that the example is in, by a guard.
+
+    A case is a relation, or several that hold together. None, and no guard, where the example is in
+    none of them or data decides. `name` and `facts` say what is wrong if the guard cannot hold.
+
+    Raises: the diagnostic `name`, or data-dependent-size.
+
+    >>> from monograph.integers import ge, lt, relation_text
+    >>> with use(Facts()) as facts:
+    ...     n, u = facts.symbol("n", hint=3), facts.symbol("u", hint=None)
+    ...     choose(ge(n, 4), lt(n, 4)), choose(ge(u, 4), lt(u, 4))
+    ...     [relation_text(guard.relation) for guard in facts.guards]
+    (1, None)
+    ['n <= 3']
+    """
+    here = active()
+    for at, case in enumerate(cases):
+        relations = case if isinstance(case, tuple) else (case,)
+        if all(here.hint_of_relation(r) for r in relations):
+            for r in relations:
+                given = facts or {"question": relation_text(r), "size": "a size"}
+                require(r, name or "data-dependent-size", **given)
+            return at
+    return None
+
+
+def fixed(
+    number: Int, state: "Callable[[int], None]", refuse: "Callable[[float | None], MonographError]"
+) -> int:
+    """A number that a program is made for: the only one possible, else the example's.
+
+    `state` requires what the program rests on then; `refuse` is as for `plain_value`.
+
+    >>> from monograph.integers import eq, relation_text
+    >>> with use(Facts()) as facts:
+    ...     n = facts.symbol("n", hint=3)
+    ...     count = fixed(n, lambda k: require(eq(n, k), "undecided-size"), lambda _: TypeError())
+    ...     count, [relation_text(guard.relation) for guard in facts.guards]
+    (3, ['n == 3'])
+    """
+    if isinstance(number, int):
+        return number
+    found = active().hint_of(number)
+    if found is None:
+        lower, upper = active().interval(number)
+        found = int(lower if lower == upper else plain_value(number, refuse))
+    state(found)
+    return found
 
 
 def plain_value(number: Expr | Real, refuse: "Callable[[float | None], MonographError]") -> float:

@@ -294,6 +294,10 @@ class Facts:
         """Whether it depends on a symbol without a hint."""
         return isinstance(e, Expr) and not self._unbacked.isdisjoint(e.symbols)
 
+    def depends_on_data(self, e: Int) -> bool:
+        """Whether a symbol without a hint is left in it once what is known is put in."""
+        return self.is_unbacked(e) and self.is_unbacked(self.simplify(e))
+
     def hint_of(self, e: Int) -> int | None:
         """The value at the hints; None where a symbol has none."""
         if not isinstance(e, Expr):

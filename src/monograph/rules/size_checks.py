@@ -1,25 +1,24 @@
-"""On which side of a question about sizes an operator stands, where sizes are symbols.
+"""Comparisons of sizes, where sizes are symbols.
 
 Some operators do one thing for a size of 1 and another for the rest. Law: such a question is
-answered by what is known; where nothing is, by the example's sizes, and the answer is `require`d: a
-guard, never a silent choice. Sizes that depend on data have no example; for them the general
-answer is required, which the program asserts when it runs.
+answered by what is known; where nothing is, by `choose`: a guard, never a silent choice. Where data
+decides, the general answer is required, which the program asserts when it runs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.integers import active, eq, ge, known, lt, ne, require
+from monograph.integers import choose, eq, ge, known, lt, ne, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from monograph.integers import Int
+    from monograph.integers import Int, Truth
 
 
 def equal(left: Int, right: Int) -> bool:
-    """Whether two sizes are equal; unless known, as the example has it, under a guard.
+    """Whether two sizes are equal; unless known, one way or the other under a guard.
 
     Raises: data-dependent-size.
     """
@@ -27,16 +26,8 @@ def equal(left: Int, right: Int) -> bool:
         return True
     if isinstance(left, int) and isinstance(right, int):
         return left == right
-    relation = eq(left, right)
-    verdict = known(relation)
-    if verdict is None:
-        here, there = active().hint_of(left), active().hint_of(right)
-        verdict = here is not None and here == there
-        settled = relation if verdict else ne(left, right)
-        sign = "==" if verdict else "!="
-        size = right if isinstance(left, int) else left
-        require(settled, "data-dependent-size", question=f"{left} {sign} {right}", size=size)
-    return verdict
+    size = right if isinstance(left, int) else left
+    return not _is_case(ne(left, right), eq(left, right), f"{left} != {right}", size)
 
 
 def surely_equal(left: Int, right: Int) -> bool:
@@ -49,21 +40,24 @@ def surely_equal(left: Int, right: Int) -> bool:
 
 
 def at_least(size: Int, least: Int) -> bool:
-    """Whether a size is no less than another; unless known, as the example has it, under a guard.
+    """Whether a size is no less than another; unless known, one way or the other under a guard.
 
     Raises: data-dependent-size.
     """
     if isinstance(size, int) and isinstance(least, int):
         return size >= least
-    relation = ge(size, least)
-    verdict = known(relation)
-    if verdict is None:
-        here, there = active().hint_of(size), active().hint_of(least)
-        verdict = here is None or there is None or here >= there
-        settled = relation if verdict else lt(size, least)
-        question = f"{size} {'>=' if verdict else '<'} {least}"
-        require(settled, "data-dependent-size", question=question, size=size)
-    return verdict
+    return _is_case(ge(size, least), lt(size, least), f"{size} >= {least}", size)
+
+
+def _is_case(general: Truth, special: Truth, question: str, size: Int) -> bool:
+    """Whether the general one of two cases holds; where data decides it is required."""
+    verdict = known(general)
+    if verdict is not None:
+        return verdict
+    case = choose(general, special)
+    if case is None:
+        require(general, "data-dependent-size", question=question, size=size)
+    return case != 1
 
 
 def need_equal(left: Int, right: Int, operator: str, dim: int | None = None) -> None:

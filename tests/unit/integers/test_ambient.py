@@ -6,8 +6,10 @@ from monograph.diagnostics import DataDependentError, MonographError
 from monograph.integers import (
     Facts,
     active,
+    choose,
     decide,
     eq,
+    fixed,
     fresh,
     ge,
     gt,
@@ -101,6 +103,32 @@ def test_decide_refuses_data(facts):
         decide(ge(u, 4))
     assert refused.value.diagnostic.name == "data-dependent-size"
     assert "mask.sum().item() >= 4" in str(refused.value)
+
+
+def test_choose_takes_the_first_case_of_the_example(facts):
+    """All relations of a case become guards, those that are proved do not."""
+    n, m = facts.symbol("n", hint=5), facts.symbol("m", hint=1)
+    assert choose(eq(n, m), (gt(n, 4), ge(m, 0)), eq(m, 1)) == 1
+    assert [relation_text(guard.relation) for guard in facts.guards] == ["n >= 5"]
+
+
+def test_choose_leaves_open_what_no_case_is(facts):
+    """Neither a case that the example is not in, nor one that data decides, is recorded."""
+    n, u = facts.symbol("n", hint=5), facts.symbol("u", hint=None)
+    assert choose(eq(n, 4), eq(u, 4)) is None
+    assert not facts.guards
+    assert not facts.assertions
+
+
+def test_fixed_numbers_rest_on_what_is_stated(facts):
+    """The example's number under the caller's guard, the only possible one, or a refusal."""
+    n, u = facts.symbol("n", hint=5), facts.symbol("u", hint=None, lower=2, upper=2)
+    stated = []
+    assert fixed(n, stated.append, lambda _: KeyError()) == 5
+    assert fixed(u, stated.append, lambda _: KeyError()) == 2
+    assert stated == [5, 2]
+    with pytest.raises(KeyError):
+        fixed(facts.symbol("v", hint=None), stated.append, lambda _: KeyError())
 
 
 def test_fresh_symbols_are_numbered(facts):

@@ -16,9 +16,9 @@ import torch
 from monograph.abstract.layout import dense_like_strides, strides_for, suggest_memory_format
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
-from monograph.integers import Real, active, eq, ge, known, le, lt, product, require
+from monograph.integers import Real, eq, ge, le, lt, product, require
 from monograph.rules.registry import rule
-from monograph.rules.size_checks import surely_equal
+from monograph.rules.size_checks import at_least, surely_equal
 from monograph.rules.views.slicing import part_of
 
 if TYPE_CHECKING:
@@ -70,15 +70,7 @@ def constant_pad_nd(x: TensorType, pad: Sequence[Int], value: Number = 0) -> Ten
 
 
 def _is_not_positive(amount: Int) -> bool:
-    if isinstance(amount, int):
-        return amount <= 0
-    verdict = known(le(amount, 0))
-    if verdict is None:
-        hint = active().hint_of(amount)
-        verdict = hint is not None and hint <= 0
-        side, sign = (le(amount, 0), "<=") if verdict else (ge(amount, 1), ">")
-        require(side, "data-dependent-size", question=f"{amount} {sign} 0", size=amount)
-    return verdict
+    return not at_least(amount, 1)
 
 
 def _cropped_strides(

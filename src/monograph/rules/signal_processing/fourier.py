@@ -22,10 +22,11 @@ from monograph.abstract.layout import (
 from monograph.abstract.promotion import float_dtype
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
-from monograph.integers import active, eq, require
+from monograph.integers import eq, require
 from monograph.rules.memory_formats import following
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import at_least, equal, need_equal, need_positive
+from monograph.rules.views.slicing import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -332,16 +333,7 @@ def fft_irfftn(
 @rule(aten._fft_c2c.default)
 def fft_c2c(x: TensorType, dim: Sequence[Int], normalization: int, forward: bool) -> TensorType:
     """_fft_c2c([*n]) -> [*n]."""
-    return _complex(x, [wrap_dim(_number(d), len(x.shape)) for d in dim])
-
-
-def _number(dim: Int) -> int:
-    """A dimension that came as a symbol stands for the example's."""
-    if isinstance(dim, int):
-        return dim
-    here = active().hint_of(dim) or 0
-    require(eq(dim, here), "data-dependent-size", question=f"{dim} == {here}", size=dim)
-    return here
+    return _complex(x, [wrap_dim(count_of(d), len(x.shape)) for d in dim])
 
 
 @rule(aten._fft_r2c.default)

@@ -15,7 +15,7 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import is_size_one
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
-from monograph.integers import active, eq, ge, known, le, maximum, minimum, require
+from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import equal
 from monograph.rules.views.strides import tidy, viewed
@@ -266,12 +266,11 @@ def _is_repeated(own: Int, wanted: Int, dim: int) -> bool:
     if is_size_one(own):
         require(ge(wanted, 0), "sizes-disagree", left=own, right=wanted, dim=dim)
         return True
-    hint = active().hint_of
-    if hint(own) == 1 and hint(wanted) != 1 and known(eq(own, 1)) is not False:
-        require(eq(own, 1), "sizes-disagree", left=own, right=wanted, dim=dim)
-        return True
-    require(eq(own, wanted), "sizes-disagree", left=own, right=wanted, dim=dim)
-    return False
+    same, facts = eq(own, wanted), {"left": own, "right": wanted, "dim": dim}
+    case = choose(same, eq(own, 1), name="sizes-disagree", **facts)
+    if case is None:
+        require(same, "sizes-disagree", **facts)
+    return case == 1
 
 
 @rule(aten.expand.default)

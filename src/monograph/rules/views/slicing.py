@@ -19,7 +19,9 @@ from monograph.integers import (
     active,
     any_of,
     ceildiv,
+    choose,
     eq,
+    fixed,
     fresh,
     ge,
     gt,
@@ -29,18 +31,18 @@ from monograph.integers import (
     lt,
     maximum,
     minimum,
-    plain_value,
     require,
     total,
 )
 from monograph.rules.registry import rule
-from monograph.rules.size_checks import surely_equal
+from monograph.rules.size_checks import at_least, surely_equal
 from monograph.rules.views.dimensions import at_least_zero, shorter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.integers import Int
+    from monograph.diagnostics import MonographError
+    from monograph.integers import Int, Truth
 
 aten = torch.ops.aten
 
@@ -116,7 +118,7 @@ def _is_open(bound: Int | None) -> bool:
     """Whether the sign of a bound depends on data."""
     if not isinstance(bound, Expr):
         return False
-    return known(ge(bound, 0)) is None and active().hint_of(bound) is None
+    return known(ge(bound, 0)) is None and active().depends_on_data(bound)
 
 
 def _open_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
@@ -161,13 +163,7 @@ def _from_end(n: Int, bound: Int) -> Int:
     """
     if isinstance(bound, int):
         return bound + n if bound < 0 else bound
-    sign = known(ge(bound, 0))
-    if sign is None:
-        hint = active().hint_of(bound)
-        sign = hint is None or hint >= 0
-        side, symbol = (ge(bound, 0), ">=") if sign else (lt(bound, 0), "<")
-        require(side, "data-dependent-size", question=f"{bound} {symbol} 0", size=bound)
-    return bound if sign else bound + n
+    return bound if at_least(bound, 0) else bound + n
 
 
 @rule(aten.narrow.default)
@@ -225,11 +221,7 @@ def _from_either_end(n: Int, index: Int) -> Int:
 
     The kernel checks the range at run time, so nothing is asserted or learnt about the index.
     """
-    if (
-        isinstance(index, int)
-        or known(ge(index, 0)) is not None
-        or active().hint_of(index) is not None
-    ):
+    if not _is_open(index):
         return _from_end(n, index)
     at = fresh("the selected index", 0, n - 1 if isinstance(n, int) else None)
     active().assume(lt(at, n), None)
@@ -252,15 +244,15 @@ def count_of(n: Int) -> int:
     """
     if isinstance(n, int):
         return n
-    hint = active().hint_of(n)
-    if hint is None:
-        lower, upper = active().interval(n)
-        if lower == upper:
-            return int(lower)
-        refusal = problem("data-dependent-size", question="count(...)", size=_spoken(n))
-        return int(plain_value(n, lambda _: refusal))
-    require(eq(n, hint), "data-dependent-size", question=f"{n} == {hint}", size=n)
-    return hint
+    return fixed(n, lambda count: _state_count(n, count), lambda _: _unknown_count(n))
+
+
+def _state_count(n: Int, count: int) -> None:
+    require(eq(n, count), "data-dependent-size", question=f"{n} == {count}", size=n)
+
+
+def _unknown_count(n: Int) -> MonographError:
+    return problem("data-dependent-size", question="count(...)", size=_spoken(n))
 
 
 def _spoken(size: Int) -> object:
@@ -299,37 +291,31 @@ def split_sizes(n: Int, size: Int) -> list[Int]:
     if surely_equal(n, size):  # one part, also where both are 0
         return [n]
     require(gt(size, 0), "size-must-be-positive", size=size, what="split")
-    return _pinned(n, size, _number_of_parts(n, size))
-
-
-def _number_of_parts(n: Int, size: Int) -> int:
-    """ceil(n / size) for certain, or in the example.
-
-    Raises: data-dependent-size.
-    """
-    count = ceildiv(n, size)
+    count = maximum(ceildiv(n, size), 1)
+    unknown = n if active().is_unbacked(n) else size
     if isinstance(count, int):
-        return max(count, 1)
-    hint = active().hint_of(count)
-    if hint is None:
-        least, most = active().interval(count)
-        if max(least, 1) == max(most, 1):
-            return int(max(least, 1))
-        unknown = _spoken(n if active().is_unbacked(n) else size)
-        refusal = problem("data-dependent-size", question="count(...)", size=unknown)
-        hint = int(plain_value(count, lambda _: refusal))
-    return max(hint, 1)
+        _state_parts(n, size, count)
+    else:
+        count = fixed(
+            count, lambda count: _state_parts(n, size, count), lambda _: _unknown_count(unknown)
+        )
+    return _parts(n, size, count)
 
 
-def _pinned(n: Int, size: Int, count: int) -> list[Int]:
-    """`count` parts: (count - 1)*size < n <= count*size, but n = 0 is one part too."""
-    before = (count - 1) * size
-    last = n - before
-    question = f"{before} < {n} <= {count * size}"
-    if count > 1:
-        require(gt(last, 0), "data-dependent-size", question=question, size=n)
-    require(le(last, size), "data-dependent-size", question=question, size=n)
-    return [size] * (count - 1) + [last]
+def _parts(n: Int, size: Int, count: int) -> list[Int]:
+    return [size] * (count - 1) + [n - (count - 1) * size]
+
+
+def _are_parts(n: Int, size: Int, count: int) -> tuple[Truth, ...]:
+    """(count - 1)*size < n <= count*size, but n = 0 is one part too."""
+    last = n - (count - 1) * size
+    return (gt(last, 0), le(last, size)) if count > 1 else (le(last, size),)
+
+
+def _state_parts(n: Int, size: Int, count: int) -> None:
+    question = f"{(count - 1) * size} < {n} <= {count * size}"
+    for relation in _are_parts(n, size, count):
+        require(relation, "data-dependent-size", question=question, size=n)
 
 
 def chunk_sizes(n: Int, chunks: int) -> list[Int]:
@@ -345,17 +331,18 @@ def chunk_sizes(n: Int, chunks: int) -> list[Int]:
         return split_sizes(n, size) if n else [0] * chunks
     if size * chunks is n:
         return [size] * chunks
-    hint = active().hint_of(n)
-    count = chunks if not hint else -(-hint // -(-hint // chunks))
-    if count < chunks:
-        return _pinned(n, size, count)
+    enough = gt(n, (chunks - 1) * size)
+    if known(enough) is True:
+        return _parts(n, size, chunks)
     # Of a size of 0 there are `chunks` parts of 0 elements.
-    before = (chunks - 1) * size
-    enough = gt(n, before)
-    if known(enough) is not True:
-        question = f"{n} > {before}"
-        require(any_of(eq(n, 0), enough), "data-dependent-size", question=question, size=n)
-    return [size] * (chunks - 1) + [n - before]
+    general = any_of(eq(n, 0), enough)
+    if choose(general) is None:
+        fewer = range(chunks - 1, 0, -1)
+        case = choose(*(_are_parts(n, size, count) for count in fewer))
+        if case is not None:
+            return _parts(n, size, fewer[case])
+        require(general, "data-dependent-size", question=f"{n} in {chunks} parts", size=n)
+    return _parts(n, size, chunks)
 
 
 def _dim(x: TensorType, dim: int, op: str) -> int:

@@ -20,6 +20,7 @@ from monograph.integers import (
     Expr,
     active,
     any_of,
+    choose,
     eq,
     is_symbol,
     known,
@@ -28,7 +29,7 @@ from monograph.integers import (
     substitute,
     terms,
 )
-from monograph.rules.size_checks import equal, surely_equal
+from monograph.rules.size_checks import surely_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -201,14 +202,14 @@ def _strides_of_view(
 
 
 def _tied(left: Int, right: Int) -> bool:
-    """Equal for certain, or in the example, which then becomes a guard."""
+    """Equal for certain, or by a guard where the program may be one for equal ones."""
     if surely_equal(left, right):
         return True
-    hint = active().hint_of(left)
-    if hint is None or hint != active().hint_of(right) or known(eq(left, right)) is False:
-        return False
-    require(eq(left, right), "sizes-disagree", left=left, right=right)
-    return True
+    same = eq(left, right)
+    return (
+        known(same) is not False
+        and choose(same, name="sizes-disagree", left=left, right=right) is not None
+    )
 
 
 # --------------------------------------------------------------------------- a view or else a copy
@@ -226,16 +227,15 @@ def _strides_of_reshape(
 def _settled(left: Int, right: Int) -> bool:
     """Whether two numbers that decide between a view and a copy are equal.
 
-    Not where that takes a size of 1 (see `exclude_views`); any other coincidence of the example is
-    guarded, one way or the other.
+    Not where that takes a size of 1 (see `exclude_views`); anything else is guarded, one way or the
+    other.
     """
     if surely_equal(left, right):
         return True
-    if known(eq(left, right)) is False or _is_question_of_one(left, right):
+    same = eq(left, right)
+    if known(same) is False or _is_question_of_one(left, right):
         return False
-    if active().hint_of(left) is None or active().hint_of(right) is None:
-        return False
-    return equal(left, right)
+    return choose(same, ne(left, right)) == 0
 
 
 def _is_question_of_one(left: Int, right: Int) -> bool:
