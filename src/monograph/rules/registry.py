@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from monograph.host.operator_types import OpOverload
 
-RuleFunction = "Callable[..., Any]"
+_ENUMS: Final = frozenset({"dtype", "layout", "memory_format"})
+"""Schemas store the defaults of these as numbers, so the law states them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,65 @@ def rule(*operators: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return function
 
     return register
+
+
+def shared_rule(
+    *operators: OpOverload, **fixed: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a law as the rule of several operators: it names only the parameters that it reads.
+
+    A law gets what the schema calls by these names, the schema's defaults filled in; where a schema
+    has no such parameter, its own default stands. `**options` get the keyword-only arguments that
+    it does not name, and `fixed` is what this line of the table says itself.
+
+    Raises: TypeError where a parameter has no value, ValueError on a second rule.
+    """
+
+    def register(law: Callable[..., Any]) -> Callable[..., Any]:
+        code = law.__code__
+        for overload in operators:
+            bound = _bound(law, overload, fixed)
+            RULES.add(Rule(overload, bound, code.co_filename, code.co_firstlineno))
+        return law
+
+    return register
+
+
+def _bound(
+    law: Callable[..., Any], overload: OpOverload, fixed: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """The law as a function of everything that the operator takes."""
+    schema, parameters = _schema_parameters(overload), inspect.signature(law).parameters
+    rest = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    read = {
+        name
+        for name, (_, keyword_only) in schema.items()
+        if name not in fixed and (name in parameters or (rest and keyword_only))
+    }
+    given = {name: schema[name][0] for name in read if name not in _ENUMS} | dict(fixed)
+    given = {name: value for name, value in given.items() if value is not inspect.Parameter.empty}
+    for name, p in parameters.items():
+        if (
+            name not in read
+            and name not in fixed
+            and p.default is p.empty
+            and p.kind != p.VAR_KEYWORD
+        ):
+            raise _mismatch(law, overload, f"the schema has no `{name}`")
+    names = tuple(schema)
+
+    def rule(*args: Any, **kwargs: Any) -> Any:
+        values = given.copy()
+        for name, value in zip(names, args, strict=False):
+            if name in read:
+                values[name] = value
+        for name, value in kwargs.items():
+            if name in read:
+                values[name] = value
+        return law(**values)
+
+    rule.__wrapped__ = law  # pyright: ignore[reportFunctionMemberAccess] - as functools.wraps does
+    return rule
 
 
 def find_rule(overload: OpOverload) -> Callable[..., Any] | None:

@@ -5,17 +5,12 @@ Law: pointwise, but always contiguous.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.rules.registry import rule
-
-if TYPE_CHECKING:
-    from monograph.rules.creation.random_tensors import Generator
+from monograph.rules.registry import shared_rule
 
 aten = torch.ops.aten
 
@@ -30,25 +25,25 @@ def _drawn(op: str, *operands: TensorType) -> TensorType:
     return TensorType(shape, first.dtype, first.device)
 
 
-@rule(aten.binomial.default)
-def binomial(count: TensorType, prob: TensorType, generator: Generator = None) -> TensorType:
+@shared_rule(aten.binomial.default)
+def binomial(count: TensorType, prob: TensorType) -> TensorType:
     """binomial([*a], [*b]) -> [*broadcast(a, b)]."""
     return _drawn("binomial", count, prob)
 
 
-@rule(aten._standard_gamma_grad.default)
+@shared_rule(aten._standard_gamma_grad.default)
 def standard_gamma_grad(x: TensorType, output: TensorType) -> TensorType:
     """_standard_gamma_grad([*a], [*a]) -> [*a]."""
     return _drawn("_standard_gamma_grad", x, output)
 
 
-@rule(aten._sample_dirichlet.default)
-def sample_dirichlet(x: TensorType, generator: Generator = None) -> TensorType:
+@shared_rule(aten._sample_dirichlet.default)
+def sample_dirichlet(x: TensorType) -> TensorType:
     """_sample_dirichlet([*a, n]) -> [*a, n]: each row adds up to one."""
     return _drawn("_sample_dirichlet", x)
 
 
-@rule(aten._dirichlet_grad.default)
+@shared_rule(aten._dirichlet_grad.default)
 def dirichlet_grad(x: TensorType, alpha: TensorType, total: TensorType) -> TensorType:
     """_dirichlet_grad([*a, n], [*a, n], [*a, n]) -> [*a, n]."""
     return _drawn("_dirichlet_grad", x, alpha, total)

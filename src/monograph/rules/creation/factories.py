@@ -5,20 +5,20 @@ A factory without a device makes a CPU tensor: a default device arrives as an ex
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from monograph.abstract.layout import contiguous_strides, strides_for
 from monograph.abstract.promotion import Number, number_dtype
-from monograph.abstract.tensor_type import TensorType, like
+from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import (
     ge,
     require,
 )
 from monograph.rules.elementwise.conversions import check_format, fresh_strides
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,11 +70,17 @@ def strided(layout: Layout) -> None:
 
 def made(
     shape: tuple[Int, ...],
-    dtype: Dtype,
-    device: Device,
+    dtype: Dtype = None,
+    device: Device = None,
     strides: tuple[Int, ...] | None = None,
+    layout: Layout = None,
+    **_: Any,
 ) -> TensorType:
-    """A fresh tensor of the default dtype and device where none is given."""
+    """A fresh tensor of the default dtype and device where none is given.
+
+    Raises: operator-refused-types.
+    """
+    strided(layout)
     return TensorType(
         shape,
         torch.get_default_dtype() if dtype is None else dtype,
@@ -97,63 +103,34 @@ def given_strides(shape: tuple[Int, ...], strides: Sequence[Int]) -> tuple[Int, 
 # ------------------------------------------------------------------------------- sizes given
 
 
-@rule(aten.zeros.default, aten.ones.default, aten.rand.default, aten.randn.default)
-def zeros(
-    size: Sequence[Int],
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
+@shared_rule(aten.zeros.default, aten.ones.default, aten.rand.default, aten.randn.default)
+@shared_rule(aten.rand.generator, aten.randn.generator)
+@shared_rule(aten.normal.float_float)
+def zeros(size: Sequence[Int], **options: Any) -> TensorType:
     """zeros([*a]) -> [*a]."""
-    strided(layout)
-    return made(sizes(size, "a new tensor"), dtype, device)
+    return made(sizes(size, "a new tensor"), **options)
 
 
-@rule(aten.empty.memory_format)
-def empty(
-    size: Sequence[Int],
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
+@shared_rule(aten.empty.memory_format)
+def empty(size: Sequence[Int], *, memory_format: Format = None, **options: Any) -> TensorType:
     """empty([*a]) -> [*a]."""
-    strided(layout)
     shape = sizes(size, "empty")
     if memory_format is None:
-        return made(shape, dtype, device)
+        return made(shape, **options)
     check_format(len(shape), memory_format)
-    return made(shape, dtype, device, strides_for(shape, memory_format))
+    return made(shape, strides=strides_for(shape, memory_format), **options)
 
 
-@rule(aten.empty_strided.default)
-def empty_strided(
-    size: Sequence[Int],
-    stride: Sequence[Int],
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
+@shared_rule(aten.empty_strided.default)
+def empty_strided(size: Sequence[Int], stride: Sequence[Int], **options: Any) -> TensorType:
     """empty_strided([*a], strides) -> [*a] with these strides."""
     shape = sizes(size, "empty_strided")
-    return made(shape, dtype, device, given_strides(shape, stride))
+    return made(shape, strides=given_strides(shape, stride), **options)
 
 
-@rule(aten.empty_permuted.default)
+@shared_rule(aten.empty_permuted.default)
 def empty_permuted(
-    size: Sequence[Int],
-    physical_layout: Sequence[int],
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
+    size: Sequence[Int], physical_layout: Sequence[int], **options: Any
 ) -> TensorType:
     """empty_permuted([*a], order) -> [*a]; `order` lists dimensions from slowest to fastest."""
     shape = sizes(size, "empty_permuted")
@@ -162,100 +139,59 @@ def empty_permuted(
         raise problem("operator-refused-types", op="empty_permuted", reason=reason)
     inner = contiguous_strides([shape[dim] for dim in physical_layout])
     steps = dict(zip(physical_layout, inner, strict=True))
-    return made(shape, dtype, device, given_strides(shape, [steps[d] for d in range(len(shape))]))
+    strides = given_strides(shape, [steps[d] for d in range(len(shape))])
+    return made(shape, strides=strides, **options)
 
 
-@rule(aten.full.default)
+@shared_rule(aten.full.default)
 def full(
-    size: Sequence[Int],
-    fill_value: Number,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
+    size: Sequence[Int], fill_value: Number, dtype: Dtype = None, **options: Any
 ) -> TensorType:
     """full([*a], number) -> [*a] of the number's dtype."""
-    strided(layout)
-    return made(sizes(size, "full"), number_dtype(fill_value) if dtype is None else dtype, device)
+    return made(sizes(size, "full"), dtype or number_dtype(fill_value), **options)
 
 
-@rule(aten.scalar_tensor.default)
-def scalar_tensor(
-    s: Number,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
+@shared_rule(aten.scalar_tensor.default)
+def scalar_tensor(**options: Any) -> TensorType:
     """scalar_tensor(number) -> [], of the default dtype unless one is given."""
-    return made((), dtype, device)
+    return made((), **options)
 
 
 # ----------------------------------------------------------------------------- like a tensor
 
 
-def _new(
-    x: TensorType, size: Sequence[Int], dtype: Dtype, layout: Layout, device: Device
-) -> TensorType:
-    strided(layout)
-    return TensorType(
-        sizes(size, "a new tensor"),
-        x.dtype if dtype is None else dtype,
-        x.device if device is None else torch.device(device),
-    )
-
-
-@rule(aten.new_zeros.default, aten.new_ones.default, aten.new_empty.default)
+@shared_rule(aten.new_zeros.default, aten.new_ones.default, aten.new_empty.default)
+@shared_rule(aten.new_full.default, aten.new_empty_strided.default)
 def new_zeros(
     x: TensorType,
     size: Sequence[Int],
-    *,
+    stride: Sequence[Int] | None = None,
     dtype: Dtype = None,
     layout: Layout = None,
     device: Device = None,
-    pin_memory: bool | None = None,
 ) -> TensorType:
     """new_zeros(x, [*a]) -> [*a] of x's dtype and device."""
-    return _new(x, size, dtype, layout, device)
+    strided(layout)
+    shape = sizes(size, "a new tensor")
+    strides = None if stride is None else given_strides(shape, stride)
+    return made(shape, dtype or x.dtype, x.device if device is None else device, strides)
 
 
-@rule(aten.new_full.default)
-def new_full(
-    x: TensorType,
-    size: Sequence[Int],
-    fill_value: Number,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """new_full(x, [*a], number) -> [*a] of x's dtype and device."""
-    return _new(x, size, dtype, layout, device)
-
-
-@rule(aten.new_empty_strided.default)
-def new_empty_strided(
-    x: TensorType,
-    size: Sequence[Int],
-    stride: Sequence[Int],
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """new_empty_strided(x, [*a], strides) -> [*a] with these strides."""
-    fresh_one = _new(x, size, dtype, layout, device)
-    return like(fresh_one, strides=given_strides(fresh_one.shape, stride))
-
-
+@shared_rule(aten.zeros_like.default, aten.ones_like.default, aten.empty_like.default)
+@shared_rule(aten.rand_like.default, aten.randn_like.default, aten.full_like.default)
+@shared_rule(aten.rand_like.generator, aten.randn_like.generator)
+@shared_rule(aten.randint_like.default, aten.randint_like.Tensor)
+@shared_rule(aten.randint_like.generator, aten.randint_like.Tensor_generator)
+@shared_rule(aten.randint_like.low_dtype, aten.randint_like.low_generator_dtype)
+@shared_rule(aten.zero.default)
 def shaped_like(
-    x: TensorType, dtype: Dtype, layout: Layout, device: Device, memory_format: Format
+    x: TensorType,
+    dtype: Dtype = None,
+    layout: Layout = None,
+    device: Device = None,
+    memory_format: Format = None,
 ) -> TensorType:
-    """What every `*_like` makes: x's sizes, in its order of dimensions unless a format is given."""
+    """zeros_like([*a]) -> [*a], in x's order of dimensions unless a format is given."""
     strided(layout)
     return TensorType(
         x.shape,
@@ -265,45 +201,9 @@ def shaped_like(
     )
 
 
-@rule(aten.zeros_like.default, aten.ones_like.default, aten.empty_like.default)
-@rule(aten.rand_like.default, aten.randn_like.default)
-def zeros_like(
-    x: TensorType,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """zeros_like([*a]) -> [*a]."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
-@rule(aten.full_like.default)
-def full_like(
-    x: TensorType,
-    fill_value: Number,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """full_like([*a], number) -> [*a] of x's dtype."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
 @rule(aten.fill.Scalar, aten.fill.Tensor)
 def fill(x: TensorType, value: TensorType | Number) -> TensorType:
     """fill([*a], []) -> [*a]."""
     if isinstance(value, TensorType) and value.shape:
         raise problem("rank-disagrees", what="value", expected=0, got=value.rank)
-    return shaped_like(x, None, None, None, None)
-
-
-@rule(aten.zero.default)
-def zero(x: TensorType) -> TensorType:
-    """zero([*a]) -> [*a]."""
-    return shaped_like(x, None, None, None, None)
+    return shaped_like(x)

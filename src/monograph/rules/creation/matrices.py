@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Expr, Int, fresh, ge, maximum, minimum, require
-from monograph.rules.creation.factories import Device, Dtype, Layout, made, sizes
-from monograph.rules.registry import rule
+from monograph.rules.creation.factories import Dtype, made, sizes
+from monograph.rules.registry import rule, shared_rule
 
 aten = torch.ops.aten
 
 
-@rule(aten.eye.default)
-def eye(
-    n: Int,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """eye(n) -> [n, n]."""
-    return made(sizes((n, n), "eye"), dtype, device)
-
-
-@rule(aten.eye.m)
-def eye_m(
-    n: Int,
-    m: Int,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """eye(n, m) -> [n, m]."""
-    return made(sizes((n, m), "eye"), dtype, device)
+@shared_rule(aten.eye.default, aten.eye.m)
+def eye(n: Int, m: Int | None = None, **options: Any) -> TensorType:
+    """eye(n, m) -> [n, m], or [n, n]."""
+    return made(sizes((n, n if m is None else m), "eye"), **options)
 
 
 @rule(aten.tril.default, aten.triu.default)
@@ -61,37 +42,23 @@ def _clamped_sum(m: Int, col: Int) -> Int:
     return inner * (inner + 1) // 2 + maximum(m - col, 0) * col
 
 
-@rule(aten.tril_indices.default)
+@shared_rule(aten.tril_indices.default)
 def tril_indices(
-    row: Int,
-    col: Int,
-    offset: Int = 0,
-    *,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
+    row: Int, col: Int, offset: Int = 0, dtype: Dtype = None, **options: Any
 ) -> TensorType:
     """tril_indices(n, m, k) -> i64[2, elements on or below the diagonal]."""
     sizes((row, col), "tril_indices")
-    return made((2, _below(row, col, offset)), dtype or torch.int64, device)
+    return made((2, _below(row, col, offset)), dtype or torch.int64, **options)
 
 
-@rule(aten.triu_indices.default)
+@shared_rule(aten.triu_indices.default)
 def triu_indices(
-    row: Int,
-    col: Int,
-    offset: Int = 0,
-    *,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
+    row: Int, col: Int, offset: Int = 0, dtype: Dtype = None, **options: Any
 ) -> TensorType:
     """triu_indices(n, m, k) -> i64[2, elements on or above the diagonal]."""
     sizes((row, col), "triu_indices")
     count = row * col - _below(row, col, offset - 1)
-    return made((2, count), dtype or torch.int64, device)
+    return made((2, count), dtype or torch.int64, **options)
 
 
 @rule(aten.one_hot.default)

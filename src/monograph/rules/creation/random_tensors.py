@@ -5,7 +5,7 @@ Law: a dropout that drops nothing returns its argument itself, as eager does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -15,20 +15,10 @@ from monograph.abstract.promotion import Number, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, ge, known, ne, require
-from monograph.rules.creation.factories import (
-    Device,
-    Dtype,
-    Format,
-    Layout,
-    made,
-    not_negative,
-    shaped_like,
-    sizes,
-    strided,
-)
+from monograph.rules.creation.factories import Dtype, made, not_negative, shaped_like, sizes
 from monograph.rules.elementwise.conversions import expands_to, fresh_strides
 from monograph.rules.elementwise.pointwise import refused
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,302 +29,65 @@ aten = torch.ops.aten
 Generator = torch.Generator | None
 
 
-# ------------------------------------------------------------------------------- sizes given
-
-
-@rule(aten.rand.generator, aten.randn.generator)
-def rand(
-    size: Sequence[Int],
-    *,
-    generator: Generator,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """rand([*a]) -> [*a]."""
-    strided(layout)
-    return made(sizes(size, "rand"), dtype, device)
-
-
-@rule(aten.randint.default)
-def randint(
-    high: Int,
-    size: Sequence[Int],
-    *,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """randint(high, [*a]) -> i64[*a]."""
-    strided(layout)
-    return made(sizes(size, "randint"), dtype, device)
-
-
-@rule(aten.randint.generator)
-def randint_generator(
-    high: Int,
-    size: Sequence[Int],
-    *,
-    generator: Generator,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """randint(high, [*a]) -> i64[*a]."""
-    return randint(high, size, dtype=dtype, layout=layout, device=device)
-
-
-@rule(aten.randint.low)
-def randint_low(
-    low: Int,
-    high: Int,
-    size: Sequence[Int],
-    *,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
+@shared_rule(aten.randint.default, aten.randint.generator)
+@shared_rule(aten.randint.low, aten.randint.low_generator)
+def randint(size: Sequence[Int], dtype: Dtype = torch.int64, **options: Any) -> TensorType:
     """randint(low, high, [*a]) -> i64[*a]."""
-    return randint(high, size, dtype=dtype, layout=layout, device=device)
+    return made(sizes(size, "randint"), dtype, **options)
 
 
-@rule(aten.randint.low_generator)
-def randint_low_generator(
-    low: Int,
-    high: Int,
-    size: Sequence[Int],
-    *,
-    generator: Generator,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """randint(low, high, [*a]) -> i64[*a]."""
-    return randint(high, size, dtype=dtype, layout=layout, device=device)
-
-
-@rule(aten.randperm.default)
-def randperm(
-    n: Int,
-    *,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
+@shared_rule(aten.randperm.default, aten.randperm.generator)
+def randperm(n: Int, dtype: Dtype = torch.int64, **options: Any) -> TensorType:
     """randperm(n) -> i64[n]."""
-    return made((not_negative(n, "randperm"),), dtype, device)
+    return made((not_negative(n, "randperm"),), dtype, **options)
 
 
-@rule(aten.randperm.generator)
-def randperm_generator(
-    n: Int,
-    *,
-    generator: Generator,
-    dtype: Dtype = torch.int64,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """randperm(n) -> i64[n]."""
-    return made((not_negative(n, "randperm"),), dtype, device)
-
-
-@rule(aten.normal.float_float)
-def normal(
-    mean: float,
-    std: float,
-    size: Sequence[Int],
-    *,
-    generator: Generator = None,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """normal(mean, std, [*a]) -> [*a]."""
-    return made(sizes(size, "normal"), dtype, device)
-
-
-# ----------------------------------------------------------------------------- like a tensor
-
-
-@rule(aten.rand_like.generator, aten.randn_like.generator)
-def rand_like(
-    x: TensorType,
-    *,
-    generator: Generator,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """rand_like([*a]) -> [*a]."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
-@rule(aten.randint_like.default, aten.randint_like.Tensor)
-def randint_like(
-    x: TensorType,
-    high: TensorType | Int,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """randint_like([*a], high) -> [*a]."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
-@rule(aten.randint_like.generator, aten.randint_like.Tensor_generator)
-def randint_like_generator(
-    x: TensorType,
-    high: TensorType | Int,
-    *,
-    generator: Generator,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """randint_like([*a], high) -> [*a]."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
-@rule(aten.randint_like.low_dtype)
-def randint_like_low(
-    x: TensorType,
-    low: Int,
-    high: Int,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """randint_like([*a], low, high) -> [*a]."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
-@rule(aten.randint_like.low_generator_dtype)
-def randint_like_low_generator(
-    x: TensorType,
-    low: Int,
-    high: Int,
-    *,
-    generator: Generator,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-    memory_format: Format = None,
-) -> TensorType:
-    """randint_like([*a], low, high) -> [*a]."""
-    return shaped_like(x, dtype, layout, device, memory_format)
-
-
-@rule(aten.normal_functional.default)
-def normal_functional(
-    x: TensorType, mean: float = 0.0, std: float = 1.0, *, generator: Generator = None
-) -> TensorType:
-    """normal_functional([*a]) -> [*a]."""
-    return _filled(x)
-
-
-@rule(aten.uniform.default)
-def uniform(
-    x: TensorType, from_: float = 0.0, to: float = 1.0, *, generator: Generator = None
-) -> TensorType:
-    """uniform([*a]) -> [*a]."""
-    return _filled(x)
-
-
-@rule(aten.exponential.default)
-def exponential(x: TensorType, lambd: float = 1.0, *, generator: Generator = None) -> TensorType:
-    """exponential([*a]) -> [*a]."""
-    return _filled(x)
-
-
-@rule(aten.geometric.default)
-def geometric(x: TensorType, p: float, *, generator: Generator = None) -> TensorType:
-    """geometric([*a], p) -> [*a]."""
-    return _filled(x)
-
-
-@rule(aten.cauchy.default)
-def cauchy(
-    x: TensorType, median: float = 0.0, sigma: float = 1.0, *, generator: Generator = None
-) -> TensorType:
-    """cauchy([*a]) -> [*a]."""
-    return _filled(x)
-
-
-@rule(aten.log_normal.default)
-def log_normal(
-    x: TensorType, mean: float = 1.0, std: float = 2.0, *, generator: Generator = None
-) -> TensorType:
-    """log_normal([*a]) -> [*a]."""
-    return _filled(x)
-
-
-def _filled(x: TensorType) -> TensorType:
+@shared_rule(aten.normal_functional.default, aten.uniform.default, aten.exponential.default)
+@shared_rule(aten.geometric.default, aten.cauchy.default, aten.log_normal.default)
+def filled(x: TensorType) -> TensorType:
+    """uniform([*a]) -> [*a]: what the variant in place writes."""
     return TensorType(x.shape, x.dtype, x.device, fresh_strides(x, None))
 
 
 # --------------------------------------------------------------------------- drawn from tensors
 
 
-@rule(aten.bernoulli.default)
-def bernoulli(x: TensorType, *, generator: Generator = None) -> TensorType:
-    """bernoulli(p: [*a]) -> [*a]."""
-    return _floats_only(x, "bernoulli")
+@shared_rule(aten.bernoulli.default, op="bernoulli")
+@shared_rule(aten.poisson.default, op="poisson")
+def bernoulli(x: TensorType, op: str) -> TensorType:
+    """bernoulli(p: [*a]) -> [*a]; floats only."""
+    if kind(x.dtype) != 2:
+        raise problem("dtype-disagrees", what=op, expected="a float tensor", got=x.dtype)
+    return like(x)
 
 
-@rule(aten.bernoulli.p)
-def bernoulli_p(x: TensorType, p: float, *, generator: Generator = None) -> TensorType:
+@shared_rule(aten.bernoulli.p)
+def bernoulli_p(x: TensorType) -> TensorType:
     """bernoulli([*a], p) -> [*a]."""
     return like(x)
 
 
-@rule(aten.bernoulli_.float)
-def bernoulli_in_place(x: TensorType, p: float = 0.5, *, generator: Generator = None) -> TensorType:
+@shared_rule(aten.bernoulli_.float)
+def bernoulli_in_place(x: TensorType) -> TensorType:
     """x.bernoulli_(p): [*a] -> [*a]; only here may the probability be left out."""
     return x
 
 
-@rule(aten.bernoulli.Tensor)
-def bernoulli_tensor(x: TensorType, p: TensorType, *, generator: Generator = None) -> TensorType:
+@shared_rule(aten.bernoulli.Tensor)
+def bernoulli_tensor(x: TensorType, p: TensorType) -> TensorType:
     """bernoulli([*a], [*p]) -> [*a]; p broadcasts to a."""
     expands_to(p.shape, x.shape, "bernoulli")
-    return _filled(x)
+    return filled(x)
 
 
-def _floats_only(x: TensorType, name: str) -> TensorType:
-    if kind(x.dtype) != 2:
-        raise problem("dtype-disagrees", what=name, expected="a float tensor", got=x.dtype)
-    return like(x)
-
-
-@rule(aten.multinomial.default)
-def multinomial(
-    x: TensorType, num_samples: Int, replacement: bool = False, *, generator: Generator = None
-) -> TensorType:
+@shared_rule(aten.multinomial.default)
+def multinomial(x: TensorType, num_samples: Int, replacement: bool) -> TensorType:
     """multinomial([*a, n], k) -> i64[*a, k]; k ≤ n unless values may repeat."""
     if x.rank not in (1, 2):
         raise problem(
             "rank-disagrees", what="multinomial", expected="1 or 2 dimensions", got=x.rank
         )
-    _floats_only(x, "multinomial")
+    bernoulli(x, "multinomial")
     require(ge(num_samples, 1), "size-must-be-positive", size=num_samples, what="num_samples")
     if not replacement:
         classes = x.shape[-1]
@@ -343,32 +96,14 @@ def multinomial(
     return like(x, (*x.shape[:-1], num_samples), torch.int64)
 
 
-@rule(aten.normal.Tensor_float)
-def normal_tensor_float(
-    mean: TensorType, std: float = 1.0, *, generator: Generator = None
-) -> TensorType:
-    """normal([*a], std) -> [*a]."""
-    return like(mean)
-
-
-@rule(aten.normal.float_Tensor)
-def normal_float_tensor(mean: float, std: TensorType, *, generator: Generator = None) -> TensorType:
-    """normal(mean, [*a]) -> [*a]."""
-    return like(std)
-
-
-@rule(aten.normal.Tensor_Tensor)
-def normal_tensor_tensor(
-    mean: TensorType, std: TensorType, *, generator: Generator = None
-) -> TensorType:
-    """normal([*a], [*b]) -> [*broadcast(a, b)]."""
+@shared_rule(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
+def normal(mean: TensorType | float, std: TensorType | float) -> TensorType:
+    """normal([*a], [*b]) -> [*broadcast(a, b)]; one of the two may be a number."""
+    if not isinstance(mean, TensorType):
+        return like(cast("TensorType", std))
+    if not isinstance(std, TensorType):
+        return like(mean)
     return like(mean, broadcast_shapes(mean.shape, std.shape))
-
-
-@rule(aten.poisson.default)
-def poisson(x: TensorType, generator: Generator = None) -> TensorType:
-    """poisson([*a]) -> [*a]."""
-    return _floats_only(x, "poisson")
 
 
 # ----------------------------------------------------------------------------------- dropout
@@ -389,14 +124,8 @@ def dropout(input: TensorType, p: float, train: bool) -> TensorType:
     return elementwise((input,), input.dtype)
 
 
-@rule(aten.rrelu.default)
-def rrelu(
-    x: TensorType,
-    lower: Number = 0.125,
-    upper: Number = 1 / 3,
-    training: bool = False,
-    generator: Generator = None,
-) -> TensorType:
+@shared_rule(aten.rrelu.default)
+def rrelu(x: TensorType, lower: Number, upper: Number) -> TensorType:
     """rrelu([*a], lower, upper) -> [*a]."""
     if kind(x.dtype) != 2:
         raise refused(aten.rrelu.default, x.dtype)
@@ -412,13 +141,13 @@ def native_dropout(
 ) -> tuple[TensorType, TensorType]:
     """native_dropout([*a], p, train) -> ([*a], mask: bool[*a]); nothing happens to no elements."""
     if known(eq(input.numel(), 0)) is True:
-        return input, shaped_like(input, None, None, None, None)
+        return input, shaped_like(input)
     require(
         ne(input.numel(), 0), "size-must-be-positive", size=input.numel(), what="native_dropout"
     )
-    mask = shaped_like(input, torch.bool, None, None, None)
+    mask = shaped_like(input, torch.bool)
     if train is False:
-        return shaped_like(input, None, None, None, None), mask
+        return shaped_like(input), mask
     return elementwise((input, mask), input.dtype), mask
 
 

@@ -24,8 +24,8 @@ from monograph.integers import (
     to_float,
     trunc,
 )
-from monograph.rules.creation.factories import Device, Dtype, Layout, made, not_negative, strided
-from monograph.rules.registry import rule
+from monograph.rules.creation.factories import Device, Dtype, made, not_negative
+from monograph.rules.registry import shared_rule
 
 aten = torch.ops.aten
 
@@ -59,101 +59,37 @@ def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
     return ceil((end - start) / step) if floats else ceildiv(end - start, step)
 
 
-def _arange(
-    start: Number, end: Number, step: Number, dtype: Dtype, layout: Layout, device: Device
+@shared_rule(aten.arange.default, aten.arange.start, aten.arange.start_step)
+def arange(
+    end: Number, start: Number = 0, step: Number = 1, dtype: Dtype = None, **options: Any
 ) -> TensorType:
-    strided(layout)
+    """arange(start, end, step) -> [ceil((end - start) / step)]."""
     if dtype is None:
         floats = any(_is_float(v) for v in (start, end, step))
         dtype = torch.get_default_dtype() if floats else torch.int64
     if type(end) is int and type(start) is int and type(step) is int and end >= start and step > 0:
-        return made((-(-(end - start) // step),), dtype, device)
-    return made((arange_length(start, end, step, dtype),), dtype, device)
+        return made((-(-(end - start) // step),), dtype, **options)
+    return made((arange_length(start, end, step, dtype),), dtype, **options)
 
 
-@rule(aten.arange.default)
-def arange(
-    end: Number,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """arange(end) -> [end]."""
-    return _arange(0, end, 1, dtype, layout, device)
-
-
-@rule(aten.arange.start)
-def arange_start(
-    start: Number,
-    end: Number,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """arange(start, end) -> [end - start]."""
-    return _arange(start, end, 1, dtype, layout, device)
-
-
-@rule(aten.arange.start_step)
-def arange_start_step(
-    start: Number,
-    end: Number,
-    step: Number = 1,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """arange(start, end, step) -> [ceil((end - start) / step)]."""
-    return _arange(start, end, step, dtype, layout, device)
-
-
-def _spaced(
-    ends: tuple[TensorType | Number, ...], steps: Int, dtype: Dtype, device: Device
-) -> TensorType:
-    for end in ends:
-        if isinstance(end, TensorType) and end.shape:
-            raise problem("rank-disagrees", what="an end of linspace", expected=0, got=end.rank)
-    if dtype is None and kind(result_dtype(ends)) == 3:
-        dtype = torch.get_default_dtype().to_complex()
-    if device is None:
-        device = next((end.device for end in ends if isinstance(end, TensorType)), None)
-    return made((not_negative(steps, "linspace"),), dtype, device)
-
-
-@rule(aten.linspace.default, aten.linspace.Tensor_Tensor)
-@rule(aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor)
+@shared_rule(aten.linspace.default, aten.linspace.Tensor_Tensor)
+@shared_rule(aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor)
+@shared_rule(aten.logspace.default, aten.logspace.Tensor_Tensor)
+@shared_rule(aten.logspace.Tensor_Scalar, aten.logspace.Scalar_Tensor)
 def linspace(
     start: TensorType | Number,
     end: TensorType | Number,
     steps: Int,
-    *,
     dtype: Dtype = None,
-    layout: Layout = None,
     device: Device = None,
-    pin_memory: bool | None = None,
 ) -> TensorType:
     """linspace(start, end, n) -> [n]."""
-    return _spaced((start, end), steps, dtype, device)
-
-
-@rule(aten.logspace.default, aten.logspace.Tensor_Tensor)
-@rule(aten.logspace.Tensor_Scalar, aten.logspace.Scalar_Tensor)
-def logspace(
-    start: TensorType | Number,
-    end: TensorType | Number,
-    steps: Int,
-    base: float = 10.0,
-    *,
-    dtype: Dtype = None,
-    layout: Layout = None,
-    device: Device = None,
-    pin_memory: bool | None = None,
-) -> TensorType:
-    """logspace(start, end, n) -> [n]."""
-    return _spaced((start, end), steps, dtype, device)
+    ends = (start, end)
+    for each in ends:
+        if isinstance(each, TensorType) and each.shape:
+            raise problem("rank-disagrees", what="an end of linspace", expected=0, got=each.rank)
+    if dtype is None and kind(result_dtype(ends)) == 3:
+        dtype = torch.get_default_dtype().to_complex()
+    if device is None:
+        device = next((each.device for each in ends if isinstance(each, TensorType)), None)
+    return made((not_negative(steps, "linspace"),), dtype, device)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from monograph.diagnostics import MonographError
 from monograph.integers import Facts, evaluate, holds, to_float, use
-from monograph.rules.creation.ranges import arange, arange_start, arange_start_step, linspace
+from monograph.rules.creation.ranges import arange, linspace
 
 ENDS = st.integers(-20, 20)
 STEPS = st.integers(-5, 5).filter(bool)
@@ -29,7 +29,7 @@ def test_a_range_of_numbers_is_eagers(start, end, step, dtype):
         wanted = None
     with use(Facts()):
         try:
-            got = arange_start_step(start, end, step, dtype=dtype)
+            got = arange(end, start, step, dtype=dtype)
         except MonographError:
             got = None
     assert (got is None) == (wanted is None)
@@ -45,7 +45,7 @@ def test_a_range_to_a_size_has_that_size():
         assert arange(n).shape == (n,)
         assert arange(n).dtype == torch.int64
         assert arange(n, dtype=torch.float32).shape == (n,)
-        assert arange_start(n, 2 * n).shape == (n,)
+        assert arange(2 * n, n).shape == (n,)
     assert not facts.guards
 
 
@@ -53,7 +53,7 @@ def test_a_range_that_could_be_negative_is_guarded():
     """Eager refuses the other sizes, so the program does."""
     facts, n = facts_and_size()
     with use(facts):
-        assert arange_start(3, n).shape == (n - 3,)
+        assert arange(n, 3).shape == (n - 3,)
     assert [holds(guard.relation, {n: 2}) for guard in facts.guards] == [False]
 
 
@@ -62,7 +62,7 @@ def test_a_range_over_floats_of_sizes_is_eagers_at_every_size(step, size, factor
     """float(n) * factor, in steps: interpolation does it."""
     facts, n = facts_and_size(5)
     with use(facts):
-        whole = arange_start_step(0, n, step)
+        whole = arange(n, 0, step)
         scaled = arange(to_float(n) * factor)
     assert evaluate(whole.shape[0], {n: size}) == len(torch.arange(0, size, step))
     assert evaluate(scaled.shape[0], {n: size}) == len(torch.arange(float(size) * factor))
@@ -81,4 +81,5 @@ def test_points_between_ends_are_as_many_as_asked():
 def test_a_range_that_never_ends_is_refused(ends):
     """As eager refuses it."""
     with use(Facts()), pytest.raises(MonographError):
-        arange_start_step(*ends)
+        start, end, step = ends
+        arange(end, start, step)
