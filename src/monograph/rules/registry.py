@@ -125,8 +125,8 @@ def _bound(
         for name, (_, keyword_only) in schema.items()
         if name not in fixed and (name in parameters or (rest and keyword_only))
     }
-    given = {name: schema[name][0] for name in read if name not in _ENUMS} | dict(fixed)
-    given = {name: value for name, value in given.items() if value is not inspect.Parameter.empty}
+    defaults = {name: schema[name][0] for name in read}
+    given = dict(fixed) | {n: value for n, value in defaults.items() if _is_stated(n, value)}
     for name, p in parameters.items():
         if (
             name not in read
@@ -205,6 +205,13 @@ def _schema_parameters(overload: OpOverload) -> dict[str, tuple[Any, bool]]:
         )
         for argument in schema_of(overload).arguments
     }
+
+
+def _is_stated(name: str, default: Any) -> bool:
+    """Whether a schema says a default that can be handed on."""
+    if default is inspect.Parameter.empty:
+        return False
+    return name not in _ENUMS or not isinstance(default, int)
 
 
 def _rule_name(name: str) -> str:

@@ -24,7 +24,7 @@ from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, known, ne, product, require
 from monograph.rules.linear_algebra.products import need_same_dtype
-from monograph.rules.reductions.reductions import sum_dim
+from monograph.rules.reductions.reductions import sum_dims
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import need_equal
 
@@ -146,7 +146,7 @@ def einsum(
     operands = [_lined_up(t, dims, plan.n_all) for t, dims in pairs]
     summed = range(plan.n_output, plan.n_all)
     if len(operands) == 1:
-        return sum_dim(operands[0], summed) if summed else operands[0]
+        return sum_dims(operands[0], summed) if summed else operands[0]
     needed = [sum([not _is_one(t.shape[i]) for t in operands]) for i in range(plan.n_all)]
     steps = iter(path or ())
     while len(operands) > 1:
@@ -184,7 +184,7 @@ def _contractible(
             needed[i] = 0
             _exclude_one((right if in_right else left).shape[i])
     left, right = (
-        sum_dim(t, dims, True) if dims else t for t, dims in zip((left, right), alone, strict=True)
+        sum_dims(t, dims, True) if dims else t for t, dims in zip((left, right), alone, strict=True)
     )
     return left, right, contracted
 

@@ -19,7 +19,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import Expr, product
 from monograph.rules.memory_formats import squeezed, unsqueezed
-from monograph.rules.registry import rule
+from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal, need_positive
 
 if TYPE_CHECKING:
@@ -182,52 +182,41 @@ def _is_blocked(input: TensorType, weight: TensorType, groups: Int, plain_steps:
     return at_least(input.shape[0], 2) or at_least(product(input.shape[:4]), 20481)
 
 
-# ------------------------------------------------------------------------------ forward
+# ------------------------------------------------------------------------------ operators
 
 
-@rule(aten.conv1d.default)
-def conv1d(
+@shared_rule(aten.conv1d.default, op="conv1d")
+@shared_rule(aten.conv2d.default, op="conv2d")
+@shared_rule(aten.conv3d.default, op="conv3d")
+@shared_rule(aten.convolution.default, op="convolution")
+@shared_rule(aten._convolution.default, aten._convolution.deprecated, op="convolution")
+@shared_rule(aten.conv_transpose1d.default, op="conv_transpose1d", transposed=True)
+@shared_rule(aten.conv_transpose2d.input, op="conv_transpose2d", transposed=True)
+@shared_rule(aten.conv_transpose3d.input, op="conv_transpose3d", transposed=True)
+def convolution(
     input: TensorType,
     weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1,),
-    padding: Sequence[Int] = (0,),
-    dilation: Sequence[Int] = (1,),
-    groups: Int = 1,
+    bias: TensorType | None,
+    stride: Sequence[Int],
+    padding: Sequence[Int],
+    dilation: Sequence[Int],
+    groups: Int,
+    op: str,
+    transposed: bool = False,
+    output_padding: Sequence[Int] = (),
 ) -> TensorType:
-    """conv1d([N?, I, L], weight: [O, I/groups, l]) -> [N?, O, windows]."""
-    return _convolved(input, weight, bias, stride, padding, dilation, groups, op="conv1d")
+    """conv2d([N?, I, H, W], weight: [O, I/groups, h, w]) -> [N?, O, windows, windows].
+
+    Transposed: conv_transpose2d([N?, I, H, W], weight: [I, O/groups, h, w]) -> [N?, O, h', w'].
+    """
+    given = output_padding if transposed else None
+    return _convolved(input, weight, bias, stride, padding, dilation, groups, given, op=op)
 
 
-@rule(aten.conv2d.default)
-def conv2d(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1, 1),
-    padding: Sequence[Int] = (0, 0),
-    dilation: Sequence[Int] = (1, 1),
-    groups: Int = 1,
-) -> TensorType:
-    """conv2d([N?, I, H, W], weight: [O, I/groups, h, w]) -> [N?, O, windows, windows]."""
-    return _convolved(input, weight, bias, stride, padding, dilation, groups, op="conv2d")
-
-
-@rule(aten.conv3d.default)
-def conv3d(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1, 1, 1),
-    padding: Sequence[Int] = (0, 0, 0),
-    dilation: Sequence[Int] = (1, 1, 1),
-    groups: Int = 1,
-) -> TensorType:
-    """conv3d([N?, I, D, H, W], weight: [O, I/groups, d, h, w]) -> [N?, O, *windows]."""
-    return _convolved(input, weight, bias, stride, padding, dilation, groups, op="conv3d")
-
-
-def _with_word(
+@shared_rule(aten.conv1d.padding, op="conv1d")
+@shared_rule(aten.conv2d.padding, op="conv2d")
+@shared_rule(aten.conv3d.padding, op="conv3d")
+def convolution_padded_by_word(
     input: TensorType,
     weight: TensorType,
     bias: TensorType | None,
@@ -237,7 +226,10 @@ def _with_word(
     groups: Int,
     op: str,
 ) -> TensorType:
-    """Convolution with padding "valid" (none) or "same" (the output is as large as the input)."""
+    """conv2d([N?, I, H, W], weight: [O, I/groups, h, w], padding="same") -> [N?, O, H, W].
+
+    With padding "valid" there is none.
+    """
     n = len(weight.shape) - 2
     if padding == "valid":
         return _convolved(input, weight, bias, stride, (0,), dilation, groups, op=op)
@@ -260,188 +252,3 @@ def _padded(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
     """`constant_pad_nd`, which follows the memory format."""
     strides = None if x.strides is None else strides_for(shape, suggest_memory_format(x))
     return TensorType(shape, x.dtype, x.device, strides)
-
-
-@rule(aten.conv1d.padding)
-def conv1d_padding(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1,),
-    padding: str = "valid",
-    dilation: Sequence[Int] = (1,),
-    groups: Int = 1,
-) -> TensorType:
-    """conv1d([N?, I, L], weight: [O, I/groups, l], padding="same") -> [N?, O, L]."""
-    return _with_word(input, weight, bias, stride, padding, dilation, groups, "conv1d")
-
-
-@rule(aten.conv2d.padding)
-def conv2d_padding(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1, 1),
-    padding: str = "valid",
-    dilation: Sequence[Int] = (1, 1),
-    groups: Int = 1,
-) -> TensorType:
-    """conv2d([N?, I, H, W], weight: [O, I/groups, h, w], padding="same") -> [N?, O, H, W]."""
-    return _with_word(input, weight, bias, stride, padding, dilation, groups, "conv2d")
-
-
-@rule(aten.conv3d.padding)
-def conv3d_padding(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1, 1, 1),
-    padding: str = "valid",
-    dilation: Sequence[Int] = (1, 1, 1),
-    groups: Int = 1,
-) -> TensorType:
-    """conv3d([N?, I, D, H, W], weight: [O, I/groups, *k], padding="same") -> [N?, O, D, H, W]."""
-    return _with_word(input, weight, bias, stride, padding, dilation, groups, "conv3d")
-
-
-# ------------------------------------------------------------------------------ transposed
-
-
-@rule(aten.conv_transpose1d.default)
-def conv_transpose1d(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1,),
-    padding: Sequence[Int] = (0,),
-    output_padding: Sequence[Int] = (0,),
-    groups: Int = 1,
-    dilation: Sequence[Int] = (1,),
-) -> TensorType:
-    """conv_transpose1d([N?, I, L], weight: [I, O/groups, l]) -> [N?, O, l']."""
-    return _convolved(
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        groups,
-        output_padding,
-        op="conv_transpose1d",
-    )
-
-
-@rule(aten.conv_transpose2d.input)
-def conv_transpose2d(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1, 1),
-    padding: Sequence[Int] = (0, 0),
-    output_padding: Sequence[Int] = (0, 0),
-    groups: Int = 1,
-    dilation: Sequence[Int] = (1, 1),
-) -> TensorType:
-    """conv_transpose2d([N?, I, H, W], weight: [I, O/groups, h, w]) -> [N?, O, h', w']."""
-    return _convolved(
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        groups,
-        output_padding,
-        op="conv_transpose2d",
-    )
-
-
-@rule(aten.conv_transpose3d.input)
-def conv_transpose3d(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    stride: Sequence[Int] = (1, 1, 1),
-    padding: Sequence[Int] = (0, 0, 0),
-    output_padding: Sequence[Int] = (0, 0, 0),
-    groups: Int = 1,
-    dilation: Sequence[Int] = (1, 1, 1),
-) -> TensorType:
-    """conv_transpose3d([N?, I, D, H, W], weight: [I, O/groups, *k]) -> [N?, O, d', h', w']."""
-    return _convolved(
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        groups,
-        output_padding,
-        op="conv_transpose3d",
-    )
-
-
-# ------------------------------------------------------------------------------ general
-
-
-@rule(aten.convolution.default)
-def convolution(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None,
-    stride: Sequence[Int],
-    padding: Sequence[Int],
-    dilation: Sequence[Int],
-    transposed: bool,
-    output_padding: Sequence[Int],
-    groups: Int,
-) -> TensorType:
-    """convolution([N, I, *], [O, I/groups, *]; transposed [I, O/groups, *]) -> [N, O, *]."""
-    given = output_padding if transposed else None
-    return _convolved(
-        input, weight, bias, stride, padding, dilation, groups, given, op="convolution"
-    )
-
-
-@rule(aten._convolution.default)
-def convolution_with_flags(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None,
-    stride: Sequence[Int],
-    padding: Sequence[Int],
-    dilation: Sequence[Int],
-    transposed: bool,
-    output_padding: Sequence[Int],
-    groups: Int,
-    benchmark: bool,
-    deterministic: bool,
-    cudnn_enabled: bool,
-    allow_tf32: bool,
-) -> TensorType:
-    """As convolution."""
-    return convolution(
-        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )
-
-
-@rule(aten._convolution.deprecated)
-def convolution_deprecated(
-    input: TensorType,
-    weight: TensorType,
-    bias: TensorType | None,
-    stride: Sequence[Int],
-    padding: Sequence[Int],
-    dilation: Sequence[Int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: Int,
-    benchmark: bool,
-    deterministic: bool,
-    cudnn_enabled: bool,
-) -> TensorType:
-    """As convolution."""
-    return convolution(
-        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )

@@ -15,13 +15,12 @@ from monograph.diagnostics import problem
 from monograph.integers import fresh, maximum
 from monograph.rules.reductions.norms import pairwise_distance
 from monograph.rules.reductions.reductions import reduced
-from monograph.rules.registry import rule
+from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.abstract.promotion import Number
     from monograph.integers import Int
 
 aten = torch.ops.aten
@@ -48,31 +47,21 @@ def _need_same_shape(x: TensorType, target: TensorType, op: str) -> None:
 # ------------------------------------------------------------------------------ regression
 
 
-@rule(aten.mse_loss.default)
-def mse_loss(x: TensorType, target: TensorType, reduction: int = 1) -> TensorType:
+@shared_rule(aten.mse_loss.default, aten.smooth_l1_loss.default)
+def mse_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """mse_loss([*a], [*a]) -> [*a], or [] reduced; the two broadcast."""
     return _pointwise([x, target], reduction)
 
 
-@rule(aten.l1_loss.default)
-def l1_loss(x: TensorType, target: TensorType, reduction: int = 1) -> TensorType:
+@shared_rule(aten.l1_loss.default)
+def l1_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """l1_loss([*a], [*a]) -> [*a] real, or [] reduced; the two broadcast."""
     each = elementwise([x, target], result_dtype([x, target]).to_real())
     return _reduced(each, reduction)
 
 
-@rule(aten.smooth_l1_loss.default)
-def smooth_l1_loss(
-    x: TensorType, target: TensorType, reduction: int = 1, beta: float = 1.0
-) -> TensorType:
-    """smooth_l1_loss([*a], [*a]) -> [*a], or [] reduced; the two broadcast."""
-    return _pointwise([x, target], reduction)
-
-
-@rule(aten.huber_loss.default)
-def huber_loss(
-    x: TensorType, target: TensorType, reduction: int = 1, delta: float = 1.0
-) -> TensorType:
+@shared_rule(aten.huber_loss.default)
+def huber_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """huber_loss([*a], [*a]) -> [*a], or [] reduced; the two broadcast."""
     each = elementwise([x, target], result_dtype([x, target]))
     if each.shape == x.shape:  # it was made as `empty_like(x)`
@@ -80,9 +69,9 @@ def huber_loss(
     return _reduced(each, reduction)
 
 
-@rule(aten.poisson_nll_loss.default)
+@shared_rule(aten.poisson_nll_loss.default)
 def poisson_nll_loss(
-    input: TensorType, target: TensorType, log_input: bool, full: bool, eps: float, reduction: int
+    input: TensorType, target: TensorType, log_input: bool, reduction: int
 ) -> TensorType:
     """poisson_nll_loss([*a], [*a]) -> [*a], or [] reduced; the two broadcast."""
     dtype = float_dtype(result_dtype([input, target]))
@@ -97,22 +86,16 @@ def poisson_nll_loss(
 # ------------------------------------------------------------------------------ probabilities
 
 
-@rule(aten.binary_cross_entropy.default)
-def binary_cross_entropy(
-    x: TensorType, target: TensorType, weight: TensorType | None = None, reduction: int = 1
-) -> TensorType:
+@shared_rule(aten.binary_cross_entropy.default)
+def binary_cross_entropy(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """binary_cross_entropy([*a], [*a]) -> [*a], or [] reduced."""
     _need_same_shape(x, target, "binary_cross_entropy")
     return _reduced(TensorType(x.shape, x.dtype, x.device, dense_like_strides(x)), reduction)
 
 
-@rule(aten.binary_cross_entropy_with_logits.default)
+@shared_rule(aten.binary_cross_entropy_with_logits.default)
 def binary_cross_entropy_with_logits(
-    x: TensorType,
-    target: TensorType,
-    weight: TensorType | None = None,
-    pos_weight: TensorType | None = None,
-    reduction: int = 1,
+    x: TensorType, target: TensorType, reduction: int
 ) -> TensorType:
     """binary_cross_entropy_with_logits([*a], [*a]) -> [*a], or [] reduced.
 
@@ -129,18 +112,16 @@ def binary_cross_entropy_with_logits(
     return _reduced(elementwise([target], target.dtype), reduction)
 
 
-@rule(aten.kl_div.default)
-def kl_div(
-    x: TensorType, target: TensorType, reduction: int = 1, *, log_target: bool = False
-) -> TensorType:
+@shared_rule(aten.kl_div.default)
+def kl_div(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """kl_div([*a], [*a]) -> [*a], or [] reduced; the two broadcast."""
     dtype = result_dtype([x, target])
     entropy = elementwise([target], dtype)
     return _reduced(elementwise([entropy, elementwise([target, x], dtype)], dtype), reduction)
 
 
-@rule(aten.soft_margin_loss.default)
-def soft_margin_loss(x: TensorType, target: TensorType, reduction: int = 1) -> TensorType:
+@shared_rule(aten.soft_margin_loss.default)
+def soft_margin_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """soft_margin_loss([*a], [*a]) -> [*a], or [] reduced."""
     if broadcast_shapes(x.shape, target.shape) != x.shape:
         reason = "the target is larger than the input"
@@ -151,9 +132,9 @@ def soft_margin_loss(x: TensorType, target: TensorType, reduction: int = 1) -> T
 # ------------------------------------------------------------------------------ rankings
 
 
-@rule(aten.hinge_embedding_loss.default)
+@shared_rule(aten.hinge_embedding_loss.default)
 def hinge_embedding_loss(
-    x: TensorType, target: TensorType, margin: float = 1.0, reduction: int = 1
+    x: TensorType, target: TensorType, margin: float, reduction: int
 ) -> TensorType:
     """hinge_embedding_loss([*a], [*a]) -> [*a], or [] reduced; the two broadcast."""
     dtype = result_dtype([x, margin])
@@ -162,29 +143,18 @@ def hinge_embedding_loss(
     return _reduced(elementwise([beyond, elementwise([chosen, x], dtype)], dtype), reduction)
 
 
-@rule(aten.margin_ranking_loss.default)
+@shared_rule(aten.margin_ranking_loss.default)
 def margin_ranking_loss(
-    input1: TensorType,
-    input2: TensorType,
-    target: TensorType,
-    margin: float = 0.0,
-    reduction: int = 1,
+    input1: TensorType, input2: TensorType, target: TensorType, margin: float, reduction: int
 ) -> TensorType:
     """margin_ranking_loss([*a], [*a], [*a]) -> [*a], or [] reduced; the three broadcast."""
     dtype = result_dtype([target, input1, input2, margin])
     return _reduced(elementwise([target, input1, input2], dtype), reduction)
 
 
-@rule(aten.triplet_margin_loss.default)
+@shared_rule(aten.triplet_margin_loss.default)
 def triplet_margin_loss(
-    anchor: TensorType,
-    positive: TensorType,
-    negative: TensorType,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    reduction: int = 1,
+    anchor: TensorType, positive: TensorType, negative: TensorType, reduction: int
 ) -> TensorType:
     """triplet_margin_loss([*a, n], [*a, n], [*a, n]) -> [*a], or [] reduced."""
     if not anchor.rank == positive.rank == negative.rank:
@@ -194,13 +164,9 @@ def triplet_margin_loss(
     return _pointwise(distances, reduction)
 
 
-@rule(aten.cosine_embedding_loss.default)
+@shared_rule(aten.cosine_embedding_loss.default)
 def cosine_embedding_loss(
-    input1: TensorType,
-    input2: TensorType,
-    target: TensorType,
-    margin: float = 0.0,
-    reduction: int = 1,
+    input1: TensorType, input2: TensorType, target: TensorType, reduction: int
 ) -> TensorType:
     """cosine_embedding_loss([B, n], [B, n], [B]) -> [B], or [] reduced; or without B."""
     if len(target.shape) > 1 or len(input1.shape) != len(target.shape) + 1:
@@ -221,21 +187,14 @@ def _batch(x: TensorType) -> tuple[Int, ...]:
     return x.shape[:1] if len(x.shape) == 2 else ()
 
 
-@rule(aten.multi_margin_loss.default)
-def multi_margin_loss(
-    x: TensorType,
-    target: TensorType,
-    p: Number = 1,
-    margin: Number = 1,
-    weight: TensorType | None = None,
-    reduction: int = 1,
-) -> TensorType:
+@shared_rule(aten.multi_margin_loss.default)
+def multi_margin_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """multi_margin_loss([N, C], i64[N]) -> [N], or [] reduced."""
     shape = target.shape if len(x.shape) < 2 else _batch(x)
     return _reduced(TensorType(shape, x.dtype, x.device), reduction)
 
 
-@rule(aten.multilabel_margin_loss_forward.default)
+@shared_rule(aten.multilabel_margin_loss_forward.default)
 def multilabel_margin_loss_forward(
     x: TensorType, target: TensorType, reduction: int
 ) -> tuple[TensorType, TensorType]:
@@ -245,8 +204,8 @@ def multilabel_margin_loss_forward(
     return _reduced(each, reduction), TensorType(target.shape, x.dtype, x.device)
 
 
-@rule(aten.multilabel_margin_loss.default)
-def multilabel_margin_loss(x: TensorType, target: TensorType, reduction: int = 1) -> TensorType:
+@shared_rule(aten.multilabel_margin_loss.default)
+def multilabel_margin_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """multilabel_margin_loss([N, C], i64[N, C]) -> [N], or [] reduced."""
     return multilabel_margin_loss_forward(x, target, reduction)[0]
 
@@ -271,9 +230,9 @@ def _check_weight(weight: TensorType | None, classes: Int, op: str) -> None:
         need_equal(weight.shape[0], classes, op, 0)
 
 
-@rule(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
+@shared_rule(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
 def nll_loss_forward(
-    x: TensorType, target: TensorType, weight: TensorType | None, reduction: int, ignore_index: Int
+    x: TensorType, target: TensorType, weight: TensorType | None, reduction: int
 ) -> tuple[TensorType, TensorType]:
     """nll_loss([N, C, *d], i64[N, *d]) -> [N, *d], or [] reduced; total weight []."""
     _check_classes(x, target, "nll_loss")
@@ -283,30 +242,21 @@ def nll_loss_forward(
     return _reduced(TensorType(shape, x.dtype, x.device), reduction), total
 
 
-@rule(aten.nll_loss.default, aten.nll_loss_nd.default, aten.nll_loss2d.default)
+@shared_rule(aten.nll_loss.default, aten.nll_loss_nd.default, aten.nll_loss2d.default)
 def nll_loss(
-    x: TensorType,
-    target: TensorType,
-    weight: TensorType | None = None,
-    reduction: int = 1,
-    ignore_index: Int = -100,
+    x: TensorType, target: TensorType, weight: TensorType | None, reduction: int
 ) -> TensorType:
     """nll_loss([N, C, *d], i64[N, *d]) -> [N, *d], or [] reduced."""
-    return nll_loss_forward(x, target, weight, reduction, ignore_index)[0]
+    return nll_loss_forward(x, target, weight, reduction)[0]
 
 
-@rule(aten.cross_entropy_loss.default)
+@shared_rule(aten.cross_entropy_loss.default)
 def cross_entropy_loss(
-    x: TensorType,
-    target: TensorType,
-    weight: TensorType | None = None,
-    reduction: int = 1,
-    ignore_index: Int = -100,
-    label_smoothing: float = 0.0,
+    x: TensorType, target: TensorType, weight: TensorType | None, reduction: int
 ) -> TensorType:
     """cross_entropy([N, C, *d], i64[N, *d] or floats [N, C, *d]) -> [N, *d], or [] reduced."""
     if len(x.shape) != len(target.shape):
-        return nll_loss(x, target, weight, reduction, ignore_index)
+        return nll_loss(x, target, weight, reduction)
     _need_same_shape(x, target, "cross_entropy")
     classes = 0 if len(x.shape) == 1 else 1
     _check_weight(weight, x.shape[classes], "cross_entropy")
@@ -317,75 +267,25 @@ def cross_entropy_loss(
 # ------------------------------------------------------------------------------ alignments
 
 
-def _aligned(log_probs: TensorType, reduction: int) -> TensorType:
-    """log_probs [T, N, C] or [T, C]."""
+@shared_rule(aten.ctc_loss.IntList, aten.ctc_loss.Tensor)
+def ctc_loss(log_probs: TensorType, reduction: int) -> TensorType:
+    """ctc_loss([T, N, C] or [T, C]) -> [N] or [], or [] reduced."""
     batch = log_probs.shape[1:2] if len(log_probs.shape) == 3 else ()
     return _reduced(TensorType(batch, log_probs.dtype, log_probs.device), reduction)
 
 
-@rule(aten.ctc_loss.IntList)
-def ctc_loss(
-    log_probs: TensorType,
-    targets: TensorType,
-    input_lengths: Sequence[int],
-    target_lengths: Sequence[int],
-    blank: int = 0,
-    reduction: int = 1,
-    zero_infinity: bool = False,
-) -> TensorType:
-    """ctc_loss([T, N, C]) -> [N], or [] reduced."""
-    return _aligned(log_probs, reduction)
-
-
-@rule(aten.ctc_loss.Tensor)
-def ctc_loss_with_tensors(
-    log_probs: TensorType,
-    targets: TensorType,
-    input_lengths: TensorType,
-    target_lengths: TensorType,
-    blank: int = 0,
-    reduction: int = 1,
-    zero_infinity: bool = False,
-) -> TensorType:
-    """ctc_loss([T, N, C]) -> [N], or [] reduced."""
-    return _aligned(log_probs, reduction)
-
-
-def _with_alpha(log_probs: TensorType, longest: Int) -> tuple[TensorType, TensorType]:
-    """The loss [N] and the table of the forward pass [N, T, 2*longest + 1]."""
+@shared_rule(aten._ctc_loss.default, aten._ctc_loss.Tensor)
+def ctc_loss_forward(
+    log_probs: TensorType, target_lengths: Sequence[int] | TensorType
+) -> tuple[TensorType, TensorType]:
+    """_ctc_loss([T, N, C]) -> [N], [N, T, 2*max(target_lengths) + 1]; the lengths may be data."""
+    longest: Int = 0
+    if isinstance(target_lengths, TensorType):
+        longest = fresh("longest target", 0, None)
+    else:
+        for length in target_lengths:
+            longest = maximum(longest, length)
     batch = log_probs.shape[1] if len(log_probs.shape) == 3 else 1
     table = (batch, log_probs.shape[0], 2 * longest + 1)
-    shape = (batch,) if len(log_probs.shape) == 3 else ()
-    return (
-        TensorType(shape, log_probs.dtype, log_probs.device),
-        TensorType(table, log_probs.dtype, log_probs.device),
-    )
-
-
-@rule(aten._ctc_loss.default)
-def ctc_loss_forward(
-    log_probs: TensorType,
-    targets: TensorType,
-    input_lengths: Sequence[int],
-    target_lengths: Sequence[int],
-    blank: int = 0,
-    zero_infinity: bool = False,
-) -> tuple[TensorType, TensorType]:
-    """_ctc_loss([T, N, C]) -> [N], [N, T, 2*max(target_lengths) + 1]."""
-    longest: Int = 0
-    for length in target_lengths:
-        longest = maximum(longest, length)
-    return _with_alpha(log_probs, longest)
-
-
-@rule(aten._ctc_loss.Tensor)
-def ctc_loss_forward_with_tensors(
-    log_probs: TensorType,
-    targets: TensorType,
-    input_lengths: TensorType,
-    target_lengths: TensorType,
-    blank: int = 0,
-    zero_infinity: bool = False,
-) -> tuple[TensorType, TensorType]:
-    """_ctc_loss([T, N, C]) -> [N], [N, T, 2*max(target_lengths) + 1]; the lengths are data."""
-    return _with_alpha(log_probs, fresh("longest target", 0, None))
+    loss = ctc_loss(log_probs, 0)
+    return loss, TensorType(table, log_probs.dtype, log_probs.device)

@@ -15,7 +15,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import product
 from monograph.rules.memory_formats import following
-from monograph.rules.registry import rule
+from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import equal, need_equal
 
 if TYPE_CHECKING:
@@ -61,29 +61,23 @@ def _check_last_dims(x: TensorType, normalized_shape: Sequence[Int], op: str) ->
     return lead
 
 
-@rule(aten.layer_norm.default)
+@shared_rule(aten.layer_norm.default)
 def layer_norm(
     input: TensorType,
     normalized_shape: Sequence[Int],
-    weight: TensorType | None = None,
-    bias: TensorType | None = None,
-    eps: float = 1e-5,
-    cudnn_enable: bool = True,
+    weight: TensorType | None,
+    bias: TensorType | None,
 ) -> TensorType:
     """layer_norm([*a, *n], n) -> [*a, *n]."""
-    _check_last_dims(input, normalized_shape, "layer_norm")
-    _need_same_shape(weight, normalized_shape, "layer_norm")
-    _need_same_shape(bias, normalized_shape, "layer_norm", "bias")
-    return TensorType(input.shape, input.dtype, input.device)
+    return native_layer_norm(input, normalized_shape, weight, bias)[0]
 
 
-@rule(aten.native_layer_norm.default)
+@shared_rule(aten.native_layer_norm.default)
 def native_layer_norm(
     input: TensorType,
     normalized_shape: Sequence[Int],
     weight: TensorType | None,
     bias: TensorType | None,
-    eps: float,
 ) -> tuple[TensorType, TensorType, TensorType]:
     """native_layer_norm([*a, *n], n) -> [*a, *n], mean [*a, *1], rstd [*a, *1]."""
     lead = _check_last_dims(input, normalized_shape, "layer_norm")
@@ -99,25 +93,17 @@ def native_layer_norm(
     )
 
 
-@rule(aten.rms_norm.default)
+@shared_rule(aten.rms_norm.default)
 def rms_norm(
-    input: TensorType,
-    normalized_shape: Sequence[Int],
-    weight: TensorType | None = None,
-    eps: float | None = None,
+    input: TensorType, normalized_shape: Sequence[Int], weight: TensorType | None
 ) -> TensorType:
     """rms_norm([*a, *n], n) -> [*a, *n]."""
-    _check_last_dims(input, normalized_shape, "rms_norm")
-    _need_same_shape(weight, normalized_shape, "rms_norm")
-    return following(input, input.shape)
+    return fused_rms_norm(input, normalized_shape, weight)[0]
 
 
-@rule(aten._fused_rms_norm.default)
+@shared_rule(aten._fused_rms_norm.default)
 def fused_rms_norm(
-    input: TensorType,
-    normalized_shape: Sequence[int],
-    weight: TensorType | None,
-    eps: float | None,
+    input: TensorType, normalized_shape: Sequence[Int], weight: TensorType | None
 ) -> tuple[TensorType, TensorType]:
     """_fused_rms_norm([*a, *n], n) -> [*a, *n], rstd [*a, *1]."""
     lead = _check_last_dims(input, normalized_shape, "rms_norm")
@@ -156,34 +142,34 @@ def _statistics(x: TensorType, size: Int, *operands: TensorType | None) -> Tenso
     return TensorType((size,), dtype, x.device)
 
 
-@rule(aten.batch_norm.default)
+@shared_rule(aten.batch_norm.default, op="batch_norm")
+@shared_rule(aten.instance_norm.default, op="instance_norm")
 def batch_norm(
     input: TensorType,
     weight: TensorType | None,
     bias: TensorType | None,
     running_mean: TensorType | None,
     running_var: TensorType | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
+    op: str,
 ) -> TensorType:
-    """batch_norm([N, C, *]) -> [N, C, *]."""
-    channels = _channels(input, "batch_norm")
-    _check_channels(channels, "batch_norm", running_mean, running_var, weight, bias)
+    """batch_norm([N, C, *]) -> [N, C, *]; instance_norm gives a contiguous one."""
+    _check_channels(_channels(input, op), op, running_mean, running_var, weight, bias)
+    if op == "instance_norm":
+        return TensorType(input.shape, input.dtype, input.device)
     return following(input, input.shape)
 
 
-@rule(aten.native_batch_norm.default)
+# `_native_batch_norm_legit` also updates its running statistics, which its schema says.
+@shared_rule(aten.native_batch_norm.default, aten._native_batch_norm_legit.default)
+@shared_rule(aten._native_batch_norm_legit.no_stats)
+@shared_rule(aten._native_batch_norm_legit_no_training.default, training=False)
 def native_batch_norm(
     input: TensorType,
     weight: TensorType | None,
     bias: TensorType | None,
-    running_mean: TensorType | None,
-    running_var: TensorType | None,
-    training: bool,
-    momentum: float,
-    eps: float,
+    running_mean: TensorType | None = None,
+    running_var: TensorType | None = None,
+    training: bool = True,
 ) -> tuple[TensorType, TensorType, TensorType]:
     """native_batch_norm([N, C, *]) -> [N, C, *], mean [C], invstd [C]; not training: [0], [0]."""
     channels = _channels(input, "batch_norm")
@@ -197,38 +183,7 @@ def native_batch_norm(
     )
 
 
-# `_native_batch_norm_legit` also updates its running statistics, which its schema says.
-rule(aten._native_batch_norm_legit.default)(native_batch_norm)
-
-
-@rule(aten._native_batch_norm_legit.no_stats)
-def native_batch_norm_without_statistics(
-    input: TensorType,
-    weight: TensorType | None,
-    bias: TensorType | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> tuple[TensorType, TensorType, TensorType]:
-    """As native_batch_norm, without running statistics."""
-    return native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
-
-
-@rule(aten._native_batch_norm_legit_no_training.default)
-def native_batch_norm_no_training(
-    input: TensorType,
-    weight: TensorType | None,
-    bias: TensorType | None,
-    running_mean: TensorType,
-    running_var: TensorType,
-    momentum: float,
-    eps: float,
-) -> tuple[TensorType, TensorType, TensorType]:
-    """As native_batch_norm, not training."""
-    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
-
-
-@rule(aten._native_batch_norm_legit_functional.default)
+@shared_rule(aten._native_batch_norm_legit_functional.default)
 def native_batch_norm_functional(
     input: TensorType,
     weight: TensorType | None,
@@ -236,22 +191,29 @@ def native_batch_norm_functional(
     running_mean: TensorType,
     running_var: TensorType,
     training: bool,
-    momentum: float,
-    eps: float,
 ) -> tuple[TensorType, ...]:
     """As native_batch_norm, and the new running mean and variance [C], [C]."""
-    results = native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
+    results = native_batch_norm(input, weight, bias, running_mean, running_var, training)
     updated = [TensorType(t.shape, t.dtype, t.device) for t in (running_mean, running_var)]
     return (*results, *updated)
 
 
-def _reserve(x: TensorType) -> TensorType:
-    return TensorType((0,), torch.uint8, x.device)
+@shared_rule(aten._batch_norm_with_update.default, training=True)
+@shared_rule(aten._batch_norm_no_update.default, training=False)
+def batch_norm_with_reserve(
+    input: TensorType,
+    weight: TensorType | None,
+    bias: TensorType | None,
+    running_mean: TensorType | None,
+    running_var: TensorType | None,
+    training: bool,
+) -> tuple[TensorType, ...]:
+    """As native_batch_norm, with a reserve u8[0]."""
+    results = native_batch_norm(input, weight, bias, running_mean, running_var, training)
+    return (*results, TensorType((0,), torch.uint8, input.device))
 
 
-@rule(aten._batch_norm_impl_index.default)
+@shared_rule(aten._batch_norm_impl_index.default)
 def batch_norm_impl_index(
     input: TensorType,
     weight: TensorType | None,
@@ -259,66 +221,23 @@ def batch_norm_impl_index(
     running_mean: TensorType | None,
     running_var: TensorType | None,
     training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-) -> tuple[TensorType, TensorType, TensorType, TensorType, int]:
+) -> tuple[TensorType | int, ...]:
     """As native_batch_norm, with a reserve u8[0] and the number of the CPU's own kernel, 0."""
     if any(equal(size, 0) for size in input.shape):
         # Nothing is computed; the statistics are made as the accumulator's type all the same.
         dtype = torch.float32 if input.dtype in _HALVES else torch.float64
         nothing = TensorType((_channels(input, "batch_norm"),), dtype, input.device)
         result = TensorType(input.shape, input.dtype, input.device)
-        return result, nothing, nothing, _reserve(input), 0
-    results = native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
-    return (*results, _reserve(input), 0)
-
-
-@rule(aten._batch_norm_with_update.default)
-def batch_norm_with_update(
-    input: TensorType,
-    weight: TensorType | None,
-    bias: TensorType | None,
-    running_mean: TensorType,
-    running_var: TensorType,
-    momentum: float,
-    eps: float,
-) -> tuple[TensorType, ...]:
-    """As native_batch_norm in training, with a reserve u8[0]."""
-    results = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return (*results, _reserve(input))
-
-
-@rule(aten._batch_norm_no_update.default)
-def batch_norm_no_update(
-    input: TensorType,
-    weight: TensorType | None,
-    bias: TensorType | None,
-    running_mean: TensorType | None,
-    running_var: TensorType | None,
-    momentum: float,
-    eps: float,
-) -> tuple[TensorType, ...]:
-    """As native_batch_norm, not training, with a reserve u8[0]."""
-    results = native_batch_norm(
-        input, weight, bias, running_mean, running_var, False, momentum, eps
-    )
-    return (*results, _reserve(input))
+        return result, nothing, nothing, TensorType((0,), torch.uint8, input.device), 0
+    return (*batch_norm_with_reserve(input, weight, bias, running_mean, running_var, training), 0)
 
 
 # ------------------------------------------------------------------------------ over groups
 
 
-@rule(aten.group_norm.default)
+@shared_rule(aten.group_norm.default)
 def group_norm(
-    input: TensorType,
-    num_groups: int,
-    weight: TensorType | None = None,
-    bias: TensorType | None = None,
-    eps: float = 1e-5,
-    cudnn_enabled: bool = True,
+    input: TensorType, num_groups: int, weight: TensorType | None, bias: TensorType | None
 ) -> TensorType:
     """group_norm([N, C, *]) -> [N, C, *]; the groups divide C."""
     channels = _channels(input, "group_norm")
@@ -327,7 +246,7 @@ def group_norm(
     return following(input, input.shape)
 
 
-@rule(aten.native_group_norm.default)
+@shared_rule(aten.native_group_norm.default)
 def native_group_norm(
     input: TensorType,
     weight: TensorType | None,
@@ -336,7 +255,6 @@ def native_group_norm(
     C: Int,
     HxW: Int,
     group: int,
-    eps: float,
 ) -> tuple[TensorType, TensorType, TensorType]:
     """native_group_norm([N, C, *]) -> [N, C, *], mean [N, group], rstd [N, group]."""
     _check_channels(C, "group_norm", weight, bias)
@@ -350,21 +268,3 @@ def native_group_norm(
     dtype = input.dtype if given is None else given.dtype
     statistics = [TensorType((N, group), dtype, input.device) for _ in range(2)]
     return result, statistics[0], statistics[1]
-
-
-@rule(aten.instance_norm.default)
-def instance_norm(
-    input: TensorType,
-    weight: TensorType | None,
-    bias: TensorType | None,
-    running_mean: TensorType | None,
-    running_var: TensorType | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-) -> TensorType:
-    """instance_norm([N, C, *]) -> [N, C, *]."""
-    channels = _channels(input, "instance_norm")
-    _check_channels(channels, "instance_norm", running_mean, running_var, weight, bias)
-    return TensorType(input.shape, input.dtype, input.device)

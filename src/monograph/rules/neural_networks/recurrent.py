@@ -15,13 +15,12 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import fresh
 from monograph.rules.linear_algebra.products import need_same_dtype
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_equal, need_positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.abstract.promotion import Number
     from monograph.integers import Int
 
 aten = torch.ops.aten
@@ -118,121 +117,74 @@ def _packed(
 # ------------------------------------------------------------------------------ layers
 
 
-@rule(aten.lstm.input)
-def lstm(
+@shared_rule(aten.lstm.input, op="lstm", gates=4)
+@shared_rule(aten.gru.input, op="gru", gates=3)
+@shared_rule(aten.rnn_tanh.input, aten.rnn_relu.input, op="rnn", gates=1)
+def recurrent(
     input: TensorType,
-    hx: Sequence[TensorType],
+    hx: TensorType | Sequence[TensorType],
     params: Sequence[TensorType],
     has_biases: bool,
     num_layers: int,
-    dropout: float,
-    train: bool,
     bidirectional: bool,
     batch_first: bool,
+    op: str,
+    gates: int,
 ) -> tuple[TensorType, ...]:
-    """lstm([T, B, I], ([L, B, P], [L, B, H])) -> [T, B, directions*P], [L, B, P], [L, B, H]."""
-    sizes = hx[1].shape[-1], hx[0].shape[-1]
-    layer = _Layer("lstm", 4, params, has_biases, num_layers, bidirectional, *sizes)
-    return _sequence(layer, input, hx, batch_first)
+    """gru([T, B, I], [L, B, H]) -> [T, B, directions*H], [L, B, H].
+
+    lstm([T, B, I], ([L, B, P], [L, B, H])) -> [T, B, directions*P], [L, B, P], [L, B, H].
+    """
+    states = _states(hx)
+    sizes = states[-1].shape[-1], states[0].shape[-1]
+    layer = _Layer(op, gates, params, has_biases, num_layers, bidirectional, *sizes)
+    return _sequence(layer, input, states, batch_first)
 
 
-@rule(aten.lstm.data)
-def lstm_packed(
+@shared_rule(aten.lstm.data, op="lstm", gates=4)
+@shared_rule(aten.gru.data, op="gru", gates=3)
+@shared_rule(aten.rnn_tanh.data, aten.rnn_relu.data, op="rnn", gates=1)
+def recurrent_packed(
     data: TensorType,
-    batch_sizes: TensorType,
-    hx: Sequence[TensorType],
+    hx: TensorType | Sequence[TensorType],
     params: Sequence[TensorType],
     has_biases: bool,
     num_layers: int,
-    dropout: float,
-    train: bool,
     bidirectional: bool,
+    op: str,
+    gates: int,
 ) -> tuple[TensorType, ...]:
-    """lstm([n, I], [T], ([L, B, P], [L, B, H])) -> [n, directions*P], [L, B, P], [L, B, H]."""
-    sizes = hx[1].shape[-1], hx[0].shape[-1]
-    layer = _Layer("lstm", 4, params, has_biases, num_layers, bidirectional, *sizes)
-    return _packed(layer, data, hx)
+    """gru([rows, I], [T], [L, B, H]) -> [rows, directions*H], [L, B, H].
+
+    lstm([n, I], [T], ([L, B, P], [L, B, H])) -> [n, directions*P], [L, B, P], [L, B, H].
+    """
+    states = _states(hx)
+    sizes = states[-1].shape[-1], states[0].shape[-1]
+    layer = _Layer(op, gates, params, has_biases, num_layers, bidirectional, *sizes)
+    return _packed(layer, data, states)
 
 
-@rule(aten.gru.input)
-def gru(
-    input: TensorType,
-    hx: TensorType,
-    params: Sequence[TensorType],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[TensorType, ...]:
-    """gru([T, B, I], [L, B, H]) -> [T, B, directions*H], [L, B, H]."""
-    sizes = hx.shape[-1], hx.shape[-1]
-    layer = _Layer("gru", 3, params, has_biases, num_layers, bidirectional, *sizes)
-    return _sequence(layer, input, [hx], batch_first)
-
-
-@rule(aten.gru.data)
-def gru_packed(
-    data: TensorType,
-    batch_sizes: TensorType,
-    hx: TensorType,
-    params: Sequence[TensorType],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[TensorType, ...]:
-    """gru([rows, I], [T], [L, B, H]) -> [rows, directions*H], [L, B, H]."""
-    sizes = hx.shape[-1], hx.shape[-1]
-    layer = _Layer("gru", 3, params, has_biases, num_layers, bidirectional, *sizes)
-    return _packed(layer, data, [hx])
-
-
-@rule(aten.rnn_tanh.input, aten.rnn_relu.input)
-def rnn(
-    input: TensorType,
-    hx: TensorType,
-    params: Sequence[TensorType],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[TensorType, ...]:
-    """rnn([T, B, I], [L, B, H]) -> [T, B, directions*H], [L, B, H]."""
-    sizes = hx.shape[-1], hx.shape[-1]
-    layer = _Layer("rnn", 1, params, has_biases, num_layers, bidirectional, *sizes)
-    return _sequence(layer, input, [hx], batch_first)
-
-
-@rule(aten.rnn_tanh.data, aten.rnn_relu.data)
-def rnn_packed(
-    data: TensorType,
-    batch_sizes: TensorType,
-    hx: TensorType,
-    params: Sequence[TensorType],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[TensorType, ...]:
-    """rnn([rows, I], [T], [L, B, H]) -> [rows, directions*H], [L, B, H]."""
-    sizes = hx.shape[-1], hx.shape[-1]
-    layer = _Layer("rnn", 1, params, has_biases, num_layers, bidirectional, *sizes)
-    return _packed(layer, data, [hx])
+def _states(hx: TensorType | Sequence[TensorType]) -> Sequence[TensorType]:
+    return [hx] if isinstance(hx, TensorType) else hx
 
 
 # ------------------------------------------------------------------------------ one step
 
 
-def _stepped(
-    op: str, gates: int, input: TensorType, states: Sequence[TensorType], *params: TensorType | None
-) -> list[TensorType]:
-    """The states after one step, after comparing all parameters."""
+@shared_rule(aten.gru_cell.default, op="gru_cell", gates=3)
+@shared_rule(aten.rnn_tanh_cell.default, aten.rnn_relu_cell.default, op="rnn_cell", gates=1)
+def recurrent_cell(
+    input: TensorType,
+    hx: TensorType | Sequence[TensorType],
+    w_ih: TensorType,
+    w_hh: TensorType,
+    b_ih: TensorType | None,
+    b_hh: TensorType | None,
+    op: str,
+    gates: int,
+) -> TensorType:
+    """gru_cell([B, I], [B, H]) -> [B, H]."""
+    states, params = _states(hx), (w_ih, w_hh, b_ih, b_hh)
     need_same_dtype(op, input, *states, *params)
     batch, features = input.shape
     hidden = states[0].shape[-1]
@@ -242,46 +194,21 @@ def _stepped(
     for t, shape in zip(params, ((rows, features), (rows, hidden), (rows,), (rows,)), strict=True):
         if t is not None:
             _need_shape(t, shape, op)
-    return [_state(state) for state in states]
+    return _state(states[0])
 
 
-@rule(aten.lstm_cell.default)
+@shared_rule(aten.lstm_cell.default)
 def lstm_cell(
     input: TensorType,
     hx: Sequence[TensorType],
     w_ih: TensorType,
     w_hh: TensorType,
-    b_ih: TensorType | None = None,
-    b_hh: TensorType | None = None,
+    b_ih: TensorType | None,
+    b_hh: TensorType | None,
 ) -> tuple[TensorType, ...]:
     """lstm_cell([B, I], ([B, H], [B, H])) -> [B, H], [B, H]."""
-    return tuple(_stepped("lstm_cell", 4, input, hx, w_ih, w_hh, b_ih, b_hh))
-
-
-@rule(aten.gru_cell.default)
-def gru_cell(
-    input: TensorType,
-    hx: TensorType,
-    w_ih: TensorType,
-    w_hh: TensorType,
-    b_ih: TensorType | None = None,
-    b_hh: TensorType | None = None,
-) -> TensorType:
-    """gru_cell([B, I], [B, H]) -> [B, H]."""
-    return _stepped("gru_cell", 3, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@rule(aten.rnn_tanh_cell.default, aten.rnn_relu_cell.default)
-def rnn_cell(
-    input: TensorType,
-    hx: TensorType,
-    w_ih: TensorType,
-    w_hh: TensorType,
-    b_ih: TensorType | None = None,
-    b_hh: TensorType | None = None,
-) -> TensorType:
-    """rnn_cell([B, I], [B, H]) -> [B, H]."""
-    return _stepped("rnn_cell", 1, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+    recurrent_cell(input, hx, w_ih, w_hh, b_ih, b_hh, "lstm_cell", 4)
+    return tuple(_state(state) for state in hx)
 
 
 # ------------------------------------------------------------------------------ packing
@@ -308,13 +235,9 @@ def _bound(size: Int) -> int | None:
     return size if isinstance(size, int) else None
 
 
-@rule(aten._pad_packed_sequence.default)
+@shared_rule(aten._pad_packed_sequence.default)
 def pad_packed_sequence(
-    data: TensorType,
-    batch_sizes: TensorType,
-    batch_first: bool,
-    padding_value: Number,
-    total_length: int,
+    data: TensorType, batch_sizes: TensorType, batch_first: bool, total_length: int
 ) -> tuple[TensorType, TensorType]:
     """pad([rows, *], batch sizes: i64[T]) -> [T or total_length, B, *], lengths i64[B].
 

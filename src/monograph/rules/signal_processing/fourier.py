@@ -24,7 +24,7 @@ from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, require
 from monograph.rules.memory_formats import following
-from monograph.rules.registry import rule
+from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal, need_positive
 from monograph.rules.views.slicing import count_of
 
@@ -139,10 +139,8 @@ def _dims(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> 
 # ------------------------------------------------------------------------------ one dimension
 
 
-@rule(aten.fft_fft.default, aten.fft_ifft.default)
-def fft_fft(
-    x: TensorType, n: Int | None = None, dim: int = -1, norm: str | None = None
-) -> TensorType:
+@shared_rule(aten.fft_fft.default, aten.fft_ifft.default)
+def fft_fft(x: TensorType, n: Int | None, dim: int) -> TensorType:
     """fft([*a, m, *b], n) -> complex [*a, n, *b]."""
     x = _promoted(x, "fft")
     dims = [wrap_dim(dim, len(x.shape))]
@@ -150,10 +148,8 @@ def fft_fft(
     return _complex(x, dims) if x.dtype.is_complex else _real_to_complex(x, dims, False)
 
 
-@rule(aten.fft_rfft.default, aten.fft_ihfft.default)
-def fft_rfft(
-    x: TensorType, n: Int | None = None, dim: int = -1, norm: str | None = None
-) -> TensorType:
+@shared_rule(aten.fft_rfft.default, aten.fft_ihfft.default)
+def fft_rfft(x: TensorType, n: Int | None, dim: int) -> TensorType:
     """rfft([*a, m, *b], n) -> complex [*a, n//2 + 1, *b]."""
     _need_real(x, "rfft")
     x = _promoted(x, "rfft")
@@ -161,10 +157,8 @@ def fft_rfft(
     return _real_to_complex(_sized(x, dims, None if n is None else [n]), dims, True)
 
 
-@rule(aten.fft_irfft.default, aten.fft_hfft.default)
-def fft_irfft(
-    x: TensorType, n: Int | None = None, dim: int = -1, norm: str | None = None
-) -> TensorType:
+@shared_rule(aten.fft_irfft.default, aten.fft_hfft.default)
+def fft_irfft(x: TensorType, n: Int | None, dim: int) -> TensorType:
     """irfft([*a, m, *b], n) -> real [*a, n, *b]; n is 2*(m - 1) unless given."""
     x = _promoted(x, "irfft", need_complex=True)
     dims = [wrap_dim(dim, len(x.shape))]
@@ -176,84 +170,27 @@ def fft_irfft(
 # ------------------------------------------------------------------------------ many dimensions
 
 
-def _fftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+@shared_rule(aten.fft_fft2.default, aten.fft_ifft2.default)
+@shared_rule(aten.fft_fftn.default, aten.fft_ifftn.default)
+def fft_fftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+    """fftn([*n]) -> complex [*n]."""
     x = _promoted(x, "fftn", need_complex=True)
     dims = _dims(x, s, dim)
     return _complex(_sized(x, dims, s), dims)
 
 
-def _rfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+@shared_rule(aten.fft_rfft2.default, aten.fft_rfftn.default)
+def fft_rfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+    """rfftn([*a, N]) -> complex [*a, N//2 + 1]."""
     _need_real(x, "rfftn")
     x = _promoted(x, "rfftn")
     dims = _dims(x, s, dim)
     return _real_to_complex(_sized(x, dims, s), dims, True)
 
 
-def _irfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
-    x = _promoted(x, "irfftn", need_complex=True)
-    dims = _dims(x, s, dim)
-    given = None if s is None or (isinstance(s[-1], int) and s[-1] == -1) else s[-1]
-    size = 2 * (x.shape[dims[-1]] - 1) if given is None else given
-    if s is not None:
-        x = _sized(x, dims, [*s[:-1], size // 2 + 1])
-    return _complex_to_real(x, dims, size)
-
-
-@rule(aten.fft_fft2.default, aten.fft_ifft2.default)
-def fft_fft2(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> TensorType:
-    """fft2([*, M, N]) -> complex [*, M, N]."""
-    return _fftn(x, s, dim)
-
-
-@rule(aten.fft_fftn.default, aten.fft_ifftn.default)
-def fft_fftn(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> TensorType:
-    """fftn([*n]) -> complex [*n]."""
-    return _fftn(x, s, dim)
-
-
-@rule(aten.fft_rfft2.default)
-def fft_rfft2(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> TensorType:
-    """rfft2([*, M, N]) -> complex [*, M, N//2 + 1]."""
-    return _rfftn(x, s, dim)
-
-
-@rule(aten.fft_rfftn.default)
-def fft_rfftn(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> TensorType:
-    """rfftn([*a, N]) -> complex [*a, N//2 + 1]."""
-    return _rfftn(x, s, dim)
-
-
-def _hfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
-    x = _promoted(x, "hfftn", need_complex=True)
-    dims = _dims(x, s, dim)
-    given = None if s is None or (isinstance(s[-1], int) and s[-1] == -1) else s[-1]
-    size = 2 * (x.shape[dims[-1]] - 1) if given is None else given
-    if s is not None:
-        x = _sized(x, dims, [*s[:-1], size // 2 + 1])
-    return _complex_to_real(_complex(x, dims[:-1]), dims[-1:], size)
-
-
-def _ihfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+@shared_rule(aten.fft_ihfft2.default, aten.fft_ihfftn.default)
+def fft_ihfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -> TensorType:
+    """ihfftn([*a, N]) -> complex [*a, N//2 + 1]."""
     _need_real(x, "ihfftn")
     x = _promoted(x, "ihfftn")
     dims = _dims(x, s, dim)
@@ -261,91 +198,40 @@ def _ihfftn(x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None) -
     return _complex(half, dims[:-1])
 
 
-@rule(aten.fft_hfft2.default)
-def fft_hfft2(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> TensorType:
-    """hfft2([*, M, N]) -> real [*, M, 2*(N - 1)]."""
-    return _hfftn(x, s, dim)
-
-
-@rule(aten.fft_hfftn.default)
-def fft_hfftn(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> TensorType:
-    """hfftn([*a, N]) -> real [*a, 2*(N - 1)]."""
-    return _hfftn(x, s, dim)
-
-
-@rule(aten.fft_ihfft2.default)
-def fft_ihfft2(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> TensorType:
-    """ihfft2([*, M, N]) -> complex [*, M, N//2 + 1]."""
-    return _ihfftn(x, s, dim)
-
-
-@rule(aten.fft_ihfftn.default)
-def fft_ihfftn(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> TensorType:
-    """ihfftn([*a, N]) -> complex [*a, N//2 + 1]."""
-    return _ihfftn(x, s, dim)
-
-
-@rule(aten.fft_irfft2.default)
-def fft_irfft2(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] = (-2, -1),
-    norm: str | None = None,
-) -> TensorType:
-    """irfft2([*, M, N]) -> real [*, M, 2*(N - 1)]."""
-    return _irfftn(x, s, dim)
-
-
-@rule(aten.fft_irfftn.default)
+@shared_rule(aten.fft_irfft2.default, aten.fft_irfftn.default, op="irfftn")
+@shared_rule(aten.fft_hfft2.default, aten.fft_hfftn.default, op="hfftn")
 def fft_irfftn(
-    x: TensorType,
-    s: Sequence[Int] | None = None,
-    dim: Sequence[int] | None = None,
-    norm: str | None = None,
+    x: TensorType, s: Sequence[Int] | None, dim: Sequence[int] | None, op: str
 ) -> TensorType:
     """irfftn([*a, N]) -> real [*a, 2*(N - 1)]."""
-    return _irfftn(x, s, dim)
+    x = _promoted(x, op, need_complex=True)
+    dims = _dims(x, s, dim)
+    given = None if s is None or (isinstance(s[-1], int) and s[-1] == -1) else s[-1]
+    size = 2 * (x.shape[dims[-1]] - 1) if given is None else given
+    if s is not None:
+        x = _sized(x, dims, [*s[:-1], size // 2 + 1])
+    if op == "irfftn":
+        return _complex_to_real(x, dims, size)
+    return _complex_to_real(_complex(x, dims[:-1]), dims[-1:], size)
 
 
 # ------------------------------------------------------------------------------ kernels
 
 
-@rule(aten._fft_c2c.default)
-def fft_c2c(x: TensorType, dim: Sequence[Int], normalization: int, forward: bool) -> TensorType:
+@shared_rule(aten._fft_c2c.default)
+def fft_c2c(x: TensorType, dim: Sequence[Int]) -> TensorType:
     """_fft_c2c([*n]) -> [*n]."""
     return _complex(x, [wrap_dim(count_of(d), len(x.shape)) for d in dim])
 
 
-@rule(aten._fft_r2c.default)
-def fft_r2c(x: TensorType, dim: Sequence[int], normalization: int, onesided: bool) -> TensorType:
+@shared_rule(aten._fft_r2c.default)
+def fft_r2c(x: TensorType, dim: Sequence[int], onesided: bool) -> TensorType:
     """_fft_r2c([*a, N]) -> complex [*a, N//2 + 1], or [*a, N]."""
     return _real_to_complex(x, [wrap_dim(d, len(x.shape)) for d in dim], onesided)
 
 
-@rule(aten._fft_c2r.default)
-def fft_c2r(
-    x: TensorType, dim: Sequence[int], normalization: int, last_dim_size: Int
-) -> TensorType:
+@shared_rule(aten._fft_c2r.default)
+def fft_c2r(x: TensorType, dim: Sequence[int], last_dim_size: Int) -> TensorType:
     """_fft_c2r([*a, M], N) -> real [*a, N]."""
     dims = [wrap_dim(d, len(x.shape)) for d in dim]
     # The kernel trusts this, and reads beyond the tensor where it is wrong.
@@ -357,8 +243,8 @@ def fft_c2r(
 # ------------------------------------------------------------------------------ order
 
 
-@rule(aten.fft_fftshift.default, aten.fft_ifftshift.default)
-def fft_fftshift(x: TensorType, dim: Sequence[int] | None = None) -> TensorType:
+@shared_rule(aten.fft_fftshift.default, aten.fft_ifftshift.default)
+def fft_fftshift(x: TensorType) -> TensorType:
     """fftshift([*]) -> [*]: joins of slices, which follow the memory format."""
     return following(x, x.shape)
 
@@ -366,18 +252,15 @@ def fft_fftshift(x: TensorType, dim: Sequence[int] | None = None) -> TensorType:
 # ------------------------------------------------------------------------------ short-time
 
 
-@rule(aten.istft.default)
+@shared_rule(aten.istft.default)
 def istft(
     x: TensorType,
     n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: TensorType | None = None,
-    center: bool = True,
-    normalized: bool = False,
-    onesided: bool | None = None,
-    length: Int | None = None,
-    return_complex: bool = False,
+    hop_length: int | None,
+    center: bool,
+    onesided: bool | None,
+    length: Int | None,
+    return_complex: bool,
 ) -> TensorType:
     """istft(complex [*, F, T], n_fft) -> [*, n_fft + hop*(T - 1)], less n_fft if centred."""
     if not x.dtype.is_complex:

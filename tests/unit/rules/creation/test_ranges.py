@@ -80,6 +80,6 @@ def test_points_between_ends_are_as_many_as_asked():
 @pytest.mark.parametrize("ends", [(0, 5, 0), (0, 5, -1), (0, float("inf"), 1)])
 def test_a_range_that_never_ends_is_refused(ends):
     """As eager refuses it."""
+    start, end, step = ends
     with use(Facts()), pytest.raises(MonographError):
-        start, end, step = ends
         arange(end, start, step)
