@@ -119,7 +119,7 @@ monograph.save(stack(2, 64, 5.0), path / "program.pt2", **{options})
     ("module", "name", "at", "options"),
     [
         ("saving", "block_bytes", 2, {}),
-        pytest.param("saving", "check_replay", 1, {}, marks=pytest.mark.slow),
+        pytest.param("saving", "check_round_trip", 1, {}, marks=pytest.mark.slow),
         pytest.param(
             *("files.safetensors", "replacing", 1, {"weights": "other.safetensors"}),
             marks=pytest.mark.slow,

@@ -187,7 +187,7 @@ def test_a_failed_save_leaves_no_weights(tmp_path, monkeypatch):
     def wrong(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("monograph.archive.saving.check_replay", wrong)
+    monkeypatch.setattr("monograph.archive.saving.check_round_trip", wrong)
     with pytest.raises(OSError, match="No space"):
         monograph.save(two()[1], tmp_path / "two.pt2", weights="two.safetensors")
     assert not list(tmp_path.iterdir())

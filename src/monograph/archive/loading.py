@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.errors import Refused, reading
-from monograph.archive.files.external_weights import read_outside
+from monograph.archive.files.external_weights import read_external
 from monograph.archive.files.pickle_reading import unpickled
 from monograph.archive.files.weights import TensorReader
 from monograph.archive.files.zip_reading import open_container
 from monograph.archive.program_reading import assembled
 from monograph.archive.schema.json_fields import mapping, parse_json
-from monograph.archive.sidecar import read_side
+from monograph.archive.sidecar import read_sidecar
 from monograph.archive.state_assignment import with_state
 from monograph.archive.versions import ARCHIVE_VERSION, check_schema
 from monograph.diagnostics import problem
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
 
     from monograph.archive.files.zip_reading import Container
-    from monograph.archive.sidecar import SideRecord
+    from monograph.archive.sidecar import Sidecar
     from monograph.program import ExportedProgram
 
 MODEL: Final = "model"
@@ -144,22 +144,22 @@ def _program(
         return assembled(written, side, state, constants, examples)
 
 
-def _side(container: Container, model: str) -> SideRecord | None:
+def _side(container: Container, model: str) -> Sidecar | None:
     member = f"{OURS}{model}.json"
     if member not in container.members:
         return None
     with reading(member):
         crc = container.members[f"models/{model}.json"].crc
-        return read_side(parse_json(container.view(member)), crc)
+        return read_sidecar(parse_json(container.view(member)), crc)
 
 
 def _state(
-    container: Container, model: str, side: SideRecord | None, places: _Places, *, checked: bool
+    container: Container, model: str, side: Sidecar | None, places: _Places, *, checked: bool
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     with reading(f"{OURS}{model}.json"):
         written = None if side is None else side.outside
         tensors = TensorReader(
-            container, checked, read_outside(written, places.beside, places.given)
+            container, checked, read_external(written, places.beside, places.given)
         )
     aliases = {} if side is None else side.aliases
     found: list[dict[str, torch.Tensor]] = []

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from monograph.archive.errors import Refused, reading
-from monograph.archive.schema.graph_reading import GraphReader
+from monograph.archive.schema.graph_reading import GraphDeserializer
 from monograph.archive.schema.json_fields import listed, mapping, text
 from monograph.archive.schema.signatures import read_argument, read_signature
 from monograph.archive.schema.structures import read_structure
 from monograph.archive.schema.values import ValueReader
 from monograph.archive.sidecar import restore_frames, restore_values
 from monograph.archive.torch_export_files import (
-    foreign_contract,
-    foreign_names,
-    foreign_symbols,
+    contract_of_torch,
+    names_of_torch,
+    symbols_of_torch,
     written_inputs,
 )
 from monograph.archive.versions import check_schema
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
     from monograph.archive.schema.symbols import SymbolReader
     from monograph.archive.schema.values import Json
-    from monograph.archive.sidecar import SideRecord
+    from monograph.archive.sidecar import Sidecar
     from monograph.program import Contract, ExportGraphSignature, GraphModule
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Declared:
     """What is known of a program beside its graph, whoever saved it."""
 
     symbols: SymbolReader
@@ -61,7 +61,7 @@ class _Known:
 
 def assembled(
     written: Json,
-    side: SideRecord | None,
+    side: Sidecar | None,
     state: dict[str, torch.Tensor],
     constants: dict[str, torch.Tensor],
     examples: Any,
@@ -73,10 +73,10 @@ def assembled(
     parts = mapping(written["graph_module"])
     signature = read_signature(parts["signature"])
     calls = _module_calls(parts["module_call_graph"])
-    symbols = foreign_symbols(written) if side is None else side.symbols
+    symbols = symbols_of_torch(written) if side is None else side.symbols
     values = ValueReader(symbols.facts, symbols.expressions)
     names = [each.arg.name for each in signature.input_specs]
-    module = GraphReader(parts["graph"], values, {}).module(names)
+    module = GraphDeserializer(parts["graph"], values, {}).module(names)
     root = _root(calls)
     known = _foreign(written, module, signature, root, symbols) if side is None else _ours(side)
     _check_state(module, signature, state, constants)
@@ -175,8 +175,8 @@ def _fill_root(root: ModuleCallSignature, signature: ExportGraphSignature) -> No
     root.outputs = [s.arg for s in signature.output_specs if s.kind.name == "USER_OUTPUT"]
 
 
-def _ours(side: SideRecord) -> _Known:
-    return _Known(
+def _ours(side: Sidecar) -> _Declared:
+    return _Declared(
         symbols=side.symbols,
         contract=side.contract,
         call_names=side.call_names,
@@ -193,12 +193,12 @@ def _foreign(
     signature: ExportGraphSignature,
     root: ModuleCallSignature,
     symbols: SymbolReader,
-) -> _Known:
-    names = foreign_names(root)
+) -> _Declared:
+    names = names_of_torch(root)
     verifiers = listed(written.get("verifiers", []))
-    return _Known(
+    return _Declared(
         symbols=symbols,
-        contract=foreign_contract(written, module, signature, root.in_spec, names, symbols),
+        contract=contract_of_torch(written, module, signature, root.in_spec, names, symbols),
         call_names=names,
         report=Report(),
         training=True,

@@ -12,7 +12,7 @@ import torch
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.archive.errors import Refused
-from monograph.archive.schema.graph_writing import Beside, GraphWriter
+from monograph.archive.schema.graph_writing import GraphSerializer, SidecarValues
 from monograph.archive.schema.guards_code import guard_sources, guards_code
 from monograph.archive.schema.signatures import argument_json, signature_json
 from monograph.archive.schema.structures import structure_text
@@ -45,7 +45,7 @@ def schema_of(program: ExportedProgram) -> Json:
     """
     symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
     try:
-        return program_json(program, symbols, Beside())
+        return program_json(program, symbols, SidecarValues())
     except Refused as refused:
         raise cannot_hold(refused) from None
 
@@ -91,7 +91,7 @@ def cannot_hold(refused: Refused) -> Exception:
     return problem(refused.name, member="the program", reason=refused.reason)
 
 
-def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Beside) -> Json:
+def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: SidecarValues) -> Json:
     """A program but for its tensors; what the schema has no place for is entered into `beside`.
 
     Raises: Refused.
@@ -99,7 +99,7 @@ def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Beside
     values = ValueWriter(symbols.facts, symbols.expressions)
     fields: dict[str, list[str]] = {}
     inputs = dict(_reshaped_inputs(program))
-    graph = GraphWriter(program.graph_module, values, beside, inputs).graph()
+    graph = GraphSerializer(program.graph_module, values, beside, inputs).graph()
     paths = leaf_paths(program.in_spec, program.call_names, len(program.contract.clauses))
     return {
         "graph_module": {

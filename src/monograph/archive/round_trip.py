@@ -19,7 +19,7 @@ SEED = 0
 TO_STATE = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
-def check_replay(saved: ExportedProgram, loaded: ExportedProgram) -> None:
+def check_round_trip(saved: ExportedProgram, loaded: ExportedProgram) -> None:
     """Run both on the saved program's examples; what it holds is put back as it was.
 
     A program whose results differ from one run to the next is not compared.
@@ -89,4 +89,4 @@ def _difference(expected: Any, actual: Any) -> tuple[str, str] | None:
     return None if found is None else (f"value {found[0]}", found[1])
 
 
-__all__ = ["check_replay"]
+__all__ = ["check_round_trip"]

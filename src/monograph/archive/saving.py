@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.errors import Refused
 from monograph.archive.files.atomic_replacement import replacing
-from monograph.archive.files.external_weights import outside
+from monograph.archive.files.external_weights import external_weights
 from monograph.archive.files.pickle_writing import pickled
-from monograph.archive.files.weights import Planner, block_bytes, with_gradients
+from monograph.archive.files.weights import WeightsPlanner, block_bytes, with_gradients
 from monograph.archive.files.zip_writing import ZipWriter
 from monograph.archive.loading import MODEL, load
 from monograph.archive.program_writing import cannot_hold, program_json, unsaid
-from monograph.archive.round_trip import check_replay
-from monograph.archive.schema.graph_writing import Beside
+from monograph.archive.round_trip import check_round_trip
+from monograph.archive.schema.graph_writing import SidecarValues
 from monograph.archive.schema.symbols import SymbolWriter
-from monograph.archive.sidecar import side_json
+from monograph.archive.sidecar import sidecar_json
 from monograph.archive.versions import ARCHIVE_VERSION
 from monograph.integers import Facts
 from monograph.program import ExportedProgram
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
 
-    from monograph.archive.files.external_weights import Outside
-    from monograph.archive.files.weights import Plan
+    from monograph.archive.files.external_weights import ExternalWeights
+    from monograph.archive.files.weights import WeightsPlan
     from monograph.archive.schema.values import Json
 
 _LOGGER = logging.getLogger("monograph.archive")
@@ -69,7 +69,7 @@ def save(
     """
     programs = {MODEL: program} if isinstance(program, ExportedProgram) else dict(program)
     beside = Path(file).parent if isinstance(file, str | os.PathLike) else None
-    elsewhere = None if weights is None else outside(Path(weights), beside)
+    elsewhere = None if weights is None else external_weights(Path(weights), beside)
     if _LOGGER.isEnabledFor(logging.INFO):
         for name, each in programs.items():
             for condition in unsaid(each):
@@ -94,7 +94,7 @@ def _written(
     parts: _Parts,
     programs: Mapping[str, ExportedProgram],
     file: str | os.PathLike[str] | IO[bytes],
-    elsewhere: Outside | None,
+    elsewhere: ExternalWeights | None,
     *,
     verify: bool,
 ) -> None:
@@ -123,7 +123,7 @@ def _replace(
         file.flush()
         if verify:
             for model, program in programs.items():
-                check_replay(program, load(beside, model=model, weights=weights))
+                check_round_trip(program, load(beside, model=model, weights=weights))
 
 
 class _Parts:
@@ -133,11 +133,11 @@ class _Parts:
         self,
         programs: Mapping[str, ExportedProgram],
         extra_files: Mapping[str, str],
-        elsewhere: Outside | None = None,
+        elsewhere: ExternalWeights | None = None,
     ) -> None:
-        self.models: list[tuple[str, Plan, bytes, bytes, Json]] = []
+        self.models: list[tuple[str, WeightsPlan, bytes, bytes, Json]] = []
         self.extra_files = extra_files
-        planner = Planner()
+        planner = WeightsPlanner()
         for name, program in programs.items():
             if not name.isidentifier():
                 raise Refused(f"{name!r} is no name for a program; it must be an identifier")
@@ -146,7 +146,7 @@ class _Parts:
             if name.startswith(OURS) or not all(part.strip(". ") for part in name.split("/")):
                 raise Refused(f"{name!r} is no name for an extra file")
 
-    def locate(self, elsewhere: Outside) -> None:
+    def locate(self, elsewhere: ExternalWeights) -> None:
         """Enter into our records which files hold what is not in this one."""
         for _, _, _, _, side in self.models:
             side["outside"] = elsewhere.located(side["outside"])
@@ -181,16 +181,16 @@ def json_bytes(value: Any) -> bytes:
 
 
 def _model(
-    program: ExportedProgram, planner: Planner, elsewhere: Outside | None
-) -> tuple[Plan, bytes, bytes, Json]:
+    program: ExportedProgram, planner: WeightsPlanner, elsewhere: ExternalWeights | None
+) -> tuple[WeightsPlan, bytes, bytes, Json]:
     state = {"weights": program.state_dict, "constants": program.constants}
     plan = planner.plan(state)
     with_gradients(plan, state)
     taken = None if elsewhere is None else elsewhere.take(plan, program.state_dict)
     symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
-    beside = Beside()
+    beside = SidecarValues()
     written = json_bytes(program_json(program, symbols, beside))
-    side = side_json(program, symbols, zlib.crc32(written), plan.aliases, beside, taken)
+    side = sidecar_json(program, symbols, zlib.crc32(written), plan.aliases, beside, taken)
     return plan, written, _examples(program), side
 
 

@@ -34,7 +34,7 @@ from monograph.program.dialect import ATEN, CORE_ATEN, REASONS, TRAINING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from monograph.archive.schema.graph_writing import Beside
+    from monograph.archive.schema.graph_writing import SidecarValues
     from monograph.archive.schema.values import Json
     from monograph.program import ExportedProgram
 
@@ -42,12 +42,12 @@ DIALECTS = (TRAINING, ATEN, CORE_ATEN)
 
 
 # ---------------------------------------------------------------------------------------- writing
-def side_json(
+def sidecar_json(
     program: ExportedProgram,
     symbols: SymbolWriter,
     crc: int,
     aliases: Json,
-    beside: Beside,
+    beside: SidecarValues,
     outside: Json | None = None,
 ) -> Json:
     """The record of a program, to stand beside its graph.
@@ -111,7 +111,7 @@ def _graphs(module: torch.nn.Module, path: str) -> Iterator[tuple[str, torch.fx.
 
 # ---------------------------------------------------------------------------------------- reading
 @dataclass(frozen=True, slots=True)
-class SideRecord:
+class Sidecar:
     """A record that was read, but for the graph's own lines, which need the graph."""
 
     symbols: SymbolReader
@@ -130,7 +130,7 @@ class SideRecord:
     places: tuple[Place, ...]
 
 
-def read_side(written: Any, crc: int) -> SideRecord:
+def read_sidecar(written: Any, crc: int) -> Sidecar:
     """The record beside a program whose checksum this is.
 
     Raises: Refused.
@@ -154,7 +154,7 @@ def read_side(written: Any, crc: int) -> SideRecord:
     check_contract(contract)
     names: CallNames = _record(records, record["call_names"], CallNames)
     check_names(names)
-    return SideRecord(
+    return Sidecar(
         symbols=symbols,
         contract=contract,
         call_names=names,
@@ -200,7 +200,7 @@ def _aliases(written: Json) -> Json:
     return written
 
 
-def restore_values(module: torch.nn.Module, record: SideRecord) -> None:
+def restore_values(module: torch.nn.Module, record: Sidecar) -> None:
     """Give the nodes back what the graph's JSON could not say.
 
     Raises: Refused.
@@ -222,7 +222,7 @@ def restore_values(module: torch.nn.Module, record: SideRecord) -> None:
                 node.meta.update(node_metadata(mapping(items[node.name])))
 
 
-def restore_frames(module: torch.nn.Module, record: SideRecord) -> None:
+def restore_frames(module: torch.nn.Module, record: Sidecar) -> None:
     """Give the nodes back the lines that made them.
 
     Raises: Refused.
@@ -241,4 +241,4 @@ def restore_frames(module: torch.nn.Module, record: SideRecord) -> None:
                 node.meta["frames"] = runs[integer(number, 0, len(runs) - 1)]
 
 
-__all__ = ["SideRecord", "read_side", "restore_frames", "restore_values", "side_json"]
+__all__ = ["Sidecar", "read_sidecar", "restore_frames", "restore_values", "sidecar_json"]

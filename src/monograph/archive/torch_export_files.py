@@ -13,7 +13,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.archive.errors import Refused
-from monograph.archive.schema.expressions import Reading
+from monograph.archive.schema.expressions import ExpressionReader
 from monograph.archive.schema.guards_code import path_reader, sources_of
 from monograph.archive.schema.json_fields import integer, listed, mapping, text
 from monograph.archive.schema.symbols import FLOATS, NAME, UNBACKED, SymbolReader
@@ -53,7 +53,7 @@ OPEN_END: Final = 1 << 62
 
 
 # ---------------------------------------------------------------------------------------- symbols
-def foreign_symbols(written: Json) -> SymbolReader:
+def symbols_of_torch(written: Json) -> SymbolReader:
     """The symbols of a program, with their ranges, and their values in the example.
 
     Raises: Refused.
@@ -114,7 +114,7 @@ def _note(source: str, hint: Any, hints: dict[str, Any]) -> None:
 
 
 # --------------------------------------------------------------------------------------- contract
-def foreign_names(root: ModuleCallSignature) -> CallNames:
+def names_of_torch(root: ModuleCallSignature) -> CallNames:
     """How arguments are called: as the parameters of forward, where the file says them.
 
     Raises: Refused.
@@ -142,7 +142,7 @@ def _two(in_spec: TreeSpec) -> tuple[TreeSpec, TreeSpec]:
     return children[0], children[1]
 
 
-def foreign_contract(
+def contract_of_torch(
     written: Json,
     module: GraphModule,
     signature: ExportGraphSignature,
@@ -249,7 +249,7 @@ def _guards(
             sizes[source] = clause.shape
         elif isinstance(clause, NumberClause | ValueClause):
             values[source] = clause.value
-    read = Reading(symbols.value, path_reader(values, sizes))
+    read = ExpressionReader(symbols.value, path_reader(values, sizes))
     found: list[Guard] = []
     for condition in conditions:
         relation = read.truth(text(condition))
@@ -302,9 +302,9 @@ def written_inputs(module: GraphModule, signature: ExportGraphSignature) -> dict
 
 
 __all__ = [
-    "foreign_contract",
-    "foreign_names",
-    "foreign_symbols",
+    "contract_of_torch",
     "leaf_paths",
+    "names_of_torch",
+    "symbols_of_torch",
     "written_inputs",
 ]

@@ -19,10 +19,10 @@ if typing.TYPE_CHECKING:
     from monograph.passes.functionalization.view_sources import seen_through
     from monograph.passes.rewrites import (
         REWRITES,
-        Held,
-        Material,
         Partition,
+        ProgramCopy,
         Rewrite,
+        StateInput,
         common_subexpressions,
         copied,
         dead_code,
@@ -50,8 +50,8 @@ else:
             **dict.fromkeys(
                 [
                     "REWRITES",
-                    "Held",
-                    "Material",
+                    "StateInput",
+                    "ProgramCopy",
                     "Partition",
                     "Rewrite",
                     "common_subexpressions",
@@ -75,10 +75,10 @@ __all__ = [
     "REWRITES",
     "Decomposed",
     "DecompositionTable",
-    "Held",
-    "Material",
     "Partition",
+    "ProgramCopy",
     "Rewrite",
+    "StateInput",
     "common_subexpressions",
     "copied",
     "core_decompositions",

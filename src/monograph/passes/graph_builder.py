@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.flags import described
+from monograph.abstract.flags import described as flag
 from monograph.abstract.symbols import as_stated, to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 NUMBERS = (Expr, Real, Relation)
 
 
-class Describing:
-    """Stands behind the tensors that only describe: in `meta["val"]` of a finished graph."""
+class NoRecorder:
+    """What stands for a recorder behind the tensors in `meta["val"]` of a finished graph."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -55,16 +55,16 @@ class Describing:
 
     def asked(self, tensor: AbstractTensor, question: str) -> bool:
         """Let a reader of a finished graph look at flags."""
-        return described(tensor, question)
+        return flag(tensor, question)
 
 
-class Draft:
+class GraphBuilder:
     """One graph in the making."""
 
     def __init__(self, facts: Facts, writer: GraphWriter | None = None) -> None:
         self.facts = facts
         self.writer = writer or GraphWriter()
-        self.recording: Any = Describing(facts)
+        self.recording: Any = NoRecorder(facts)
         self.provenance: dict[str, Any] = {}
         """What the nodes written now have in their `meta`, beside their value."""
         self.state: tuple[Region, ...] = ()
@@ -166,11 +166,7 @@ class Draft:
 
     def described(self, result: Any) -> Any:
         """What `meta["val"]` holds for a result's type."""
-        if isinstance(result, TensorType):
-            return make_tensor(result, None, self.recording)
-        if isinstance(result, list | tuple):
-            return tuple([self.described(each) for each in result])
-        return to_sym(result, self.facts)
+        return described(result, self.facts, self.recording)
 
     def described_anew(self, val: Any) -> Any:
         """The same description, which holds on to nothing that it was made by."""
@@ -193,6 +189,15 @@ class Draft:
             if not node.users and node.op == "call_function" and is_droppable(node.target):
                 remove_node(node)
                 self.states.pop(node, None)
+
+
+def described(result: Any, facts: Facts, recording: Any = None) -> Any:
+    """What `meta["val"]` holds for the result of a rule."""
+    if isinstance(result, TensorType):
+        return make_tensor(result, None, recording or NoRecorder(facts))
+    if isinstance(result, list | tuple):
+        return tuple([described(each, facts, recording) for each in result])  # pyright: ignore[reportUnknownVariableType]
+    return to_sym(result, facts)
 
 
 def argument_type(arg: Any) -> Any:

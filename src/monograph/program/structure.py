@@ -172,7 +172,7 @@ def _steps(value: object, count: int) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------- flattening
-class _Writer:
+class _FlattenCode:
     """Writes straight-line code that takes a structure apart, or raises `Differs`."""
 
     def __init__(self) -> None:
@@ -246,7 +246,7 @@ def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any],
 
     Raises: contract-broken.
     """
-    writer = _Writer()
+    writer = _FlattenCode()
     args_spec, kwargs_spec = in_spec.children()
     positional = [writer.fresh("v") for _ in names.positional]
     writer.refuse(f"len(args) != {len(positional)} or len(kwargs) != {len(names.keywords)}")

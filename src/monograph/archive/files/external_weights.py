@@ -18,7 +18,7 @@ from monograph.archive.errors import Refused, reading
 from monograph.archive.files.safetensors import (
     NAMES,
     SUFFIX,
-    Entry,
+    TensorEntry,
     bytes_of,
     files_of,
     plain_file_name,
@@ -31,7 +31,7 @@ from monograph.archive.schema.json_fields import integer, listed, mapping, text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from monograph.archive.files.weights import Plan
+    from monograph.archive.files.weights import WeightsPlan
     from monograph.archive.schema.values import Json
 
 WEIGHTS = "weights"
@@ -39,7 +39,7 @@ WEIGHTS = "weights"
 
 # ---------------------------------------------------------------------------------------- writing
 @dataclass(slots=True)
-class Outside:
+class ExternalWeights:
     """The files that weights go to: a checkpoint that is there, or one that will be written.
 
     `beside` is the folder of the program's file, None where it has none. `new` are the tensors to
@@ -51,9 +51,11 @@ class Outside:
     places: dict[str, Path] = field(default_factory=dict[str, Path])
     new: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
     is_there: bool = False
-    _open: dict[Path, dict[str, Entry]] = field(default_factory=dict[Path, dict[str, Entry]])
+    _open: dict[Path, dict[str, TensorEntry]] = field(
+        default_factory=dict[Path, dict[str, TensorEntry]]
+    )
 
-    def take(self, plan: Plan, state: Mapping[str, torch.Tensor]) -> Json:
+    def take(self, plan: WeightsPlan, state: Mapping[str, torch.Tensor]) -> Json:
         """Take out of a plan what lies outside, or will; give our record of it.
 
         Raises: Refused.
@@ -132,7 +134,7 @@ class Outside:
         return {**record, "folder": within}
 
 
-def outside(path: Path, beside: Path | None) -> Outside:
+def external_weights(path: Path, beside: Path | None) -> ExternalWeights:
     """Where weights go, or are already.
 
     Raises: archive-damaged, archive-invalid, archive-unsafe.
@@ -140,7 +142,7 @@ def outside(path: Path, beside: Path | None) -> Outside:
     if beside is not None:
         path = beside / path
     places = files_of(path) if path.exists() else {}
-    return Outside(path, beside, places, is_there=bool(places))
+    return ExternalWeights(path, beside, places, is_there=bool(places))
 
 
 def called_there(names: Iterable[str], places: Collection[str]) -> dict[str, str]:
@@ -200,14 +202,16 @@ def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 # ---------------------------------------------------------------------------------------- reading
 @dataclass(slots=True)
-class Beside:
+class ExternalReader:
     """The tensors of a record, found in the files it names."""
 
     order: list[str]
     payloads: dict[str, Json]
     folder: Path | None
     only: Path | None = None
-    _open: dict[str, dict[str, Entry]] = field(default_factory=dict[str, dict[str, Entry]])
+    _open: dict[str, dict[str, TensorEntry]] = field(
+        default_factory=dict[str, dict[str, TensorEntry]]
+    )
 
     def bytes_of(self, payload: Json, *, checked: bool) -> memoryview:
         """The bytes of a tensor, in its file.
@@ -234,7 +238,7 @@ class Beside:
         return self.folder / name
 
 
-def read_outside(written: Any, beside: Path | None, given: Path | None) -> Beside | None:
+def read_external(written: Any, beside: Path | None, given: Path | None) -> ExternalReader | None:
     """What our record says of weights in other files; None where it says nothing.
 
     `beside` is the folder of the program's file; `given` is where the caller says they are.
@@ -248,8 +252,8 @@ def read_outside(written: Any, beside: Path | None, given: Path | None) -> Besid
     payloads = {name: mapping(each) for name, each in mapping(record["tensors"]).items()}
     if given is not None:
         only = given if given.is_file() else None
-        return Beside(order, payloads, given, only)
-    return Beside(order, payloads, _folder(record["folder"], beside))
+        return ExternalReader(order, payloads, given, only)
+    return ExternalReader(order, payloads, _folder(record["folder"], beside))
 
 
 def _folder(written: Any, beside: Path | None) -> Path | None:
@@ -261,4 +265,4 @@ def _folder(written: Any, beside: Path | None) -> Path | None:
     return beside / relative
 
 
-__all__ = ["Beside", "Outside", "outside", "read_outside"]
+__all__ = ["ExternalReader", "ExternalWeights", "external_weights", "read_external"]

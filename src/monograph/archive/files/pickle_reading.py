@@ -45,7 +45,7 @@ def unpickled(blob: memoryview) -> Any:
     container = Container(blob, members)
     if "byteorder" in members and bytes(container.view("byteorder")) != b"little":
         raise Refused("its numbers are written in the other byte order")
-    return _Machine(container).run(container.view("data.pkl"))
+    return _PickleMachine(container).run(container.view("data.pkl"))
 
 
 class _Storage:
@@ -135,7 +135,7 @@ def _is_named_tuple(kind: type) -> bool:
     return pytree.is_namedtuple_class(kind)
 
 
-class _Machine:
+class _PickleMachine:
     """Runs the instructions; what it can build is said in `CALLS` and `INSTRUCTIONS`."""
 
     def __init__(self, container: Container) -> None:
@@ -310,45 +310,45 @@ def _finished(value: Any) -> Any:
     return value
 
 
-def _long(machine: _Machine) -> None:
+def _long(machine: _PickleMachine) -> None:
     count = machine.byte()
     machine.push(int.from_bytes(machine.bytes(count), "little", signed=True))
 
 
-def _text(machine: _Machine) -> None:
+def _text(machine: _PickleMachine) -> None:
     count = machine.number("<I")
     machine.push(bytes(machine.bytes(count)).decode("utf-8", "surrogatepass"))
 
 
-def _tuple_of(count: int) -> Callable[[_Machine], None]:
-    def make(machine: _Machine) -> None:
+def _tuple_of(count: int) -> Callable[[_PickleMachine], None]:
+    def make(machine: _PickleMachine) -> None:
         values = [machine.pop() for _ in range(count)]
         machine.push(tuple(reversed(values)))
 
     return make
 
 
-def _protocol(machine: _Machine) -> None:
+def _protocol(machine: _PickleMachine) -> None:
     if machine.byte() not in (2, 3, 4, 5):
         raise Refused("its examples are a pickle of an unknown protocol")
 
 
-def _append(machine: _Machine) -> None:
+def _append(machine: _PickleMachine) -> None:
     value = machine.pop()
     machine.top(list).append(value)
 
 
-def _extend(machine: _Machine) -> None:
+def _extend(machine: _PickleMachine) -> None:
     values = machine.since_mark()
     machine.top(list).extend(values)
 
 
-def _set_item(machine: _Machine) -> None:
+def _set_item(machine: _PickleMachine) -> None:
     value, key = machine.pop(), machine.pop()
     machine.items([key, value])
 
 
-INSTRUCTIONS: Final[Mapping[int, Callable[[_Machine], None]]] = {
+INSTRUCTIONS: Final[Mapping[int, Callable[[_PickleMachine], None]]] = {
     ord(code): run
     for code, run in {
         "\x80": _protocol,
@@ -377,11 +377,11 @@ INSTRUCTIONS: Final[Mapping[int, Callable[[_Machine], None]]] = {
         "r": lambda machine: machine.put_memo(machine.number("<I")),
         "h": lambda machine: machine.get_memo(machine.byte()),
         "j": lambda machine: machine.get_memo(machine.number("<I")),
-        "c": _Machine.global_,
-        "R": _Machine.reduce,
-        "\x81": _Machine.new,
-        "b": _Machine.build,
-        "Q": _Machine.persistent,
+        "c": _PickleMachine.global_,
+        "R": _PickleMachine.reduce,
+        "\x81": _PickleMachine.new,
+        "b": _PickleMachine.build,
+        "Q": _PickleMachine.persistent,
     }.items()
 }
 

@@ -44,7 +44,7 @@ def pickled(value: Any) -> bytes:
 
     Raises: Refused (it holds what these instructions cannot build).
     """
-    writer = _Writer()
+    writer = _PickleWriter()
     writer.put(value)
     file = io.BytesIO()
     members = ZipWriter(file, "archive")
@@ -77,7 +77,7 @@ def _full_name(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-class _Writer:
+class _PickleWriter:
     def __init__(self) -> None:
         self.code: list[bytes] = []
         self.storages: list[torch.Tensor] = []
@@ -190,7 +190,7 @@ class _Writer:
         self.code.append(b"tQ")
 
 
-def _put_int(writer: _Writer, value: int) -> None:
+def _put_int(writer: _PickleWriter, value: int) -> None:
     if -(1 << 31) <= value < 1 << 31:
         writer.code.append(b"J" + struct.pack("<i", value))
         return
@@ -200,44 +200,44 @@ def _put_int(writer: _Writer, value: int) -> None:
     writer.code.append(b"\x8a" + bytes([len(digits)]) + digits)
 
 
-def _put_text(writer: _Writer, value: str) -> None:
+def _put_text(writer: _PickleWriter, value: str) -> None:
     raw = value.encode("utf-8", "surrogatepass")
     writer.code.append(b"X" + struct.pack("<I", len(raw)) + raw)
 
 
-def _put_list(writer: _Writer, values: list[Any]) -> None:
+def _put_list(writer: _PickleWriter, values: list[Any]) -> None:
     writer.code.append(b"](")
     for value in values:
         writer.put(value)
     writer.code.append(b"e")
 
 
-def _put_ordered(writer: _Writer, value: OrderedDict[Any, Any]) -> None:
+def _put_ordered(writer: _PickleWriter, value: OrderedDict[Any, Any]) -> None:
     writer.call("collections", "OrderedDict")
     writer.mapping(value)
 
 
-def _put_dict(writer: _Writer, value: dict[Any, Any]) -> None:
+def _put_dict(writer: _PickleWriter, value: dict[Any, Any]) -> None:
     if type(value) is not dict:
         raise Refused(f"an example input is a {type(value).__name__}")
     writer.code.append(b"}")
     writer.mapping(value)
 
 
-def _put_device(writer: _Writer, value: torch.device) -> None:
+def _put_device(writer: _PickleWriter, value: torch.device) -> None:
     writer.call("torch", "device", str(value))
 
 
-def _put_constant(writer: _Writer, value: Any) -> None:
+def _put_constant(writer: _PickleWriter, value: Any) -> None:
     writer.name(str(value).removeprefix("torch."), "torch")
 
 
 PLAIN: Final = frozenset({bool, int, float, complex, str, bytes})
 
-PUTS: Final[tuple[tuple[Any, Callable[[_Writer, Any], None]], ...]] = (
+PUTS: Final[tuple[tuple[Any, Callable[[_PickleWriter, Any], None]], ...]] = (
     (type(None), lambda writer, _: writer.code.append(b"N")),
     (bool, lambda writer, x: writer.code.append(b"\x88" if x else b"\x89")),
-    (torch.Tensor, _Writer.tensor),
+    (torch.Tensor, _PickleWriter.tensor),
     (int, _put_int),
     (float, lambda writer, x: writer.code.append(b"G" + struct.pack(">d", x))),
     (str, _put_text),

@@ -50,7 +50,7 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TensorEntry:
     """A tensor in a file: its type, and its bytes, which are a view of the file."""
 
     dtype: torch.dtype
@@ -58,7 +58,7 @@ class Entry:
     data: memoryview
 
 
-def read_file(path: Path) -> dict[str, Entry]:
+def read_file(path: Path) -> dict[str, TensorEntry]:
     """The tensors of a file; their bytes are paged in when they are touched.
 
     Raises: archive-damaged, archive-invalid.
@@ -81,7 +81,7 @@ def read_file(path: Path) -> dict[str, Entry]:
     return found
 
 
-def _entry(written: dict[str, Any], rest: memoryview) -> Entry:
+def _entry(written: dict[str, Any], rest: memoryview) -> TensorEntry:
     dtype = DTYPE_OF.get(text(written["dtype"]))
     if dtype is None:
         raise Refused(f"it has tensors of {str(written['dtype'])[:20]!r}, which is no dtype here")
@@ -94,7 +94,7 @@ def _entry(written: dict[str, Any], rest: memoryview) -> Entry:
         raise Refused("a tensor reaches beyond its bytes", DAMAGED)
     if begin > end or end - begin != count or len(shape) > 64:
         raise Refused("a tensor has not as many bytes as its shape and dtype say")
-    return Entry(dtype, shape, rest[begin:end])
+    return TensorEntry(dtype, shape, rest[begin:end])
 
 
 def _check_apart(header: dict[str, Any]) -> None:
@@ -208,7 +208,7 @@ def bytes_of(tensor: torch.Tensor) -> memoryview:
 __all__ = [
     "NAMES",
     "SUFFIX",
-    "Entry",
+    "TensorEntry",
     "bytes_of",
     "files_of",
     "plain_file_name",

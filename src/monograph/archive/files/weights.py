@@ -32,7 +32,7 @@ from monograph.host.dispatch import has_own_dispatch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from monograph.archive.files.external_weights import Beside
+    from monograph.archive.files.external_weights import ExternalReader
     from monograph.archive.files.zip_reading import Container
     from monograph.archive.schema.values import Json
 
@@ -59,7 +59,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Plan:
+class WeightsPlan:
     """Which bytes are written where, the configuration of each folder, and what shares storage."""
 
     blocks: list[Block] = field(default_factory=list[Block])
@@ -67,18 +67,18 @@ class Plan:
     aliases: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Any]])
 
 
-class Planner:
+class WeightsPlanner:
     """Plans the weights of several programs; members are numbered across all of them."""
 
     def __init__(self) -> None:
         self.counts = {"weights": 0, "constants": 0}
 
-    def plan(self, state: Mapping[str, Mapping[str, Any]]) -> Plan:
+    def plan(self, state: Mapping[str, Mapping[str, Any]]) -> WeightsPlan:
         """Lay out the tensors of one program: "weights" and "constants", by name.
 
         Raises: Refused.
         """
-        plan = Plan()
+        plan = WeightsPlan()
         blocks: dict[tuple[Any, ...], Block] = {}
         placed: list[tuple[str, str, torch.Tensor, Block]] = []
         for folder, tensors in state.items():
@@ -191,7 +191,7 @@ def tensor_json(tensor: torch.Tensor, offset: int) -> Json:
     }
 
 
-def with_gradients(plan: Plan, state: Mapping[str, Mapping[str, Any]]) -> None:
+def with_gradients(plan: WeightsPlan, state: Mapping[str, Mapping[str, Any]]) -> None:
     """Say which tensors require gradients; what is written was detached.
 
     A buffer that a call computed and that has its history is a value without one in the file.
@@ -227,7 +227,7 @@ class TensorReader:
 
     container: Container
     checked: bool = True
-    outside: Beside | None = None
+    outside: ExternalReader | None = None
     _flat: dict[tuple[str, torch.dtype], torch.Tensor] = field(
         default_factory=dict[tuple[str, torch.dtype], torch.Tensor]
     )
@@ -365,9 +365,9 @@ def check_reach(sizes: tuple[int, ...], strides: tuple[int, ...], offset: int, c
 
 __all__ = [
     "Block",
-    "Plan",
-    "Planner",
     "TensorReader",
+    "WeightsPlan",
+    "WeightsPlanner",
     "array_view",
     "block_bytes",
     "bytes_tensor",

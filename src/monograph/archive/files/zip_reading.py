@@ -158,7 +158,7 @@ def _magic(data: memoryview, at: int) -> int:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _DirectoryEntry:
     """One line of the directory."""
 
     name: str
@@ -171,7 +171,7 @@ class _Entry:
     header: int
 
 
-def _entries(directory: memoryview, count: int) -> Iterator[_Entry]:
+def _entries(directory: memoryview, count: int) -> Iterator[_DirectoryEntry]:
     at = 0
     for _ in range(count):
         if at + DIRECTORY.size > len(directory) or _magic(directory, at) != DIRECTORY_MAGIC:
@@ -186,7 +186,7 @@ def _entries(directory: memoryview, count: int) -> Iterator[_Entry]:
         if at > len(directory) or disk not in (0, 0xFFFF):
             raise Refused("its directory ends too early", DAMAGED)
         size, stored, header = _large_numbers(extra, size, stored, header)
-        yield _Entry(_decoded(raw), raw, flags, method, crc, stored, size, header)
+        yield _DirectoryEntry(_decoded(raw), raw, flags, method, crc, stored, size, header)
     if at != len(directory):
         raise Refused("its directory is longer than its entries", DAMAGED)
 
@@ -222,7 +222,7 @@ def _extra_fields(extra: memoryview) -> Iterator[tuple[int, memoryview]]:
         at += 4 + size
 
 
-def _payload_start(data: memoryview, entry: _Entry, directory: int) -> int:
+def _payload_start(data: memoryview, entry: _DirectoryEntry, directory: int) -> int:
     """Where a member's bytes begin, after its local header was found to agree."""
     if entry.flags & ENCRYPTED:
         raise Refused(f"{entry.name!r} is encrypted")

@@ -60,7 +60,7 @@ from monograph.program import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from monograph.archive.schema.expressions import Reading, Writer
+    from monograph.archive.schema.expressions import ExpressionReader, ExpressionWriter
 
 _CHANGES: Final = (
     *(Changes, Change, FromInput, FromObject, FromOutput),
@@ -101,7 +101,7 @@ def _has_default(field: Field[Any]) -> bool:
 class RecordWriter:
     """Writes records; lines of source are gathered in `places` and named by their number."""
 
-    def __init__(self, expressions: Writer, name: Callable[[Expr], str]) -> None:
+    def __init__(self, expressions: ExpressionWriter, name: Callable[[Expr], str]) -> None:
         self.expressions = expressions
         self.name = name
         self.places: dict[Place, int] = {}
@@ -190,7 +190,7 @@ class RecordReader:
     """Reads records; `symbols` are those the file declares, by their names in expressions."""
 
     def __init__(
-        self, expressions: Reading, symbols: Mapping[str, Expr], places: Sequence[Place]
+        self, expressions: ExpressionReader, symbols: Mapping[str, Expr], places: Sequence[Place]
     ) -> None:
         self.expressions = expressions
         self.symbols = symbols

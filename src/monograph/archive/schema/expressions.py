@@ -1,9 +1,9 @@
 """Expressions of sizes in a file: sympy's constructor calls, written, and read without sympy.
 
-Law: what `write` makes of an expression of ours, `Reading.number` makes the same value of. Text is
-read by Python's own grammar and never run; before an operation is done, its result is known to be
-small: so many terms, so many bits, so deep. Old files and conditions use operators instead of
-calls; both are read.
+Law: what `ExpressionWriter` makes of an expression of ours, `ExpressionReader` makes the same value
+of. Text is read by Python's own grammar and never run; before an operation is done, its result is
+known to be small: so many terms, so many bits, so deep. Old files and conditions use operators
+instead of calls; both are read.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ FLOAT_INPUTS: Final = frozenset({"input", "unbacked"})
 """Kinds of Real that are a float from outside: their symbol stands for that float alone."""
 
 
-class Writer:
+class ExpressionWriter:
     """Writes expressions; `symbols` says how each is written, `Symbol('s0', integer=True)`.
 
     Its second argument says whether the symbol stands for a float.
@@ -401,7 +401,7 @@ CONSTANTS: Final = {
 OPAQUE_PREFIX: Final = "OpaqueUnaryFn_"
 
 
-class Reading:
+class ExpressionReader:
     """Reads expressions; `symbol` gives the value of a name, `path` that of an input's size."""
 
     __slots__ = ("_known", "path", "symbol")
@@ -560,4 +560,4 @@ class Reading:
                 raise _cannot(ast.unparse(node))
 
 
-__all__ = ["FLOAT_INPUTS", "Reading", "Writer"]
+__all__ = ["FLOAT_INPUTS", "ExpressionReader", "ExpressionWriter"]

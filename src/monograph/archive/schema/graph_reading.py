@@ -41,7 +41,7 @@ DEEPEST = 64
 PLACEHOLDER_CONSTANTS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
 
 
-class GraphReader:
+class GraphDeserializer:
     """Reads one graph; a subgraph gets a reader of its own, as its names are its alone."""
 
     def __init__(
@@ -232,7 +232,7 @@ class GraphReader:
             return self.nodes[f"graph {name}"]
         if name.startswith("__") or hasattr(torch.fx.GraphModule, name):
             raise Refused(f"{name!r} is no name a subgraph may have", UNSAFE)
-        reader = GraphReader(source, self.values, self.operators, self.depth + 1)
+        reader = GraphDeserializer(source, self.values, self.operators, self.depth + 1)
         self.children[name] = reader.module()
         self.sources[name] = source
         node = append_node(self.graph, self._free(name), "get_attr", name, (), {})
@@ -336,4 +336,4 @@ def _single(target: Any, outputs: list[Any], is_single_tensor: Any) -> Json | No
     return outputs[0]
 
 
-__all__ = ["GraphReader", "node_metadata"]
+__all__ = ["GraphDeserializer", "node_metadata"]

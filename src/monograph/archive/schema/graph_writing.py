@@ -39,7 +39,7 @@ CONSTANTS = (int, float, bool, str, type(None))
 
 
 @dataclass(slots=True)
-class Beside:
+class SidecarValues:
     """What a graph's JSON has no place for, by the path of the graph and the name of the node.
 
     `values` are relations that mention what the file's types have replaced; `items` is where nodes
@@ -50,7 +50,7 @@ class Beside:
     items: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Any]])
 
 
-class GraphWriter:
+class GraphSerializer:
     """Writes one graph; subgraphs get writers of their own, as their names are theirs alone.
 
     `inputs` are the types of placeholders that are not those the graph ends with: an input may be
@@ -61,7 +61,7 @@ class GraphWriter:
         self,
         module: GraphModule,
         values: ValueWriter,
-        beside: Beside,
+        beside: SidecarValues,
         inputs: Mapping[str, TensorType],
         path: str = "",
     ) -> None:
@@ -126,9 +126,9 @@ class GraphWriter:
                 }
         raise Refused(f"`{node}` is used as a value, and a file can name it only as a graph")
 
-    def _child(self, name: str, child: GraphModule) -> GraphWriter:
+    def _child(self, name: str, child: GraphModule) -> GraphSerializer:
         path = f"{self.path}.{name}" if self.path else name
-        return GraphWriter(child, self.values, self.beside, {}, path)
+        return GraphSerializer(child, self.values, self.beside, {}, path)
 
     def _placeholder(self, node: Node) -> Json:
         value = node.meta.get("val")
@@ -349,4 +349,4 @@ def _type_name(kind: Any) -> str:
     return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
 
 
-__all__ = ["Beside", "GraphWriter", "metadata"]
+__all__ = ["GraphSerializer", "SidecarValues", "metadata"]

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.errors import Refused
-from monograph.archive.schema.expressions import Reading, Writer
+from monograph.archive.schema.expressions import ExpressionReader, ExpressionWriter
 from monograph.archive.schema.json_fields import integer, listed, mapping, text
 from monograph.archive.schema.values import float_json, float_of
 from monograph.integers import (
@@ -44,7 +44,7 @@ class SymbolWriter:
         self.facts = facts
         self.numbers = {symbol: index for index, symbol in enumerate(facts.symbols)}
         self.floats: set[Expr] = set(facts.float_inputs)
-        self.expressions = Writer(self.text)
+        self.expressions = ExpressionWriter(self.text)
 
     def name(self, symbol: Expr) -> str:
         """What a symbol is called in the file.
@@ -59,7 +59,7 @@ class SymbolWriter:
             letters = "zuf" if letters == "u" else "zf"
         return f"{letters}{number}"
 
-    def text(self, symbol: Expr, is_float: bool) -> str:  # noqa: FBT001  (what `Writer` calls)
+    def text(self, symbol: Expr, is_float: bool) -> str:  # noqa: FBT001  (what `ExpressionWriter` calls)
         """A symbol with the assumptions that belong to its identity."""
         if is_float:
             self.floats.add(symbol)
@@ -121,7 +121,7 @@ class SymbolReader:
         self.facts = Facts()
         self.symbols: dict[str, Expr] = {}
         self.values: dict[str, Expr | Real] = {}
-        self.expressions = Reading(self.value)
+        self.expressions = ExpressionReader(self.value)
 
     def value(self, name: str) -> Expr | Real:
         """What a name stands for.

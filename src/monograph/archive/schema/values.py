@@ -18,7 +18,7 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.archive.errors import Refused
 from monograph.archive.schema.enums import DTYPE_OF, DTYPES, LAYOUT_OF
-from monograph.archive.schema.expressions import FLOAT_INPUTS, Reading, Writer
+from monograph.archive.schema.expressions import FLOAT_INPUTS, ExpressionReader, ExpressionWriter
 from monograph.archive.schema.json_fields import (
     boolean,
     integer,
@@ -50,7 +50,7 @@ class ValueWriter:
 
     __slots__ = ("_metas", "expressions", "facts")
 
-    def __init__(self, facts: Facts, expressions: Writer) -> None:
+    def __init__(self, facts: Facts, expressions: ExpressionWriter) -> None:
         self.facts = facts
         self.expressions = expressions
         self._metas: dict[Any, Json] = {}
@@ -171,7 +171,7 @@ class ValueReader:
 
     __slots__ = ("_types", "expressions", "facts", "recorder")
 
-    def __init__(self, facts: Facts, expressions: Reading) -> None:
+    def __init__(self, facts: Facts, expressions: ExpressionReader) -> None:
         self.facts = facts
         self.expressions = expressions
         self.recorder: Any = LoadedValues(facts)

@@ -50,7 +50,7 @@ class Calls:
 
     def first(self, overload: OpOverload, *args: Any) -> Node:
         """The first result of an operator that has several, and no formula."""
-        return self.lowering.draft.call_for_first(overload, args)
+        return self.lowering.builder.call_for_first(overload, args)
 
 
 def shortcut(*overloads: Any) -> Callable[[Any], Any]:

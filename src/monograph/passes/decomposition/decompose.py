@@ -17,13 +17,13 @@ from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped
 from monograph.passes.decomposition.layouts import layout_from
 from monograph.passes.decomposition.lowering import Lowering
-from monograph.passes.decomposition.template_cache import Lasting, Memory
+from monograph.passes.decomposition.template_cache import StaticTemplates, TemplateCache
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalization.autograd_history import History
 from monograph.passes.functionalization.functionalize import Alias, view_of, whole
 from monograph.passes.functionalization.view_sources import seen_through
 from monograph.passes.functionalization.views import View
-from monograph.passes.graph_builder import Draft, is_tensor, same_layout, tensor_type
+from monograph.passes.graph_builder import GraphBuilder, is_tensor, same_layout, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -80,7 +80,7 @@ def decompose(
     make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
     *,
     keeps_autocast: bool = False,
-    lasting: Lasting | None = None,
+    static: StaticTemplates | None = None,
     without_history: Collection[str] = (),
     leaves: Collection[str] = (),
     shared: Sequence[Mapping[str, Place]] = (),
@@ -93,12 +93,12 @@ def decompose(
     Raises: write-through-view, not-functional.
     """
     lowered = facts_for_lowering(facts)
-    draft, memory = Draft(lowered), Memory(lasting or Lasting())
-    history = History(draft.states, without_history, leaves)
+    builder, cache = GraphBuilder(lowered), TemplateCache(static or StaticTemplates())
+    history = History(builder.states, without_history, leaves)
     lowering = Lowering(
-        table, lowered, draft, memory, keeps_autocast=keeps_autocast, history=history
+        table, lowered, builder, cache, keeps_autocast=keeps_autocast, history=history
     )
-    lowered.locate = draft.lines
+    lowered.locate = builder.lines
     with use(lowered):
         lowering.writes.find(graph)
         env = _placeholders(graph, lowering)
@@ -106,30 +106,30 @@ def decompose(
         inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
         lowering.returned = _returned(graph)
         lowering.walk(graph, env, is_program=True)
-        draft.provenance = {}
+        builder.provenance = {}
         source = graph.output_node()
         returned: Any = source.args[0]
-        held = [mapped(each, env) for each in returned]
+        state_input = [mapped(each, env) for each in returned]
         writes = {
             node.name: alias.storage.value
             for node, alias in inputs.items()
             if alias.storage.generation and not alias.views and _owns(alias, node)
         }
-        writes |= _returned_themselves(held, inputs, {*writes.values()}, lowering)
-        outputs = [draft.written(lowering.read(value)) for value in held]
-        outputs = _kept_apart(held, outputs, list(inputs.values()), draft)
+        writes |= _returned_themselves(state_input, inputs, {*writes.values()}, lowering)
+        outputs = [builder.written(lowering.read(value)) for value in state_input]
+        outputs = _kept_apart(state_input, outputs, list(inputs.values()), builder)
         done = append_node(
-            draft.writer.graph, "output", "output", "output", ((*writes.values(), *outputs),), {}
+            builder.writer.graph, "output", "output", "output", ((*writes.values(), *outputs),), {}
         )
         done.meta["val"] = tuple(
             each.meta["val"] if isinstance(each, Node) else each
             for each in (*writes.values(), *outputs)
         )
-        draft.drop_unused()
-        laid_out = _laid_out(draft.writer.graph, lowering.laid_out)
-        written = draft.writer
+        builder.drop_unused()
+        laid_out = _laid_out(builder.writer.graph, lowering.laid_out)
+        written = builder.writer
         submodules = build_subgraphs(
-            written.graph, draft.children, draft.states, make_module, written.new_name
+            written.graph, builder.children, builder.states, make_module, written.new_name
         )
     values: Any = done.args[0]  # regions renamed some of what is returned
     _name_outputs(written, returned, values[len(writes) :])
@@ -137,7 +137,7 @@ def decompose(
     writes = dict(zip(writes, values, strict=False))
     outputs = list(values[len(writes) :])
     rewritten = frozenset(node.name for node, a in inputs.items() if a.storage.generation > 1)
-    reasons = memory.lasting.reasons
+    reasons = cache.static.reasons
     return Decomposed(
         written.graph,
         submodules,
@@ -182,7 +182,7 @@ def _owns(alias: Alias, node: Node) -> bool:
 
 
 def _returned_themselves(
-    held: Sequence[Any], inputs: Mapping[Node, Alias], written: set[Node], lowering: Lowering
+    state_input: Sequence[Any], inputs: Mapping[Node, Alias], written: set[Node], lowering: Lowering
 ) -> dict[str, Node]:
     """The values of inputs that are returned, and lie in the memory of another that is written to.
 
@@ -190,9 +190,9 @@ def _returned_themselves(
     """
     found: dict[str, Node] = {}
     for node, alias in inputs.items():
-        if _owns(alias, node) or not any(value is alias for value in held):
+        if _owns(alias, node) or not any(value is alias for value in state_input):
             continue
-        value = lowering.draft.written(lowering.read(alias))
+        value = lowering.builder.written(lowering.read(alias))
         if value in written:
             value = alias.node = lowering.compute(aten.alias.default, value)
         written.add(value)
@@ -231,29 +231,29 @@ def _returned(graph: Graph) -> frozenset[Node]:
 
 def _placeholders(graph: Graph, lowering: Lowering) -> dict[Node, Any]:
     """The same inputs under the same names; those that are written to own a storage."""
-    draft = lowering.draft
+    builder = lowering.builder
     env: dict[Node, Any] = {}
     for node in graph.nodes:
         if node.op != "placeholder":
             continue
         val = node.meta["val"]
-        new = draft.placeholder(node.name, val)
+        new = builder.placeholder(node.name, val)
         new.meta.update(node.meta)
         number = to_python(val)
         if isinstance(val, AbstractTensor):
-            bind_sizes(val.tensor_type, new, draft.writer)
+            bind_sizes(val.tensor_type, new, builder.writer)
             env[node] = whole(new, is_input=True) if node in lowering.writes.roots else new
         elif isinstance(number, Expr | Real):
-            bind_number(number, new, draft.writer)
+            bind_number(number, new, builder.writer)
             env[node] = number
         else:
             env[node] = new
-    draft.writer.begin_body()
+    builder.writer.begin_body()
     return env
 
 
 def _kept_apart(
-    held: list[Any], outputs: list[Any], inputs: list[Alias], draft: Draft
+    state_input: list[Any], outputs: list[Any], inputs: list[Alias], builder: GraphBuilder
 ) -> list[Any]:
     """Copy an output that is a view of a written value and not of the input it is written to.
 
@@ -262,12 +262,12 @@ def _kept_apart(
     """
     written = {alias.storage.value: alias.storage for alias in inputs if alias.storage.generation}
     kept: list[Any] = []
-    for value, node in zip(held, outputs, strict=True):
+    for value, node in zip(state_input, outputs, strict=True):
         owner = value.storage if value.__class__ is Alias else None
         if is_tensor(node) and any(
             written.get(each, owner) is not owner for each in seen_through(node)
         ):
-            node = draft.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
+            node = builder.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
         kept.append(node)
     return kept
 

@@ -38,7 +38,7 @@ from monograph.passes.decomposition.mutations import (
 from monograph.passes.decomposition.node_metadata import module_of, provenance_of
 from monograph.passes.decomposition.subgraphs import BODIES, lower_call
 from monograph.passes.decomposition.table import DecompositionTable
-from monograph.passes.decomposition.template_cache import Memory, is_static
+from monograph.passes.decomposition.template_cache import TemplateCache, is_static
 from monograph.passes.decomposition.template_recording import write_first
 from monograph.passes.decomposition.templates import Template, instantiate, template_of
 from monograph.passes.decomposition.user_formulas import (
@@ -65,7 +65,7 @@ from monograph.passes.functionalization.views import View, can_be_written_throug
 from monograph.passes.functionalization.writes import Writes, is_spared, shows_arguments
 from monograph.passes.graph_builder import (
     NUMBERS,
-    Draft,
+    GraphBuilder,
     argument_type,
     same_layout,
     tensor_type,
@@ -90,7 +90,7 @@ SYMBOLIC = {torch.SymInt, torch.SymFloat, torch.SymBool}
 
 
 class Lowering:
-    """Walks graphs and writes a draft.
+    """Walks graphs and writes a builder.
 
     `table` maps overloads to formulas; an operator it lacks is kept.
     """
@@ -99,8 +99,8 @@ class Lowering:
         self,
         table: Mapping[Any, Callable[..., Any]],
         facts: Facts,
-        draft: Draft,
-        memory: Memory,
+        builder: GraphBuilder,
+        cache: TemplateCache,
         *,
         autocast: tuple[Settings, ...] = (),
         keeps_autocast: bool = False,
@@ -109,13 +109,13 @@ class Lowering:
         self.table = table
         self.is_default = isinstance(table, DecompositionTable) and table.is_default
         self.facts = facts
-        self.draft = draft
-        self.memory = memory
+        self.builder = builder
+        self.cache = cache
         self.autocast = autocast
         self.keeps_autocast = keeps_autocast
         """Whether all operators stay under autocast; else composite ones: casts are explicit."""
         self.regions: tuple[Region, ...] = ()
-        self.history = history or History(draft.states)
+        self.history = history or History(builder.states)
         self.writes = Writes(self.formula)
         self.returned: frozenset[Node] = frozenset()
         """Nodes of the program whose memory is seen from outside: outputs, and what they view."""
@@ -134,7 +134,7 @@ class Lowering:
             if node.op != "call_function":
                 continue
             if is_program:
-                self.draft.provenance = provenance_of(node)
+                self.builder.provenance = provenance_of(node)
             env[node] = self._node(node, env)
 
     def _node(self, node: Node, env: dict[Node, Any]) -> Any:
@@ -166,7 +166,7 @@ class Lowering:
         if isinstance(val, int | float | bool):
             return val
         reason = "what it calls is not lowered"
-        at = self.draft.lines()
+        at = self.builder.lines()
         raise problem("not-functional", at=at, op=str(node.target), reason=reason)
 
     def _item(self, node: Node, env: dict[Node, Any]) -> Any:
@@ -174,11 +174,11 @@ class Lowering:
         source, place = mapped(node.args, env)
         if isinstance(source, list):
             return self._held(node, source[place])
-        draft, state, val = self.draft, self.draft.state, node.meta["val"]
-        draft.state = draft.states.get(source, state)  # a region returns items, and no tuples
-        copied = draft.emit(operator.getitem, "getitem", (source, place), {}, val)
-        draft.bind(copied, val)
-        draft.state = state
+        builder, state, val = self.builder, self.builder.state, node.meta["val"]
+        builder.state = builder.states.get(source, state)  # a region returns items, and no tuples
+        copied = builder.emit(operator.getitem, "getitem", (source, place), {}, val)
+        builder.bind(copied, val)
+        builder.state = state
         return self._held(node, copied)
 
     def _held(self, node: Node, value: Any) -> Any:
@@ -209,8 +209,8 @@ class Lowering:
             target = aten._local_scalar_dense.default  # noqa: SLF001 - an operator's name
         args = self.read(mapped(node.args, env))
         base = node.name.rstrip("0123456789").rstrip("_")
-        copied = self.draft.emit(target, base, args, {}, val)
-        self.draft.bind(copied, val)
+        copied = self.builder.emit(target, base, args, {}, val)
+        self.builder.bind(copied, val)
         return copied
 
     def _depends_on_data(self, number: Expr | Real | Relation) -> bool:
@@ -230,14 +230,14 @@ class Lowering:
         )
         stack = list(node.meta.get("nn_module_stack", ("",)))
         region = Region(kind, tuple(node.args[:place]), stack[-1] if stack else "")
-        outer = self.draft.state, self.autocast, self.regions
+        outer = self.builder.state, self.autocast, self.regions
         self.regions = (*self.regions, region)
         if kind == "autocast":
             self.autocast = (*self.autocast, region.settings)
         else:
-            self.draft.state = (*self.draft.state, region)
+            self.builder.state = (*self.builder.state, region)
         self.walk(child.graph, inner, is_program=True)
-        self.draft.state, self.autocast, self.regions = outer
+        self.builder.state, self.autocast, self.regions = outer
         returned: Any = child.graph.output_node().args[0]
         return [mapped(each, inner) for each in returned]
 
@@ -265,7 +265,7 @@ class Lowering:
     def read(self, value: Any) -> Any:
         """A value with aliases replaced by their newest values."""
         if value.__class__ is Alias:
-            return read(value, self.compute, self.draft.state)
+            return read(value, self.compute, self.builder.state)
         if isinstance(value, list | tuple):
             return [self.read(item) for item in value]
         return value
@@ -300,16 +300,16 @@ class Lowering:
         self, overload: OpOverload, args: Any, kwargs: dict[str, Any], source: Node | None
     ) -> Any:
         """As it is; its type is known where it comes from the program and no argument changed."""
-        draft, state = self.draft, self.draft.state
+        builder, state = self.builder, self.builder.state
         if self.autocast and (self.keeps_autocast or is_composite(overload)):
-            draft.state = self.regions
+            builder.state = self.regions
         if source is None or self._has_retyped(args, kwargs):
-            result = draft.call(overload, args, kwargs)
+            result = builder.call(overload, args, kwargs)
         else:
             val = source.meta["val"]
-            result = draft.emit(overload, OPERATORS.of(overload).base_name, args, kwargs, val)
-            draft.bind(result, val)
-        draft.state = state
+            result = builder.emit(overload, OPERATORS.of(overload).base_name, args, kwargs, val)
+            builder.bind(result, val)
+        builder.state = state
         return result
 
     def _has_retyped(self, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -344,13 +344,13 @@ class Lowering:
         """
         regions = self.autocast if is_composite(overload) else ()
         key = (function, exact, *call_key(overload, args, kwargs, regions))
-        found = self.memory.find_formula(key)
+        found = self.cache.find_formula(key)
         if found is None:
             fixed = is_static(args) and is_static(list(kwargs.values()))
-            facts = self.memory.lasting.facts if fixed else self.facts
+            facts = self.cache.static.facts if fixed else self.facts
             trains = needs_gradients(overload)
             found = trace(function, args, kwargs, facts, regions, exact=exact, trains=trains)
-            self.memory.keep_formula(key, found, is_static=fixed)
+            self.cache.keep_formula(key, found, is_static=fixed)
         return found
 
     def _made_of(
@@ -363,7 +363,7 @@ class Lowering:
         keywords = {name: argument_type(arg) for name, arg in kwargs.items()}
         need_elements(overload, types)
         key = (exact, *call_key(overload, types, keywords, self.autocast))
-        template: Any = self.memory.find(key, self)
+        template: Any = self.cache.find(key, self)
         tensors: list[Node] = []
         gather(args, tensors)
         gather(kwargs.values(), tensors)
@@ -372,10 +372,10 @@ class Lowering:
             shortcut = SHORTCUTS.get(overload) if self.has_shortcuts and not exact else None
             if fixed and shortcut is not None:
                 call = partial(shortcut, Calls(self), *args, **kwargs)
-                results = write_first(call, tensors, key, self.draft, self.memory)
+                results = write_first(call, tensors, key, self.builder, self.cache)
                 if results is not NotImplemented:
                     return results
-            self.memory.keep(key, None, is_static=fixed)  # what leads back to itself is kept whole
+            self.cache.keep(key, None, is_static=fixed)  # what leads back to itself is kept whole
             template = None
             try:
                 template = self._new_template(
@@ -384,14 +384,14 @@ class Lowering:
             except CannotDecomposeError as error:
                 by_user = is_of_user(function)
                 if by_user and isinstance(error, FormulaFailsError):
-                    raise formula_fails(self.draft, overload, function, error) from error
+                    raise formula_fails(self.builder, overload, function, error) from error
                 reason = NOT_APPLIED * by_user + str(error)
-                self.memory.lasting.reasons[str(overload)] = reason
-            self.memory.keep(key, template, is_static=fixed)
+                self.cache.static.reasons[str(overload)] = reason
+            self.cache.keep(key, template, is_static=fixed)
         if template is None:
             return NotImplemented
         self.laid_out.update([tensors[i] for i in template.laid_out])
-        return instantiate(template, tensors, self.draft)
+        return instantiate(template, tensors, self.builder)
 
     def _new_template(
         self,
@@ -408,17 +408,17 @@ class Lowering:
         if is_known and (made := self._shortcut_template(shortcut, types, keywords, fixed=fixed)):
             return made
         formula = self.formula(overload, function, types, keywords, exact=exact)
-        facts = self.memory.lasting.facts if fixed else self.facts
-        draft = Draft(facts, FormulaWriter())
+        facts = self.cache.static.facts if fixed else self.facts
+        builder = GraphBuilder(facts, FormulaWriter())
         inside = Lowering(
             self.table,
             facts,
-            draft,
-            self.memory,
+            builder,
+            self.cache,
             autocast=self.autocast if is_composite(overload) else (),
         )
         slots = [
-            draft.placeholder(f"arg_{i}", draft.described(tensor_type(slot)))
+            builder.placeholder(f"arg_{i}", builder.described(tensor_type(slot)))
             for i, slot in enumerate(formula.slots)
         ]
         inside.writes.find(formula.graph)
@@ -431,28 +431,28 @@ class Lowering:
         laid_out = layout_from(inside.laid_out)
         results = inside.read(mapped(formula.results, env))
         if is_of_user(function):
-            check_results(draft, overload, types, keywords, results)
-        return template_of(slots, draft, results, laid_out)
+            check_results(builder, overload, types, keywords, results)
+        return template_of(slots, builder, results, laid_out)
 
     def _shortcut_template(
         self, shortcut: Any, types: Any, keywords: dict[str, Any], *, fixed: bool
     ) -> Template | None:
         """What is said outright, None where it is not known; guards are left by nobody."""
-        facts = self.memory.lasting.facts if fixed else self.facts
-        draft = Draft(facts, FormulaWriter())
-        inside = Lowering(self.table, facts, draft, self.memory)
+        facts = self.cache.static.facts if fixed else self.facts
+        builder = GraphBuilder(facts, FormulaWriter())
+        inside = Lowering(self.table, facts, builder, self.cache)
         slots: list[Node] = []
 
         def given(value: Any) -> Any:
             if not isinstance(value, TensorType):
                 return value
-            slots.append(draft.placeholder(f"arg_{len(slots)}", draft.described(value)))
+            slots.append(builder.placeholder(f"arg_{len(slots)}", builder.described(value)))
             return slots[-1]
 
         args = [given(value) for value in types]
         named = {name: given(value) for name, value in keywords.items()}
         results = shortcut(Calls(inside), *args, **named)
-        return None if results is NotImplemented else template_of(slots, draft, results)
+        return None if results is NotImplemented else template_of(slots, builder, results)
 
     def expanded(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         """A composite operator on aliases, lowered as what it is made of.
@@ -545,7 +545,7 @@ class Lowering:
 
     def _inferred(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         types = [argument_type(arg) for arg in args]
-        return self.draft.inferred(
+        return self.builder.inferred(
             overload, types, {name: argument_type(arg) for name, arg in kwargs.items()}
         )
 

@@ -121,17 +121,17 @@ def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> Non
 def _write(lowering: Lowering, target: Alias, value: Node) -> None:
     before = target.storage.value
     if target.storage.is_counted_apart and _may_be_kept(lowering, before):
-        raise problem("not-functional", at=lowering.draft.lines(), op=".data", reason=_OVERLOOKED)
+        raise problem("not-functional", at=lowering.builder.lines(), op=".data", reason=_OVERLOOKED)
     try:
         is_laid_out = write(target, value, lowering.compute)
     except NoInverseError as error:
         views = [str(view.overload) for view in target.views]
-        at, reason = lowering.draft.lines(), str(error)
+        at, reason = lowering.builder.lines(), str(error)
         raise problem("write-through-view", at=at, views=views, reason=reason) from error
     storage = target.storage
     if is_laid_out and storage.input is not None:
         lowering.laid_out.add(storage.input)
-    if hides_writes(lowering.draft.state) or is_hidden(target.views):
+    if hides_writes(lowering.builder.state) or is_hidden(target.views):
         _hide(lowering, storage, before)
     else:
         _keep_history(lowering, storage, before)
@@ -164,21 +164,21 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
 
 def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:
     """The new data has the history of what was there before."""
-    draft, history = lowering.draft, lowering.history
+    builder, history = lowering.builder, lowering.history
     if storage.input is not None and storage.input.name in history.leaves:
         return
     if history.may_have(before):
-        state = draft.state
-        draft.state = seen_from(state)
+        state = builder.state
+        builder.state = seen_from(state)
         storage.value = lowering.compute(aten.copy.default, before, storage.value)
-        draft.state = state
+        builder.state = state
     elif history.may_have(storage.value):
         storage.value = lowering.compute(aten.detach.default, storage.value)
 
 
 def not_functional(lowering: Lowering, op: Operator, reason: object) -> MonographError:
     """The refusal of an operator, at the user's line that calls it."""
-    at = lowering.draft.lines()
+    at = lowering.builder.lines()
     return problem("not-functional", at=at, op=str(op.overload), reason=str(reason))
 
 
@@ -204,7 +204,7 @@ def _mutation_without_form(
         results, copies = _on_copies(lowering, op, given)
     else:
         copies = {name: _copied(lowering, given.get(name)) for name in op.mutated}
-        results = lowering.draft.call(overload, *as_called(overload, given | copies))
+        results = lowering.builder.call(overload, *as_called(overload, given | copies))
     for name in op.mutated:
         _write_all(lowering, [bound.get(name)], _listed(copies[name]))
     flat = results if isinstance(results, list) else [results]
@@ -230,22 +230,22 @@ def _on_copies(lowering: Lowering, op: Operator, given: dict[str, Any]) -> tuple
 
     As formulas are, it is written once for equal types.
     """
-    overload, memory = op.overload, lowering.memory
+    overload, cache = op.overload, lowering.cache
     types = [argument_type(value) for value in given.values()]
     key = ("on copies", call_key(overload, types, {}, ()))
-    template = memory.find(key, None)
+    template = cache.find(key, None)
     tensors: list[Any] = []
     gather(given.values(), tensors)
 
     def written() -> Any:
         copies = {name: lowering.compute(aten.clone.default, given[name]) for name in op.mutated}
-        results = lowering.draft.call(overload, *as_called(overload, given | copies))
+        results = lowering.builder.call(overload, *as_called(overload, given | copies))
         return [results, list(copies.values())]
 
     if template is not None:
-        results, copies = instantiate(template, tensors, lowering.draft)
+        results, copies = instantiate(template, tensors, lowering.builder)
     elif is_static(types):
-        results, copies = write_first(written, tensors, key, lowering.draft, memory)
+        results, copies = write_first(written, tensors, key, lowering.builder, cache)
     else:
         results, copies = written()
     return results, dict(zip(op.mutated, copies, strict=True))

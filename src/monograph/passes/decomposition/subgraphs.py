@@ -39,7 +39,7 @@ BODIES: Final[Mapping[object, int]] = MappingProxyType(
 
 def lower_call(lowering: Lowering, node: Node, env: Mapping[Node, Any]) -> Node:
     """Lower a call and the bodies it calls; gives the new call."""
-    draft, target = lowering.draft, node.target
+    builder, target = lowering.builder, node.target
     before: Any = [node.args[0]] if target is COND else []
     n_bodies = BODIES[target]
     attributes: Any = node.args[len(before) : len(before) + n_bodies]
@@ -49,18 +49,18 @@ def lower_call(lowering: Lowering, node: Node, env: Mapping[Node, Any]) -> Node:
     bodies = [_body(lowering, attribute, n_own, values) for attribute in attributes]
     first = [value for value in values if value.__class__ is Node]
     lifted = lift([body.graph for body in bodies], first)
-    children = draft.children
+    children = builder.children
     reads = [
-        read(draft.writer, children, _base(attribute), body)
+        read(builder.writer, children, _base(attribute), body)
         for attribute, body in zip(attributes, bodies, strict=True)
     ]
     condition = lowering.read(mapped(before, env))
     carried = [
-        as_nodes(draft.writer, draft.written(lowering.read(mapped(each, env)))) for each in own
+        as_nodes(builder.writer, builder.written(lowering.read(mapped(each, env)))) for each in own
     ]
     args = (*condition, *reads, *carried, lifted)
     base = node.name.rstrip("0123456789").rstrip("_")
-    return draft.emit(target, base, args, {}, node.meta["val"])
+    return builder.emit(target, base, args, {}, node.meta["val"])
 
 
 def _base(attribute: Node) -> str:
@@ -68,65 +68,65 @@ def _base(attribute: Node) -> str:
 
 
 def _body(lowering: Lowering, attribute: Node, n_own: int, values: Sequence[Any]) -> Subgraph:
-    draft = lowering.draft
+    builder = lowering.builder
     child: Any = attribute.graph.owning_module
     for part in str(attribute.target).split("."):
         child = getattr(child, part)
-    page = draft.writer.inner_page()
-    outer = draft.writer.turn_to(page), draft.children, draft.state, lowering.regions
-    provenance = draft.provenance
-    draft.children, draft.state, lowering.regions = {}, (), ()
+    page = builder.writer.inner_page()
+    outer = builder.writer.turn_to(page), builder.children, builder.state, lowering.regions
+    provenance = builder.provenance
+    builder.children, builder.state, lowering.regions = {}, (), ()
     lowering.writes.find(child.graph)
     inputs = [each for each in child.graph.nodes if each.op == "placeholder"]
     inner = {each: _own_input(lowering, each) for each in inputs[:n_own]}
     inner |= dict(zip(inputs[n_own:], values, strict=True))
     lowering.walk(child.graph, inner, is_program=True)
     _write_output(lowering, child.graph, inner)
-    subgraph = Subgraph(page.graph, draft.children)
-    draft.provenance = provenance
-    page_around, draft.children, draft.state, lowering.regions = outer
-    draft.writer.turn_to(page_around)
+    subgraph = Subgraph(page.graph, builder.children)
+    builder.provenance = provenance
+    page_around, builder.children, builder.state, lowering.regions = outer
+    builder.writer.turn_to(page_around)
     drop_unused_nodes(page.graph)
     return subgraph
 
 
 def _own_input(lowering: Lowering, source: Node) -> Any:
     """An input that differs from step to step."""
-    draft = lowering.draft
-    name = draft.writer.new_name(source.name)
-    node = draft.placeholder(name, source.meta["val"])
+    builder = lowering.builder
+    name = builder.writer.new_name(source.name)
+    node = builder.placeholder(name, source.meta["val"])
     number = to_python(source.meta["val"])
     if isinstance(number, Expr | Real):
-        bind_number(number, node, draft.writer)
+        bind_number(number, node, builder.writer)
         return number
     return node
 
 
 def _write_output(lowering: Lowering, graph: Graph, env: Mapping[Node, Any]) -> None:
-    draft = lowering.draft
+    builder = lowering.builder
     returned: Any = graph.output_node().args[0]
     several = isinstance(returned, list | tuple)
     taken: list[Any] = []
     for each in returned if several else [returned]:
-        value = draft.written(lowering.read(mapped(each, env)))
+        value = builder.written(lowering.read(mapped(each, env)))
         if is_tensor(value):
             value = _as_before(lowering, each, value, taken)
         taken.append(value)
     result = tuple(taken) if several else taken[0]
     shown = [each.meta["val"] if isinstance(each, Node) else each for each in taken]
-    end(draft.writer.graph, result, tuple(shown) if several else shown[0])
+    end(builder.writer.graph, result, tuple(shown) if several else shown[0])
 
 
 def _as_before(lowering: Lowering, before: Node, value: Node, taken: Sequence[Any]) -> Node:
     """A result with storage of its own, which lies as it did."""
-    draft, val = lowering.draft, before.meta["val"]
+    builder, val = lowering.builder, before.meta["val"]
     options = {}
     lies = isinstance(val, AbstractTensor) and same_layout(val.tensor_type, tensor_type(value))
     if not lies and isinstance(val, AbstractTensor) and val.tensor_type.strides is None:
         options = {"memory_format": torch.contiguous_format}
-    is_input = value.op == "placeholder" or value.graph is not draft.writer.graph
+    is_input = value.op == "placeholder" or value.graph is not builder.writer.graph
     if options or is_input or value in taken:
-        copy: Node = draft.call(aten.clone.default, (value,), options)
+        copy: Node = builder.call(aten.clone.default, (value,), options)
         return copy
     return value
 

@@ -23,7 +23,7 @@ from monograph.host.decompositions import (
 from monograph.host.operator_types import OpOverload, overload_of
 from monograph.integers import ge, known
 from monograph.passes.decomposition.corrections import CORRECTIONS
-from monograph.passes.decomposition.template_cache import Lasting
+from monograph.passes.decomposition.template_cache import StaticTemplates
 from monograph.rules.registry import check_signature
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
         self._own: dict[Any, Any] = {}
         """What was put in, and `None` for what was taken out."""
         self._found: dict[Any, Any] = {}
-        self.lasting = Lasting()
+        self.static = StaticTemplates()
         """What was made with the table as it is."""
 
     def __getitem__(self, operator: Any) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
 
     def _changed(self, operator: Any) -> None:
         self._found.pop(operator, None)
-        self.lasting = Lasting()
+        self.static = StaticTemplates()
 
     @property
     def removed(self) -> dict[str, str]:

@@ -23,7 +23,7 @@ _MOST: Final = 10_000
 
 
 @dataclass(slots=True)
-class Lasting:
+class StaticTemplates:
     """What holds at fixed sizes, and why operators have no template; for one table as it is."""
 
     templates: dict[Any, Template | None] = field(default_factory=dict[Any, "Template | None"])
@@ -32,11 +32,11 @@ class Lasting:
     facts: Facts = field(default_factory=Facts)
 
 
-class Memory:
+class TemplateCache:
     """What one lowering remembers."""
 
-    def __init__(self, lasting: Lasting) -> None:
-        self.lasting = lasting
+    def __init__(self, static: StaticTemplates) -> None:
+        self.static = static
         self._ambient = ambient()
         self._formulas: dict[Any, Formula] = {}
         self._templates: dict[Any, Template | None] = {}
@@ -44,7 +44,7 @@ class Memory:
     def keep(self, key: Any, template: Template | None, *, is_static: bool) -> None:
         """Remember a template, or that there is none."""
         if is_static:
-            _put(self.lasting.templates, (self._ambient, key), template)
+            _put(self.static.templates, (self._ambient, key), template)
         else:
             self._templates[key] = template
 
@@ -52,19 +52,19 @@ class Memory:
         """The template of a call, or the default."""
         found = self._templates.get(key, default)
         if found is default:
-            return self.lasting.templates.get((self._ambient, key), default)
+            return self.static.templates.get((self._ambient, key), default)
         return found
 
     def keep_formula(self, key: Any, formula: Formula, *, is_static: bool) -> None:
         """Remember a formula that was run."""
         if is_static:
-            _put(self.lasting.formulas, (self._ambient, key), formula)
+            _put(self.static.formulas, (self._ambient, key), formula)
         else:
             self._formulas[key] = formula
 
     def find_formula(self, key: Any) -> Formula | None:
         """The formula of a call, if it was run."""
-        return self._formulas.get(key) or self.lasting.formulas.get((self._ambient, key))
+        return self._formulas.get(key) or self.static.formulas.get((self._ambient, key))
 
 
 def _put(kept: dict[Any, Any], key: Any, value: Any) -> None:

@@ -10,30 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.host.fx_nodes import last_node
 from monograph.passes.decomposition.templates import template_from
-from monograph.passes.graph_builder import Draft
+from monograph.passes.graph_builder import GraphBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torch.fx.node import Node
 
-    from monograph.passes.decomposition.template_cache import Memory
+    from monograph.passes.decomposition.template_cache import TemplateCache
 
 
 def write_first(
-    write: Callable[[], Any], tensors: list[Node], key: Any, draft: Draft, memory: Memory
+    write: Callable[[], Any],
+    tensors: list[Node],
+    key: Any,
+    builder: GraphBuilder,
+    cache: TemplateCache,
 ) -> Any:
-    """Let `write` write to the draft, and remember what it wrote as made of these tensors.
+    """Let `write` write to the builder, and remember what it wrote as made of these tensors.
 
     Gives its results, `NotImplemented` if it wrote nothing. A tensor given twice leaves open which
     of both a node takes, so there is nothing to remember then.
     """
-    begin = last_node(draft.writer.graph)
+    begin = last_node(builder.writer.graph)
     results = write()
     if results is not NotImplemented and len({*tensors}) == len(tensors):
-        describe = Draft(memory.lasting.facts, draft.writer).described_anew
+        describe = GraphBuilder(cache.static.facts, builder.writer).described_anew
         template = template_from(tensors, _after(begin), results, describe)
-        memory.keep(key, template, is_static=True)
+        cache.keep(key, template, is_static=True)
     return results
 
 

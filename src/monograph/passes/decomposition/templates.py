@@ -15,10 +15,10 @@ from monograph.integers import Expr, Real, Relation
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from monograph.passes.graph_builder import Draft
+    from monograph.passes.graph_builder import GraphBuilder
 
 
-class Ref:
+class ValueRef:
     """The value with this number: first a template's arguments, then its steps."""
 
     __slots__ = ("index",)
@@ -28,7 +28,7 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TemplateNode:
     """One node of a template."""
 
     target: Any
@@ -45,18 +45,18 @@ class Template:
     `laid_out` are the places of arguments that must lie as they do here for this to be right.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[TemplateNode, ...]
     results: Any
     laid_out: tuple[int, ...] = ()
 
 
 def template_of(
-    slots: list[Node], draft: Draft, results: Any, laid_out: Collection[Node] = ()
+    slots: list[Node], builder: GraphBuilder, results: Any, laid_out: Collection[Node] = ()
 ) -> Template:
-    """The finished draft as a template; `results` are its nodes, numbers and constants."""
-    needed = _needed(draft, results)
-    nodes = [node for node in draft.writer.graph.nodes if node in needed]
-    return template_from(slots, nodes, results, draft.described_anew, laid_out)
+    """The finished graph as a template; `results` are its nodes, numbers and constants."""
+    needed = _needed(builder, results)
+    nodes = [node for node in builder.writer.graph.nodes if node in needed]
+    return template_from(slots, nodes, results, builder.described_anew, laid_out)
 
 
 def template_from(
@@ -67,23 +67,23 @@ def template_from(
     laid_out: Collection[Node] = (),
 ) -> Template:
     """Nodes as a template, for other tensors than `slots`, which are all different."""
-    places = {node: Ref(i) for i, node in enumerate(slots)}
-    steps: list[Step] = []
+    places = {node: ValueRef(i) for i, node in enumerate(slots)}
+    steps: list[TemplateNode] = []
     for node in nodes:
         args = tuple([_referring(arg, places) for arg in node.args])
         kwargs = {name: _referring(arg, places) for name, arg in node.kwargs.items()}
         val = describe(node.meta["val"])
-        steps.append(Step(node.target, _base(node.target), args, kwargs, val))
-        places[node] = Ref(len(slots) + len(steps) - 1)
+        steps.append(TemplateNode(node.target, _base(node.target), args, kwargs, val))
+        places[node] = ValueRef(len(slots) + len(steps) - 1)
     fixed = tuple(i for i, slot in enumerate(slots) if slot in laid_out)
     return Template(tuple(steps), _referring(results, places), fixed)
 
 
-def _needed(draft: Draft, results: Any) -> set[Node]:
+def _needed(builder: GraphBuilder, results: Any) -> set[Node]:
     """The calls that results are made from, and those with an effect."""
     needed: set[Node] = set()
     _collect(results, needed)
-    for node in reversed(draft.writer.graph.nodes):
+    for node in reversed(builder.writer.graph.nodes):
         if node.op != "call_function":
             needed.discard(node)
         elif node in needed or not is_droppable(node.target):
@@ -106,7 +106,7 @@ def _base(target: Any) -> str:
     return str(target.__name__)
 
 
-def _referring(value: Any, places: dict[Node, Ref]) -> Any:
+def _referring(value: Any, places: dict[Node, ValueRef]) -> Any:
     if isinstance(value, Node):
         return places[value]
     if isinstance(value, list | tuple):
@@ -114,15 +114,15 @@ def _referring(value: Any, places: dict[Node, Ref]) -> Any:
     return value
 
 
-def instantiate(template: Template, arguments: list[Node], draft: Draft) -> Any:
+def instantiate(template: Template, arguments: list[Node], builder: GraphBuilder) -> Any:
     """Write a template's nodes for these tensors; gives its results."""
     values = list(arguments)
-    writer, provenance, state = draft.writer, draft.provenance, draft.state
+    writer, provenance, state = builder.writer, builder.provenance, builder.state
     graph, new_name = writer.graph, writer.new_name
 
     def filled(arg: Any) -> Any:
         cls = arg.__class__
-        if cls is Ref:
+        if cls is ValueRef:
             return values[arg.index]
         if cls is list:
             return [filled(item) for item in arg]
@@ -140,13 +140,13 @@ def instantiate(template: Template, arguments: list[Node], draft: Draft) -> Any:
         meta.update(provenance)
         meta["val"] = step.val
         if state:
-            draft.states[node] = state
+            builder.states[node] = state
         values.append(node)
     return _taken(template.results, values)
 
 
 def _taken(results: Any, values: list[Node]) -> Any:
-    if results.__class__ is Ref:
+    if results.__class__ is ValueRef:
         return values[results.index]
     if isinstance(results, list):
         return [_taken(each, values) for each in results]

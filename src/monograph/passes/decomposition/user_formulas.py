@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from monograph.diagnostics import MonographError
     from monograph.host.operator_types import OpOverload
-    from monograph.passes.graph_builder import Draft
+    from monograph.passes.graph_builder import GraphBuilder
 
 NOT_APPLIED: Final = "your formula is not applied: "
 """What the reasons begin with why an operator with a formula of the user's was kept."""
@@ -38,23 +38,23 @@ def is_of_user(formula: Callable[..., Any]) -> bool:
 
 
 def formula_fails(
-    draft: Draft, overload: OpOverload, formula: Callable[..., Any], reason: object
+    builder: GraphBuilder, overload: OpOverload, formula: Callable[..., Any], reason: object
 ) -> MonographError:
     """The refusal, at the user's line that calls the operator."""
     text = str(reason).removeprefix("its formula failed: ")
     return problem(
-        "formula-fails", at=draft.lines(), op=str(overload), formula=_place(formula), reason=text
+        "formula-fails", at=builder.lines(), op=str(overload), formula=_place(formula), reason=text
     )
 
 
 def check_results(
-    draft: Draft, overload: OpOverload, types: Any, keywords: dict[str, Any], results: Any
+    builder: GraphBuilder, overload: OpOverload, types: Any, keywords: dict[str, Any], results: Any
 ) -> None:
     """Hold what a formula returns to what its operator returns for arguments of these types.
 
     Raises: FormulaFailsError.
     """
-    expected = list(_leaves(draft.inferred(overload, types, keywords)))
+    expected = list(_leaves(builder.inferred(overload, types, keywords)))
     found = list(_leaves(argument_type(results)))
     if len(expected) != len(found):
         raise FormulaFailsError(f"it returns {len(found)} values, and not {len(expected)}")

@@ -10,17 +10,17 @@ from monograph.passes.rewrites.fold_constants import fold_constants
 from monograph.passes.rewrites.lift import lift
 from monograph.passes.rewrites.move_to_device import move_to_device
 from monograph.passes.rewrites.partition import Partition, partition
-from monograph.passes.rewrites.program_copy import Held, Material, copied
+from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput, copied
 from monograph.passes.rewrites.registry import REWRITES, Rewrite, rewrite
 from monograph.passes.rewrites.replace_pattern import replace_pattern
 from monograph.passes.rewrites.to_dtype import to_dtype
 
 __all__ = [
     "REWRITES",
-    "Held",
-    "Material",
     "Partition",
+    "ProgramCopy",
     "Rewrite",
+    "StateInput",
     "common_subexpressions",
     "copied",
     "dead_code",

@@ -16,13 +16,13 @@ from monograph.passes.rewrites.registry import rewrite
 if TYPE_CHECKING:
     import torch
 
-    from monograph.passes.rewrites.program_copy import Material
+    from monograph.passes.rewrites.program_copy import ProgramCopy
 
 
 @rewrite
-def common_subexpressions(material: Material) -> None:
+def common_subexpressions(edited: ProgramCopy) -> None:
     """Merge nodes that call the same operator with the same arguments, within each graph."""
-    for module in list(material.graphs()):
+    for module in list(edited.graphs()):
         _merge(module)
 
 

@@ -18,14 +18,14 @@ from monograph.passes.rewrites.registry import rewrite
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
-    from monograph.passes.rewrites.program_copy import Material
+    from monograph.passes.rewrites.program_copy import ProgramCopy
 
 
 @rewrite
-def dead_code(material: Material) -> None:
+def dead_code(edited: ProgramCopy) -> None:
     """Remove what computes nothing that is used, in regions too, and constants read by nothing."""
-    _sweep(material.module)
-    material.drop_unused_constants()
+    _sweep(edited.module)
+    edited.drop_unused_constants()
 
 
 def _sweep(module: torch.fx.GraphModule) -> None:

@@ -15,7 +15,7 @@ from torch.fx.node import Node
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
-from monograph.passes.rewrites.program_copy import Held, Material
+from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput
 from monograph.passes.rewrites.registry import rewrite
 from monograph.passes.rewrites.type_inference import described
 
@@ -36,18 +36,18 @@ _CHANNELS = {
 
 
 @rewrite
-def fold_batch_norm(material: Material) -> None:
+def fold_batch_norm(edited: ProgramCopy) -> None:
     """Fold each batch normalisation in evaluation into the convolution or linear layer before it.
 
     The layer's result must go nowhere else, and nothing may write to the weights of either.
     """
-    norms = [node for node in material.graph.nodes if node.target is aten.batch_norm.default]
+    norms = [node for node in edited.graph.nodes if node.target is aten.batch_norm.default]
     statistics = [each for node in norms for each in node.all_input_nodes]
     for node in norms:
-        _fold(material, node)
+        _fold(edited, node)
     for node in dict.fromkeys(statistics):
         if node.op == "placeholder" and not node.users:
-            material.drop_state(node)
+            edited.drop_state(node)
 
 
 def _bound(node: Node) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _bound(node: Node) -> dict[str, Any]:
     return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
 
 
-def _fold(material: Material, norm: Node) -> None:
+def _fold(edited: ProgramCopy, norm: Node) -> None:
     given = _bound(norm)
     layer = given["input"]
     if given["training"] is not False or layer.target not in _CHANNELS or len(layer.users) != 1:
@@ -65,43 +65,43 @@ def _fold(material: Material, norm: Node) -> None:
     if layer.target is aten.linear.default and len(layer.meta["val"].shape) != 2:
         return
     outer = _bound(layer)
-    statistics = _tensors(material, given, ("weight", "bias", "running_mean", "running_var"))
-    own = _tensors(material, outer, ("weight", "bias"))
+    statistics = _tensors(edited, given, ("weight", "bias", "running_mean", "running_var"))
+    own = _tensors(edited, outer, ("weight", "bias"))
     read = [each for each in (*norm.all_input_nodes, *layer.all_input_nodes) if each is not layer]
-    if statistics is None or own is None or any(n.name in material.written for n in read):
+    if statistics is None or own is None or any(n.name in edited.written for n in read):
         return
     if statistics["running_mean"] is None or own["weight"] is None:
         return
     weight, bias = _folded(own, statistics, float(given["eps"]))
-    names = [(_name(material, outer["weight"]), weight, "weight")]
+    names = [(_name(edited, outer["weight"]), weight, "weight")]
     home = names[0][0].rpartition(".")[0]
     names.append((f"{home}.bias" if home else "bias", bias, "bias"))
     new: dict[str, Node] = {}
     for name, tensor, argument in names:
         old = outer.get(argument)
         if isinstance(old, Node) and len(old.users) == 1:
-            _set(material, old, tensor)
+            _set(edited, old, tensor)
             new[argument] = old
             continue
-        free = name if name not in material.tensors else material.new_target(name)
+        free = name if name not in edited.tensors else edited.new_target(name)
         parameter = torch.nn.Parameter(tensor, requires_grad=False)
-        val = described(type_of(parameter), material.facts)
-        new[argument] = material.add_state(Held("parameter", free), parameter, val)
+        val = described(type_of(parameter), edited.facts)
+        new[argument] = edited.add_state(StateInput("parameter", free), parameter, val)
     layer.args = (layer.args[0], new["weight"], new["bias"], *layer.args[3:])
     layer.kwargs = {k: v for k, v in layer.kwargs.items() if k not in {"weight", "bias"}}
     layer.meta["val"] = norm.meta["val"]
     norm.replace_all_uses_with(layer)
-    material.graph.erase_node(norm)
+    edited.graph.erase_node(norm)
 
 
 def _tensors(
-    material: Material, given: Mapping[str, Any], names: tuple[str, ...]
+    edited: ProgramCopy, given: Mapping[str, Any], names: tuple[str, ...]
 ) -> dict[str, torch.Tensor | None] | None:
     """The state that arguments are, None where one is computed."""
     found: dict[str, torch.Tensor | None] = {}
     for name in names:
         value = given.get(name)
-        tensor = material.tensor_of(value) if isinstance(value, Node) else None
+        tensor = edited.tensor_of(value) if isinstance(value, Node) else None
         if isinstance(value, Node) and tensor is None:
             return None
         found[name] = tensor
@@ -128,18 +128,18 @@ def _folded(
         return (weight.double() * scale.view(shape)).to(weight.dtype), shift.to(weight.dtype)
 
 
-def _name(material: Material, node: Node) -> str:
-    return material.held[node.name].target
+def _name(edited: ProgramCopy, node: Node) -> str:
+    return edited.state_inputs[node.name].target
 
 
-def _set(material: Material, node: Node, tensor: torch.Tensor) -> None:
+def _set(edited: ProgramCopy, node: Node, tensor: torch.Tensor) -> None:
     """Another tensor under a name, as a parameter that gets no gradient."""
-    old = material.tensors[material.held[node.name].target]
+    old = edited.tensors[edited.state_inputs[node.name].target]
     parameter = torch.nn.Parameter(tensor, requires_grad=False)
-    for name, each in list(material.tensors.items()):
+    for name, each in list(edited.tensors.items()):
         if each is old:
-            material.tensors[name] = parameter
-    node.meta["val"] = described(type_of(parameter), material.facts)
+            edited.tensors[name] = parameter
+    node.meta["val"] = described(type_of(parameter), edited.facts)
 
 
 __all__ = ["fold_batch_norm"]

@@ -14,7 +14,7 @@ from torch.fx.node import Node, map_arg
 from monograph.host.dispatch import has_memory
 from monograph.host.operator_types import OpOverload
 from monograph.passes.alias_analysis import Sharing, is_pure
-from monograph.passes.rewrites.program_copy import Held, Material
+from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput
 from monograph.passes.rewrites.registry import rewrite
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 @rewrite
-def fold_constants(material: Material, *, state: bool = False, max_elements: int = 2**20) -> None:
+def fold_constants(edited: ProgramCopy, *, state: bool = False, max_elements: int = 2**20) -> None:
     """Compute what depends on constants, at most `max_elements` large.
 
     With `state`, parameters and buffers that the program does not write to are constants too:
     they get no gradients through what is folded, and new values of theirs are not seen.
     """
-    sharing = Sharing(material.module, material.placeholders())
+    sharing = Sharing(edited.module, edited.placeholders())
     known: dict[Node, Any] = {}
-    for node in material.placeholders():
-        tensor = material.tensor_of(node)
-        if tensor is not None and _is_constant(material, node, tensor, state=state):
+    for node in edited.placeholders():
+        tensor = edited.tensor_of(node)
+        if tensor is not None and _is_constant(edited, node, tensor, state=state):
             known[node] = tensor
-    for node in list(material.graph.nodes):
+    for node in list(edited.graph.nodes):
         if _is_foldable(node, known, sharing):
             value = _value(node, known)
             if _can_be_kept(value) and value.numel() <= max_elements:
@@ -42,18 +42,18 @@ def fold_constants(material: Material, *, state: bool = False, max_elements: int
     for node, value in known.items():
         if node.op == "placeholder" or all(user in known for user in node.users):
             continue
-        held = Held("constant", material.new_target("folded"))
-        node.replace_all_uses_with(material.add_state(held, value, node.meta["val"]))
+        state_input = StateInput("constant", edited.new_target("folded"))
+        node.replace_all_uses_with(edited.add_state(state_input, value, node.meta["val"]))
     for node in reversed(list(known)):
         if not node.users and node.op != "placeholder":
-            material.graph.erase_node(node)
-    material.drop_unused_constants()
+            edited.graph.erase_node(node)
+    edited.drop_unused_constants()
 
 
-def _is_constant(material: Material, node: Node, tensor: torch.Tensor, *, state: bool) -> bool:
-    if node.name in material.written:
+def _is_constant(edited: ProgramCopy, node: Node, tensor: torch.Tensor, *, state: bool) -> bool:
+    if node.name in edited.written:
         return False
-    if material.held[node.name].kind == "constant":
+    if edited.state_inputs[node.name].kind == "constant":
         return state or not tensor.requires_grad
     return state
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.tensor_type import type_of
-from monograph.passes.rewrites.program_copy import Held, Material
+from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput
 from monograph.passes.rewrites.registry import rewrite
 from monograph.passes.rewrites.type_inference import described
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
 
 
 @rewrite
-def lift(material: Material) -> None:
+def lift(edited: ProgramCopy) -> None:
     """Make a placeholder of every tensor that the program's graph reads as an attribute.
 
     A tensor that is state already is read through the placeholder that it has.
     """
     known = {
-        id(material.tensors[held.target]): node
-        for node in material.placeholders()
-        if (held := material.held.get(node.name)) is not None
+        id(edited.tensors[state_input.target]): node
+        for node in edited.placeholders()
+        if (state_input := edited.state_inputs.get(node.name)) is not None
     }
-    for node in list(material.graph.nodes):
+    for node in list(edited.graph.nodes):
         if node.op != "get_attr":
             continue
-        tensor = _attribute(material.module, str(node.target))
+        tensor = _attribute(edited.module, str(node.target))
         if not isinstance(tensor, torch.Tensor):
             continue
         found = known.get(id(tensor))
         if found is None:
-            found = known[id(tensor)] = _placeholder(material, str(node.target), tensor)
+            found = known[id(tensor)] = _placeholder(edited, str(node.target), tensor)
         node.replace_all_uses_with(found)
-        material.graph.erase_node(node)
-        _forget(material.module, str(node.target))
+        edited.graph.erase_node(node)
+        _forget(edited.module, str(node.target))
 
 
-def _placeholder(material: Material, target: str, tensor: torch.Tensor) -> Node:
-    free = target if target not in material.tensors else material.new_target(target)
-    held = Held("constant", free)
+def _placeholder(edited: ProgramCopy, target: str, tensor: torch.Tensor) -> Node:
+    free = target if target not in edited.tensors else edited.new_target(target)
+    state_input = StateInput("constant", free)
     if isinstance(tensor, torch.nn.Parameter):
-        held = Held("parameter", free)
-    return material.add_state(held, tensor, described(type_of(tensor), material.facts))
+        state_input = StateInput("parameter", free)
+    return edited.add_state(state_input, tensor, described(type_of(tensor), edited.facts))
 
 
 def _attribute(module: torch.nn.Module, target: str) -> Any:

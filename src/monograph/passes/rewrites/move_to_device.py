@@ -16,13 +16,13 @@ from monograph.passes.rewrites.type_inference import retyped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from monograph.passes.rewrites.program_copy import Material
+    from monograph.passes.rewrites.program_copy import ProgramCopy
 
 Device = torch.device | str
 
 
 @rewrite
-def move_to_device(material: Material, device: Device | Mapping[Device, Device]) -> None:
+def move_to_device(edited: ProgramCopy, device: Device | Mapping[Device, Device]) -> None:
     """Move everything to a device, or each device to another where a mapping is given.
 
     The contract asks for inputs on the new device. Random numbers are drawn there, by the
@@ -37,10 +37,10 @@ def move_to_device(material: Material, device: Device | Mapping[Device, Device])
     def moved(old: torch.device) -> torch.device:
         return moves.get(None) or moves.get(old) or moves.get(torch.device(old.type)) or old
 
-    convert(material.tensors, material.tensors, lambda t: t.to(moved(t.device)))
-    for module in list(material.graphs()):
+    convert(edited.tensors, edited.tensors, lambda t: t.to(moved(t.device)))
+    for module in list(edited.graphs()):
         _move_graph(module, moved)
-    material.devices = {**material.devices, **moves}
+    edited.devices = {**edited.devices, **moves}
 
 
 def _move_graph(module: torch.fx.GraphModule, moved: Any) -> None:

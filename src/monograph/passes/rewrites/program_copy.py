@@ -1,7 +1,8 @@
 """What a rewrite works on: a copy of a program's graph, and what its inputs stand for.
 
-A rewrite edits it in place. `held` names the placeholders that stand for state; a rewrite may add
-some, or erase those that nothing uses. What it says in `device` and `dtypes` becomes the contract.
+A rewrite edits it in place. `state_inputs` are the placeholders that stand for state; a rewrite
+may add some, or erase those that nothing uses. What it says in `devices` and `dtypes` becomes the
+contract.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StateInput:
     """What a placeholder stands for, other than a user's input."""
 
     kind: Literal["parameter", "buffer", "constant"]
@@ -30,11 +31,11 @@ class Held:
 
 
 @dataclass(slots=True)
-class Material:
+class ProgramCopy:
     """A program being rewritten."""
 
     module: torch.fx.GraphModule
-    held: dict[str, Held]
+    state_inputs: dict[str, StateInput]
     """By name of placeholder."""
     tensors: dict[str, torch.Tensor]
     """By qualified name, all names of tied ones."""
@@ -59,17 +60,19 @@ class Material:
 
     def tensor_of(self, node: Node) -> torch.Tensor | None:
         """The tensor that a placeholder of state stands for."""
-        held = self.held.get(node.name)
-        return None if held is None else self.tensors[held.target]
+        state_input = self.state_inputs.get(node.name)
+        return None if state_input is None else self.tensors[state_input.target]
 
-    def add_state(self, held: Held, tensor: torch.Tensor, val: Any) -> Node:
+    def add_state(self, state_input: StateInput, tensor: torch.Tensor, val: Any) -> Node:
         """A new placeholder of state, before the user's inputs."""
-        self.tensors[held.target] = tensor
-        inputs = (node for node in self.graph.nodes if node.name not in self.held)
+        self.tensors[state_input.target] = tensor
+        inputs = (node for node in self.graph.nodes if node.name not in self.state_inputs)
         with self.graph.inserting_before(next(inputs)):
-            node = self.graph.placeholder(f"{held.kind[0]}_{held.target}".replace(".", "_"))
+            node = self.graph.placeholder(
+                f"{state_input.kind[0]}_{state_input.target}".replace(".", "_")
+            )
         node.meta["val"] = val
-        self.held[node.name] = held
+        self.state_inputs[node.name] = state_input
         return node
 
     def new_target(self, base: str) -> str:
@@ -81,20 +84,20 @@ class Material:
 
     def drop_state(self, node: Node) -> None:
         """Erase a placeholder of state that nothing uses, and its tensor."""
-        held = self.held.pop(node.name, None)
-        if held is None:
+        state_input = self.state_inputs.pop(node.name, None)
+        if state_input is None:
             return
         self.graph.erase_node(node)
-        tensor = self.tensors[held.target]
-        if all(self.tensors[each.target] is not tensor for each in self.held.values()):
+        tensor = self.tensors[state_input.target]
+        if all(self.tensors[each.target] is not tensor for each in self.state_inputs.values()):
             for name in [name for name, each in self.tensors.items() if each is tensor]:
                 del self.tensors[name]
 
     def drop_unused_constants(self) -> None:
         """Erase the constants that nothing uses; parameters and buffers stay."""
         for node in self.placeholders():
-            held = self.held.get(node.name)
-            if held is not None and held.kind == "constant" and not node.users:
+            state_input = self.state_inputs.get(node.name)
+            if state_input is not None and state_input.kind == "constant" and not node.users:
                 self.drop_state(node)
 
     def graphs(self) -> Iterator[torch.fx.GraphModule]:
@@ -130,4 +133,4 @@ def copied(
     return make(children, graph)
 
 
-__all__ = ["Held", "Material", "copied", "graphs_of"]
+__all__ = ["ProgramCopy", "StateInput", "copied", "graphs_of"]

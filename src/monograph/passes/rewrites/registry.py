@@ -1,7 +1,7 @@
 """Rewrites by name: one decorated function a file, the file named as the function.
 
     @rewrite
-    def dead_code(material: Material) -> None: ...
+    def dead_code(edited: ProgramCopy) -> None: ...
 
 What the decorator leaves under the name takes the rewrite's options and gives a `Rewrite`, which
 `program.transform` applies.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.passes.rewrites.program_copy import Material
+    from monograph.passes.rewrites.program_copy import ProgramCopy
 
 Options = ParamSpec("Options")
 
@@ -25,7 +25,7 @@ class Rewrite:
     """A rewrite with its options."""
 
     name: str
-    apply: Callable[[Material], None]
+    apply: Callable[[ProgramCopy], None]
 
 
 REWRITES: dict[str, Callable[..., Rewrite]] = {}
@@ -33,14 +33,14 @@ REWRITES: dict[str, Callable[..., Rewrite]] = {}
 
 
 def rewrite(
-    function: Callable[Concatenate[Material, Options], None],
+    function: Callable[Concatenate[ProgramCopy, Options], None],
 ) -> Callable[Options, Rewrite]:
     """Enter a rewrite; its name is that of the function."""
     name = function.__name__
 
     def configured(*args: Options.args, **kwargs: Options.kwargs) -> Rewrite:
-        def apply(material: Material) -> None:
-            function(material, *args, **kwargs)
+        def apply(edited: ProgramCopy) -> None:
+            function(edited, *args, **kwargs)
 
         return Rewrite(name, apply)
 

@@ -18,14 +18,14 @@ from monograph.passes.rewrites.registry import rewrite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.passes.rewrites.program_copy import Material
+    from monograph.passes.rewrites.program_copy import ProgramCopy
 
 Bindings = dict[Node, Any]
 
 
 @rewrite
 def replace_pattern(
-    material: Material, pattern: Callable[..., Any], replacement: Callable[..., Any]
+    edited: ProgramCopy, pattern: Callable[..., Any], replacement: Callable[..., Any]
 ) -> None:
     """Replace each occurrence of `pattern` by `replacement`, which has the same parameters.
 
@@ -34,7 +34,7 @@ def replace_pattern(
     """
     wanted, offered = _graph(pattern), _graph(replacement)
     (root,) = wanted.output_node().all_input_nodes
-    for module in list(material.graphs()):
+    for module in list(edited.graphs()):
         inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
         sharing = Sharing(module, inputs)
         for node in reversed(list(module.graph.nodes)):

@@ -24,24 +24,24 @@ from monograph.passes.rewrites.type_inference import retyped
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
-    from monograph.passes.rewrites.program_copy import Material
+    from monograph.passes.rewrites.program_copy import ProgramCopy
 
 
 @rewrite
 def to_dtype(
-    material: Material, dtype: torch.dtype, *, source: torch.dtype = torch.float32
+    edited: ProgramCopy, dtype: torch.dtype, *, source: torch.dtype = torch.float32
 ) -> None:
     """Replace the type `source` by `dtype` everywhere; the contract asks for it too."""
     if dtype is source:
         return
-    names = [name for name, tensor in material.tensors.items() if tensor.dtype is source]
-    convert(material.tensors, names, lambda tensor: tensor.to(dtype))
-    for module in list(material.graphs()):
+    names = [name for name, tensor in edited.tensors.items() if tensor.dtype is source]
+    convert(edited.tensors, names, lambda tensor: tensor.to(dtype))
+    for module in list(edited.graphs()):
         nodes = list(module.graph.nodes)
         born = {node for node in nodes if is_born_here(node, source)}
         for node in nodes:
             _retype(module.graph, node, source, dtype, is_born=node in born)
-    material.dtypes = {**material.dtypes, source: dtype}
+    edited.dtypes = {**edited.dtypes, source: dtype}
 
 
 _UNMISTAKABLE = 1e-6

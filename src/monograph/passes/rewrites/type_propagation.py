@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class NodeSnapshot:
     """What a node was before a pass."""
 
     target: Any
@@ -37,13 +37,13 @@ class Before:
     val: Any
 
 
-Snapshot = dict[Node, Before]
+Snapshot = dict[Node, NodeSnapshot]
 
 
 def snapshot(module: torch.fx.GraphModule) -> Snapshot:
     """Remember every node of a graph and of the subgraphs it calls."""
     return {
-        node: Before(node.target, node.args, node.kwargs, node.meta.get("val"))
+        node: NodeSnapshot(node.target, node.args, node.kwargs, node.meta.get("val"))
         for each in graphs_of(module)
         for node in each.graph.nodes
     }

@@ -66,7 +66,7 @@ class Equation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SolutionStep:
     """symbol = (what `equation` shows - offset) / coefficient; offset has symbols known before."""
 
     symbol: Expr
@@ -76,10 +76,10 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SolutionPlan:
     """How all symbols follow from the inputs, and which equations are left to compare."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[SolutionStep, ...]
     left: tuple[Equation, ...]
 
 
@@ -164,14 +164,14 @@ def equations(contract: Contract) -> Iterator[Equation]:
             yield Equation(f"l{index}", clause.path, clause.symbol)
 
 
-def solution_plan(contract: Contract) -> Plan:
+def solution_plan(contract: Contract) -> SolutionPlan:
     """Say how each symbol follows from one equation, and which equations that leaves.
 
     Raises: bug, where the inputs do not determine a symbol of a size or a relation.
     """
     shown = list(equations(contract))
     steps = tuple(
-        Step(symbol, shown[index], coefficient, offset)
+        SolutionStep(symbol, shown[index], coefficient, offset)
         for symbol, index, coefficient, offset in solution_order([e.expected for e in shown])
     )
     solved = {step.symbol for step in steps}
@@ -184,7 +184,7 @@ def solution_plan(contract: Contract) -> Plan:
         if not guard.relation.symbols <= solved:
             text = relation_text(guard.relation, contract.names)
             raise problem("bug", reason=f"the inputs do not determine the symbols of {text}")
-    return Plan(steps, tuple(each for each in shown if each.code not in used))
+    return SolutionPlan(steps, tuple(each for each in shown if each.code not in used))
 
 
 # ------------------------------------------------------------------------------------------- code
@@ -205,12 +205,12 @@ def _size_lines(contract: Contract) -> Iterator[str]:
             yield f"{sizes}= l{index}.shape"
 
 
-def _symbol_name(step: Step) -> str:
+def _symbol_name(step: SolutionStep) -> str:
     is_itself = step.equation.expected is step.symbol
     return step.equation.code if is_itself else f"{step.equation.code}_solved"
 
 
-def _step_lines(plan: Plan, names: Mapping[Expr, str]) -> Iterator[str]:
+def _step_lines(plan: SolutionPlan, names: Mapping[Expr, str]) -> Iterator[str]:
     for step in plan.steps:
         name = names[step.symbol]
         if name == step.equation.code:
@@ -333,7 +333,9 @@ def _range_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterator
 
 
 # ---------------------------------------------------------------------------------------- reasons
-def broken_clauses(contract: Contract, plan: Plan, leaves: Sequence[Any]) -> Iterator[Clause]:
+def broken_clauses(
+    contract: Contract, plan: SolutionPlan, leaves: Sequence[Any]
+) -> Iterator[Clause]:
     """Yield everything in which a call differs from the contract, inputs first."""
     asked = leaves[len(contract.clauses) :]
     leaves = leaves[: len(contract.clauses)]
@@ -460,7 +462,7 @@ def _broken_layouts(
 
 
 def _broken_relations(
-    contract: Contract, plan: Plan, seen: Mapping[str, int], leaves: Sequence[Any]
+    contract: Contract, plan: SolutionPlan, seen: Mapping[str, int], leaves: Sequence[Any]
 ) -> Iterator[Clause]:
     """Solve for the symbols as far as the inputs allow; compare what can be compared."""
     env: dict[Expr, int] = {}

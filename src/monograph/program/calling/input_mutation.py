@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InputObjects:
     """The leaves of one call, and the objects it was given, by their numbers."""
 
     leaves: Sequence[Any]
     objects: dict[int, Any]
 
 
-class Keeper:
+class InputWriteBack:
     """Does in each call of a program what the changes say."""
 
     def __init__(self, changes: Changes, names: CallNames, out_spec: Any) -> None:
@@ -61,7 +61,7 @@ class Keeper:
 
     def find(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], leaves: Sequence[Any]
-    ) -> Found:
+    ) -> InputObjects:
         """The objects of this call.
 
         Raises: contract-broken.
@@ -71,7 +71,7 @@ class Keeper:
             self._check_apart(objects, args, kwargs)
         for change in self.changes.changed:
             self._check_held(change, objects)
-        return Found(leaves, objects)
+        return InputObjects(leaves, objects)
 
     def _at(self, given: GivenObject, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         found: Any = args[given.root] if isinstance(given.root, int) else kwargs[given.root]
@@ -142,7 +142,7 @@ class Keeper:
 
     # --- after the call ----------------------------------------------------------------------
 
-    def finish(self, found: Found, outputs: Sequence[Any]) -> Any:
+    def finish(self, found: InputObjects, outputs: Sequence[Any]) -> Any:
         """Give the objects what they hold after the call; returns its result."""
         values = _Values(self.changes, found, outputs)
         changed = [(found.objects[each.number], each) for each in self.changes.changed]
@@ -170,7 +170,7 @@ class Keeper:
 class _Values:
     """What the sources of one call are."""
 
-    def __init__(self, changes: Changes, found: Found, outputs: Sequence[Any]) -> None:
+    def __init__(self, changes: Changes, found: InputObjects, outputs: Sequence[Any]) -> None:
         self.table = changes.objects
         self.leaves = found.leaves
         self.outputs = outputs
@@ -222,4 +222,4 @@ def way_text(given: GivenObject, names: CallNames) -> str:
     return "".join((root, *steps))
 
 
-__all__ = ["Found", "Keeper", "way_text"]
+__all__ = ["InputObjects", "InputWriteBack", "way_text"]

@@ -19,7 +19,7 @@ from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.passes import seen_through
 from monograph.program.calling.checks import compile_checks
-from monograph.program.calling.input_mutation import Found, Keeper
+from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
 from monograph.program.calling.subgraph_calls import runnable_args, runnable_child, runnable_target
 from monograph.program.contract import state_asked
 from monograph.program.graph_module import GraphModule, adopt
@@ -92,7 +92,7 @@ class CallCode(PyTreeCodeGen):
         super().__init__(PyTreeInfo(orig_args, in_spec, out_spec))
         self.names = names
         self.flat_inputs = compile_flatten(in_spec, names)
-        self.keeper = None if changes is None else Keeper(changes, names, out_spec)
+        self.keeper = None if changes is None else InputWriteBack(changes, names, out_spec)
 
     def gen_fn_def(
         self,
@@ -139,7 +139,7 @@ class CallCode(PyTreeCodeGen):
         keeper = self.keeper
         if keeper is not None:
 
-            def found_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Found:
+            def found_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> InputObjects:
                 return keeper.find(args, kwargs, self.flat_inputs(args, kwargs))
 
             bound += [("found_inputs", found_inputs), ("kept_result", keeper.finish)]
@@ -251,7 +251,7 @@ class Gate:
         self._keeper = (
             None
             if contract.changes is None
-            else Keeper(contract.changes, self._names, program.out_spec)
+            else InputWriteBack(contract.changes, self._names, program.out_spec)
         )
         state = {**program.constants, **program.state_dict}
         self._asked = [state[name] for name in state_asked(contract)]

@@ -121,8 +121,8 @@ def _at(origin: object) -> str:
 
 
 def _constant(program: ExportedProgram, spec: Any) -> torch.dtype:
-    held: Any = program.constants.get(spec.target, program.state_dict.get(spec.target))
-    return held.dtype
+    state_input: Any = program.constants.get(spec.target, program.state_dict.get(spec.target))
+    return state_input.dtype
 
 
 def _names_a_dtype(node: Node) -> bool:

@@ -69,7 +69,7 @@ def lowered(
             program.facts or Facts(),
             GraphModule,
             keeps_autocast=not to_core,
-            lasting=table.lasting if isinstance(table, DecompositionTable) else None,
+            static=table.static if isinstance(table, DecompositionTable) else None,
             without_history=_without_history(program),
             leaves={
                 spec.arg.name
@@ -102,12 +102,12 @@ def lowered(
 
 def _without_history(program: ExportedProgram) -> set[str]:
     """The inputs that are state which requires no gradients, and no parameter."""
-    held = program.constants | program.state_dict
+    state_input = program.constants | program.state_dict
     return {
         spec.arg.name
         for spec in program.graph_signature.input_specs
         if spec.kind in {InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
-        and not getattr(held.get(spec.target or ""), "requires_grad", False)
+        and not getattr(state_input.get(spec.target or ""), "requires_grad", False)
     }
 
 
@@ -175,13 +175,13 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
 
 def _state_in_memory(program: ExportedProgram) -> dict[str, str]:
     """The names of state by their placeholders, where it lies where inputs may lie too."""
-    held = program.constants | program.state_dict
+    state_input = program.constants | program.state_dict
     return {
         spec.arg.name: spec.target
         for spec in program.graph_signature.input_specs
         if spec.target is not None
-        and isinstance(held.get(spec.target), torch.Tensor)
-        and held[spec.target].layout is torch.strided
+        and isinstance(state_input.get(spec.target), torch.Tensor)
+        and state_input[spec.target].layout is torch.strided
     }
 
 
@@ -197,10 +197,10 @@ def _laid_out(clause: TensorClause, t: TensorType | None, *, is_placed: bool) ->
 
 def _shared_memory(program: ExportedProgram) -> list[dict[str, Place]]:
     """State without gradients that lies in the memory of one that is all of it, which is first."""
-    held = program.constants | program.state_dict
+    state_input = program.constants | program.state_dict
     groups: dict[int, dict[str, torch.Tensor]] = {}
     for spec in program.graph_signature.input_specs:
-        tensor = held.get(spec.target or "")
+        tensor = state_input.get(spec.target or "")
         if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and tensor.numel():
             address = tensor.untyped_storage().data_ptr()
             groups.setdefault(address, {})[spec.arg.name] = tensor
@@ -238,7 +238,7 @@ def _check_state(program: ExportedProgram, done: Decomposed, known: set[str]) ->
     A parameter is written to once: what is computed of it between two writes has its gradient too,
     and in a graph of values only what is computed after the last one can have it.
     """
-    held = program.state_dict | program.constants
+    state_input = program.state_dict | program.constants
     targets = {
         spec.arg.name: spec.target
         for spec in program.graph_signature.input_specs
@@ -246,18 +246,18 @@ def _check_state(program: ExportedProgram, done: Decomposed, known: set[str]) ->
     }
     memory: dict[int, list[str]] = {}
     for target in targets.values():
-        if isinstance(held.get(target), torch.Tensor):
-            memory.setdefault(held[target].untyped_storage().data_ptr(), []).append(target)
+        if isinstance(state_input.get(target), torch.Tensor):
+            memory.setdefault(state_input[target].untyped_storage().data_ptr(), []).append(target)
     for name in done.rewritten:
-        tensor = held.get(targets.get(name) or "")
+        tensor = state_input.get(targets.get(name) or "")
         if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
             reason = f"it is the second write to the parameter `{targets[name]}`, as gradients go"
             raise problem("not-functional", at=(), op="a write", reason=reason)
     for name in done.writes:
         target = targets.get(name)
-        if target is None or name in known or not held[target].numel():
+        if target is None or name in known or not state_input[target].numel():
             continue
-        shared = memory[held[target].untyped_storage().data_ptr()]
+        shared = memory[state_input[target].untyped_storage().data_ptr()]
         if len(shared) > 1:
             others = [other for other in shared if other != target]
             raise problem("state-shares-memory", at=(), names=[target, *others])

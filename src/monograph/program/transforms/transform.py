@@ -16,7 +16,7 @@ from monograph.diagnostics import problem
 from monograph.integers import Facts
 from monograph.passes.alias_analysis import Sharing, writes
 from monograph.passes.rewrites.lift import lift
-from monograph.passes.rewrites.program_copy import Held, Material, copied
+from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput, copied
 from monograph.passes.rewrites.registry import Rewrite
 from monograph.passes.rewrites.type_propagation import retype, snapshot
 from monograph.program.contract import FoundLater, TensorClause
@@ -57,37 +57,37 @@ def transformed(
 
 
 def _after(program: ExportedProgram, each: Rewrite | Callable[[Any], Any]) -> ExportedProgram:
-    material = _material(program)
-    before = snapshot(material.module)
+    edited = _copy_of(program)
+    before = snapshot(edited.module)
     if isinstance(each, Rewrite):
-        each.apply(material)
-        if material.devices or material.dtypes:
-            before = snapshot(material.module)  # which says the new types already
+        each.apply(edited)
+        if edited.devices or edited.dtypes:
+            before = snapshot(edited.module)  # which says the new types already
     else:
-        result = each(material.module)
+        result = each(edited.module)
         found = getattr(result, "graph_module", result)
         if isinstance(found, torch.fx.GraphModule):
-            material.module = found
-        lift().apply(material)
-    retype(material.module, before, material.facts)
-    _check_writes(program, material)
-    return _program(program, material)
+            edited.module = found
+        lift().apply(edited)
+    retype(edited.module, before, edited.facts)
+    _check_writes(program, edited)
+    return _program(program, edited)
 
 
-def _check_writes(program: ExportedProgram, material: Material) -> None:
+def _check_writes(program: ExportedProgram, edited: ProgramCopy) -> None:
     """A pass may let the graph write to the inputs and state that it wrote to, and to no other.
 
     Raises: invalid-program.
     """
-    if not writes(material.module):
+    if not writes(edited.module):
         return
-    new = _written_inputs(material.module)
+    new = _written_inputs(edited.module)
     known = {spec.arg.name for spec in program.graph_signature.input_specs}
     for node in known & new.keys() - _written_inputs(program.graph_module).keys():
-        if node not in material.written:
+        if node not in edited.written:
             reason = "is written to, which the signature does not say"
             raise problem(
-                "invalid-program", at=(), graph=material.graph, node=new[node], reason=reason
+                "invalid-program", at=(), graph=edited.graph, node=new[node], reason=reason
             )
 
 
@@ -98,34 +98,34 @@ def _written_inputs(module: torch.fx.GraphModule) -> dict[str, torch.fx.Node]:
     return {node.name: node for node in inputs if sharing.is_written(node)}
 
 
-def _material(program: ExportedProgram) -> Material:
+def _copy_of(program: ExportedProgram) -> ProgramCopy:
     signature = program.graph_signature
-    held = {
-        spec.arg.name: Held(_NAMES[spec.kind], str(spec.target), spec.persistent)
+    state_inputs = {
+        spec.arg.name: StateInput(_NAMES[spec.kind], str(spec.target), spec.persistent)
         for spec in signature.input_specs
         if spec.kind in _NAMES
     }
     written = {*signature.mutated_in_place}
     targets = {spec.target for spec in signature.output_specs if spec.target is not None}
-    written |= {name for name, each in held.items() if each.target in targets}
-    return Material(
+    written |= {name for name, each in state_inputs.items() if each.target in targets}
+    return ProgramCopy(
         copied(program.graph_module, GraphModule),
-        held,
+        state_inputs,
         {**program.constants, **program.state_dict},
         frozenset(written),
         Facts.copy(program.facts or Facts()),
     )
 
 
-def _program(program: ExportedProgram, material: Material) -> ExportedProgram:
+def _program(program: ExportedProgram, edited: ProgramCopy) -> ExportedProgram:
     old = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
-    given = [node.name for node in material.placeholders() if node.name not in material.held]
+    given = [node.name for node in edited.placeholders() if node.name not in edited.state_inputs]
     asked = [spec.arg.name for spec in old.values() if spec.kind is InputKind.USER_INPUT]
     if given != asked:
         reason = f"takes {given} from its user, where the contract has {asked}"
         raise problem("invalid-program", at=(), node="graph", reason=reason)
-    inputs = [_input_spec(node.name, old, material) for node in material.placeholders()]
-    values: Any = material.graph.output_node().args[0]
+    inputs = [_input_spec(node.name, old, edited) for node in edited.placeholders()]
+    values: Any = edited.graph.output_node().args[0]
     outputs = [
         _output_spec(spec, value)
         for spec, value in zip(program.graph_signature.output_specs, values, strict=True)
@@ -136,16 +136,16 @@ def _program(program: ExportedProgram, material: Material) -> ExportedProgram:
         for name, target in program.graph_signature.mutated_in_place.items()
         if name in names
     }
-    state = {name: t for name, t in material.tensors.items() if _is_state(name, program, material)}
-    children = dict(material.module.named_children())
+    state = {name: t for name, t in edited.tensors.items() if _is_state(name, program, edited)}
+    children = dict(edited.module.named_children())
     result = replace(
         program,
-        graph_module=GraphModule(children, material.graph),
+        graph_module=GraphModule(children, edited.graph),
         graph_signature=ExportGraphSignature(inputs, outputs, mutated),
         state_dict=state,
-        constants={name: t for name, t in material.tensors.items() if name not in state},
-        contract=_contract(program, material),
-        facts=material.facts,
+        constants={name: t for name, t in edited.tensors.items() if name not in state},
+        contract=_contract(program, edited),
+        facts=edited.facts,
         module_call_graph=list(program.module_call_graph),
     )
     result.graph_module.meta.update(program.graph_module.meta)
@@ -153,20 +153,22 @@ def _program(program: ExportedProgram, material: Material) -> ExportedProgram:
     return result
 
 
-def _is_state(name: str, program: ExportedProgram, material: Material) -> bool:
+def _is_state(name: str, program: ExportedProgram, edited: ProgramCopy) -> bool:
     if name in program.state_dict:
         return True
-    new = (held for held in material.held.values() if held.target == name)
+    new = (each for each in edited.state_inputs.values() if each.target == name)
     return name not in program.constants and any(
-        held.kind == "parameter" or bool(held.persistent) for held in new
+        each.kind == "parameter" or bool(each.persistent) for each in new
     )
 
 
-def _input_spec(name: str, old: dict[str, InputSpec], material: Material) -> InputSpec:
-    held = material.held.get(name)
-    if held is None:
+def _input_spec(name: str, old: dict[str, InputSpec], edited: ProgramCopy) -> InputSpec:
+    state_input = edited.state_inputs.get(name)
+    if state_input is None:
         return replace(old[name])
-    return InputSpec(_KINDS[held.kind], TensorArgument(name), held.target, held.persistent)
+    return InputSpec(
+        _KINDS[state_input.kind], TensorArgument(name), state_input.target, state_input.persistent
+    )
 
 
 def _output_spec(spec: OutputSpec, value: Any) -> OutputSpec:
@@ -177,9 +179,9 @@ def _output_spec(spec: OutputSpec, value: Any) -> OutputSpec:
     return replace(spec, arg=replace(spec.arg, name=value.name))
 
 
-def _without_lost_state(contract: Contract, material: Material) -> Contract:
+def _without_lost_state(contract: Contract, edited: ProgramCopy) -> Contract:
     """What is asked of state asks no longer where a pass has replaced it."""
-    kept = material.tensors.keys()
+    kept = edited.tensors.keys()
     asked = (e for e in contract.answers if asks_tensor(e) and e.argument is None)
     lost = [answer for answer in asked if answer.path not in kept]
     apart = tuple(pair for pair in contract.apart_from_state if pair[1] in kept)
@@ -198,18 +200,18 @@ def _with_guards(program: ExportedProgram, facts: Facts) -> Contract:
     return replace(contract, guards=FoundLater(lambda: [*contract.guards, *added]))
 
 
-def _contract(program: ExportedProgram, material: Material) -> Contract:
-    contract = _without_lost_state(_with_guards(program, material.facts), material)
-    if not material.devices and not material.dtypes:
+def _contract(program: ExportedProgram, edited: ProgramCopy) -> Contract:
+    contract = _without_lost_state(_with_guards(program, edited.facts), edited)
+    if not edited.devices and not edited.dtypes:
         return contract
-    anywhere = material.devices.get(None)
-    kinds = {old.type: new.type for old, new in material.devices.items() if old is not None}
+    anywhere = edited.devices.get(None)
+    kinds = {old.type: new.type for old, new in edited.devices.items() if old is not None}
 
     def moved(clause: Any) -> Any:
         if not isinstance(clause, TensorClause):
             return clause
         kind = anywhere.type if anywhere else kinds.get(clause.device_type, clause.device_type)
-        dtype = material.dtypes.get(clause.dtype, clause.dtype)
+        dtype = edited.dtypes.get(clause.dtype, clause.dtype)
         return replace(clause, device_type=kind, dtype=dtype)
 
     return replace(contract, clauses=tuple(moved(clause) for clause in contract.clauses))

@@ -26,7 +26,7 @@ class UnflattenedModule(ProgramModule):
     """What `unflatten` returns: called like the original, with the original's modules inside."""
 
 
-class ModuleCall(GraphModule):
+class UnflattenedCall(GraphModule):
     """One module of the original, as its calls in the program were.
 
     Its own graph is that of the first call. `others` are the graphs of later calls that differ;
@@ -104,13 +104,13 @@ def call_as_user(
     What took a module's place gets the arguments alone.
     """
     args, kwargs = pytree.tree_unflatten(list(leaves), spec)
-    if captured and isinstance(module, ModuleCall):
+    if captured and isinstance(module, UnflattenedCall):
         kwargs = {**kwargs, "captured": captured}
     return _graph(module, number)(*args, **kwargs)
 
 
 def _graph(module: torch.nn.Module, number: int) -> Any:
-    if number == 0 or not isinstance(module, ModuleCall):
+    if number == 0 or not isinstance(module, UnflattenedCall):
         return module
     other = module.others[number - 1]
     other.materialize()
@@ -139,8 +139,8 @@ def check_constant(given: Any, expected: Any, name: str) -> None:
 
 
 __all__ = [
-    "ModuleCall",
     "ModuleCallCode",
+    "UnflattenedCall",
     "UnflattenedModule",
     "call",
     "call_as_user",

@@ -73,7 +73,7 @@ class Graphs:
 
     def add_program(self) -> torch.fx.Graph:
         """Make the graph of the root, and those of everything below it."""
-        writer = _Writer(self, self.tree.root, self.holder(""))
+        writer = _ModuleGraphWriter(self, self.tree.root, self.holder(""))
         writer.write_items()
         return writer.close(map_arg(self.tree.results, writer.put))
 
@@ -87,7 +87,7 @@ class Graphs:
             interface = Interface(tuple(scope.inputs), tuple(scope.outputs))
         captured = _captured(scope, interface)
         holder = self.holder(scope.path)
-        writer = _Writer(self, scope, holder)
+        writer = _ModuleGraphWriter(self, scope, holder)
         for value in captured:
             writer.take(value)
         for value, name in zip(interface.leaves, _leaf_names(interface), strict=True):
@@ -124,7 +124,7 @@ def _captured(scope: Scope, interface: Interface) -> tuple[Any, ...]:
     )
 
 
-class _Writer:
+class _ModuleGraphWriter:
     """Writes the graph of one scope."""
 
     def __init__(self, graphs: Graphs, scope: Scope, holder: Holder) -> None:
@@ -229,7 +229,7 @@ class _Writer:
     def _write_region(self, inner: Scope) -> None:
         assert inner.region is not None, "a region is entered by a node"
         body = Holder()
-        writer = _Writer(self.graphs, inner, body)
+        writer = _ModuleGraphWriter(self.graphs, inner, body)
         for value in inner.inputs:
             writer.take(value)
         writer.write_items()

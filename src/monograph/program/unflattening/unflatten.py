@@ -22,7 +22,7 @@ from monograph.program.calling.program_module import (
 from monograph.program.calling.subgraph_calls import runnable_child
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.signature import ConstantArgument, InputKind
-from monograph.program.unflattening.module_calls import ModuleCall, UnflattenedModule
+from monograph.program.unflattening.module_calls import UnflattenedCall, UnflattenedModule
 from monograph.program.unflattening.module_graphs import Graphs
 from monograph.program.unflattening.scope_tree import (
     Interface,
@@ -174,11 +174,11 @@ def _hang_modules(module: UnflattenedModule, graphs: Graphs, program: ExportedPr
         inside = (at for name, at in order.items() if name.startswith(f"{path}."))
         return min(inside, default=len(order)), path.count(".")
 
-    made: dict[str, ModuleCall] = {}
+    made: dict[str, UnflattenedCall] = {}
     for path in sorted(filter(None, graphs.holders), key=place):
         holder = graphs.holders[path]
         (_, first), *others = holder.graphs
-        made[path] = ModuleCall(holder.children, first, "ModuleCall")
+        made[path] = UnflattenedCall(holder.children, first, "ModuleCall")
         made[path].others = tuple(GraphModule({}, graph) for _, graph in others)
         adopt(module, path, made[path])
     for path, called in made.items():

@@ -16,7 +16,7 @@ from monograph.archive.schema.dataclass_fields import (
     field_types,
     is_of,
 )
-from monograph.archive.schema.expressions import Reading, Writer
+from monograph.archive.schema.expressions import ExpressionReader, ExpressionWriter
 from monograph.integers import Facts, Guard, ge
 from monograph.program import (
     CallNames,
@@ -44,10 +44,12 @@ def both():
     (inner,) = x.symbols
     names = {n: "s0", inner: "zf1"}
     values = {"s0": n, "zf1": x}
-    writer = RecordWriter(Writer(lambda s, _: f"Symbol('{names[s]}')"), names.__getitem__)
+    writer = RecordWriter(ExpressionWriter(lambda s, _: f"Symbol('{names[s]}')"), names.__getitem__)
 
     def reader():
-        return RecordReader(Reading(values.__getitem__), {"s0": n, "zf1": inner}, [*writer.places])
+        return RecordReader(
+            ExpressionReader(values.__getitem__), {"s0": n, "zf1": inner}, [*writer.places]
+        )
 
     return writer, reader, n, inner
 

@@ -3,7 +3,7 @@
 import pytest
 
 from monograph.archive.errors import Refused
-from monograph.archive.schema.expressions import Reading, Writer
+from monograph.archive.schema.expressions import ExpressionReader, ExpressionWriter
 from monograph.integers import (
     Facts,
     all_of,
@@ -69,8 +69,8 @@ def test_what_is_written_is_read():
     """Reading in the same pool gives the same object."""
     _, names, values = many()
     shown = {each: name for name, value in names.items() for each in value.symbols}
-    writer = Writer(lambda symbol, _: f"Symbol('{shown[symbol]}')")
-    reading = Reading(names.__getitem__)
+    writer = ExpressionWriter(lambda symbol, _: f"Symbol('{shown[symbol]}')")
+    reading = ExpressionReader(names.__getitem__)
     for value in values:
         text = writer.write(value)
         assert reading.value(text) is value, text
@@ -81,7 +81,7 @@ def test_truths_are_written_as_loaders_know_them():
     facts = Facts()
     u = facts.symbol("u0", hint=None, upper=1)
     n = facts.symbol("n", hint=5)
-    writer = Writer(lambda symbol, _: symbol.name)
+    writer = ExpressionWriter(lambda symbol, _: symbol.name)
     assert writer.write(eq(u, 1)) == "Equality(u0, Integer(1))"
     assert writer.write(eq(7, u)) == "Equality(u0, Integer(7))"
     assert writer.write(eq(2 * u, 7 * n)).endswith(", Integer(0))")
@@ -110,14 +110,14 @@ def test_hostile_text_is_refused(source):
     """No error but our own, whatever the text."""
     _, names, _ = many()
     with pytest.raises(Refused):
-        Reading(names.__getitem__).number(source)
+        ExpressionReader(names.__getitem__).number(source)
 
 
 def test_old_forms_are_read():
     """Operators and bare names, as conditions and old files have them."""
     _, names, _ = many()
     a, b = names["a"], names["b"]
-    reading = Reading(names.__getitem__)
+    reading = ExpressionReader(names.__getitem__)
     assert reading.number("2*a + b//3 - 1") is 2 * a + b // 3 - 1
     assert reading.truth("a % 2 == 0 and not b > 4") is all_of(eq(a % 2, 0), ge(4, b))
     assert reading.number("Max(2, Mod(a, 4))") is maximum(a % 4, 2)
@@ -127,10 +127,10 @@ def test_a_bool_of_the_data_is_written_as_torch_finds_it():
     """Torch looks for a symbol that equals one; the same relation comes back."""
     facts = Facts()
     u = facts.symbol("u", hint=1, lower=0, upper=1)
-    writer = Writer(lambda symbol, is_float: f"Symbol({symbol.name!r}, integer=True)")
+    writer = ExpressionWriter(lambda symbol, is_float: f"Symbol({symbol.name!r}, integer=True)")
     text = writer.write(eq(u, 1))
     assert text == f"Equality(Symbol({u.name!r}, integer=True), Integer(1))"
-    assert Reading(lambda name: u).truth(text) is eq(u, 1)
+    assert ExpressionReader(lambda name: u).truth(text) is eq(u, 1)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_one_of_two_numbers_by_a_bit_is_a_sum(condition, expected):
     u = facts.symbol("u", hint=1, lower=0, upper=1)
     wide = facts.symbol("wide", hint=1, lower=0, upper=2)
     text = f"Piecewise(ExprCondPair(Integer(7), {condition}), ExprCondPair(Integer(2), true))"
-    assert Reading(lambda name: u).integer(text) == eval(expected, {"u": u})
+    assert ExpressionReader(lambda name: u).integer(text) == eval(expected, {"u": u})
     if condition != "true":
         with pytest.raises(Refused, match="more than a bit"):
-            Reading(lambda name: wide).integer(text)
+            ExpressionReader(lambda name: wide).integer(text)
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_one_of_two_numbers_by_a_bit_is_a_sum(condition, expected):
 def test_other_choices_are_refused(text):
     """They are no expressions, or ask for more than a bit."""
     with pytest.raises(Refused):
-        Reading(lambda name: Facts().symbol("a", hint=2)).integer(text)
+        ExpressionReader(lambda name: Facts().symbol("a", hint=2)).integer(text)

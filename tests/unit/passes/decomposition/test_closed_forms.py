@@ -9,9 +9,9 @@ from monograph.integers import Facts, ge, use
 from monograph.passes.decomposition.closed_forms import SHORTCUTS
 from monograph.passes.decomposition.lowering import Lowering
 from monograph.passes.decomposition.table import default_decompositions
-from monograph.passes.decomposition.template_cache import Lasting, Memory
+from monograph.passes.decomposition.template_cache import StaticTemplates, TemplateCache
 from monograph.passes.formulas import FormulaWriter, facts_for_lowering
-from monograph.passes.graph_builder import Draft
+from monograph.passes.graph_builder import GraphBuilder
 
 aten = torch.ops.aten
 F32 = torch.float32
@@ -152,25 +152,27 @@ ALL = [*enumerate(calls(2, 3))]
 def written(overload, args, facts, *, shortcuts):
     """The graph of one call lowered, with the types of its nodes; the guards it left."""
     lowered = facts_for_lowering(facts)
-    draft = Draft(lowered, FormulaWriter())
-    lowering = Lowering(default_decompositions(), lowered, draft, Memory(Lasting()))
+    builder = GraphBuilder(lowered, FormulaWriter())
+    lowering = Lowering(
+        default_decompositions(), lowered, builder, TemplateCache(StaticTemplates())
+    )
     lowering.is_default = shortcuts
     n = iter(range(9))
     given = [
-        draft.placeholder(f"given_{next(n)}", draft.described(arg))
+        builder.placeholder(f"given_{next(n)}", builder.described(arg))
         if isinstance(arg, TensorType)
         else arg
         for arg in args
     ]
     with use(lowered):
         result = lowering.plain(overload, tuple(given), {})
-    append_node(draft.writer.graph, "output", "output", "output", ((result,),), {})
-    before = len([*draft.writer.graph.nodes])
-    draft.drop_unused()
-    assert not shortcuts or before == len([*draft.writer.graph.nodes]), "something is unused"
+    append_node(builder.writer.graph, "output", "output", "output", ((result,),), {})
+    before = len([*builder.writer.graph.nodes])
+    builder.drop_unused()
+    assert not shortcuts or before == len([*builder.writer.graph.nodes]), "something is unused"
     lines = [
         f"{node} = {node.target}({node.args}, {node.kwargs}): {described(node.meta['val'])}"
-        for node in draft.writer.graph.nodes
+        for node in builder.writer.graph.nodes
         if node.op == "call_function"
     ]
     guards = {str(guard.relation) for guard in lowered.guards[len(facts.guards) :]}
@@ -207,22 +209,22 @@ def test_every_shortcut_is_held_to_its_formula():
 @pytest.mark.parametrize("call", [c for _, c in ALL[::7]], ids=[f"{i}-{c[0]}" for i, c in ALL[::7]])
 def test_the_second_call_is_written_as_the_first(call):
     """What the first call wrote is copied for the next, under the names it would have had."""
-    facts, memory = facts_for_lowering(Facts()), Memory(Lasting())
+    facts, cache = facts_for_lowering(Facts()), TemplateCache(StaticTemplates())
     overload, args = call
     written = []
     for _ in range(2):
-        draft = Draft(facts, FormulaWriter())
-        lowering = Lowering(default_decompositions(), facts, draft, memory)
+        builder = GraphBuilder(facts, FormulaWriter())
+        lowering = Lowering(default_decompositions(), facts, builder, cache)
         for n in range(2):
             given = [
-                draft.placeholder(f"given_{n}_{i}", draft.described(arg))
+                builder.placeholder(f"given_{n}_{i}", builder.described(arg))
                 if isinstance(arg, TensorType)
                 else arg
                 for i, arg in enumerate(args)
             ]
             with use(facts):
                 lowering.plain(overload, tuple(given), {})
-        nodes = draft.writer.graph.nodes
+        nodes = builder.writer.graph.nodes
         written.append([f"{node}: {node.target} {node.args} {node.kwargs}" for node in nodes])
-    assert memory.lasting.templates
+    assert cache.static.templates
     assert written[0] == written[1]
