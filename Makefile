@@ -17,7 +17,7 @@ READY := $(VENV)/.ready
 endif
 
 BIN := $(dir $(PY))
-CODE := src tests bench examples
+CODE := src tests bench examples tools
 # One thread each: the workers of pytest-xdist are the parallelism.
 export OMP_NUM_THREADS := 1
 export PYTHONPATH := $(CURDIR)/src:$(CURDIR)

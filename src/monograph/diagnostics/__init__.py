@@ -9,9 +9,7 @@ programs, sizes, spec, state.
 from __future__ import annotations
 
 from monograph.diagnostics.catalogue import Entry, entries, find_entry, message
-from monograph.diagnostics.contract import Clause
 from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
-from monograph.diagnostics.edits import Edit
 from monograph.diagnostics.errors import (
     ArchiveError,
     BugError,
@@ -40,9 +38,11 @@ from monograph.diagnostics.frames import (
     raised_at,
     user_frames,
 )
+from monograph.diagnostics.messages.contract import Clause
 from monograph.diagnostics.problems import asked_from, problem
 from monograph.diagnostics.rendering import render, render_all, snippet
 from monograph.diagnostics.repair import Repair
+from monograph.diagnostics.source_edits.edits import Edit
 from monograph.diagnostics.spelling import nearest
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics.frames import Frame, Place
 
 if TYPE_CHECKING:
-    from monograph.diagnostics.edits import Edit
+    from monograph.diagnostics.source_edits.edits import Edit
 
 __all__ = ["Cause", "Diagnostic", "Spot", "Text"]
 

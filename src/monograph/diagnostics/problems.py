@@ -10,7 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
-from monograph.diagnostics import (
+from monograph.diagnostics.catalogue import entries, find_entry
+from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
+from monograph.diagnostics.errors import BugError, MonographError
+from monograph.diagnostics.frames import Frame, Place, place, user_frames
+from monograph.diagnostics.messages import (
     archive,
     branches,
     contract,
@@ -26,11 +30,7 @@ from monograph.diagnostics import (
     spec,
     state,
 )
-from monograph.diagnostics.catalogue import entries, find_entry
-from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
-from monograph.diagnostics.errors import BugError, MonographError
-from monograph.diagnostics.frames import Frame, Place, place, user_frames
-from monograph.diagnostics.internal import bug
+from monograph.diagnostics.messages.internal import bug
 from monograph.diagnostics.rendering import snippet
 from monograph.diagnostics.spelling import nearest
 

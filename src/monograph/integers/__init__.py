@@ -19,6 +19,8 @@ from monograph.integers.ambient import (
     simplify,
     use,
 )
+from monograph.integers.decision.redundant_guards import needed_guards
+from monograph.integers.decision.relaxation import followers, if_let_in, leaves_out, relax
 from monograph.integers.events import Event, Narrowed, Replaced, Standing, Stated, SymbolMade
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, declared_interval
 from monograph.integers.facts import Contradiction, Facts, Guard, Origin
@@ -34,7 +36,6 @@ from monograph.integers.printing import (
     relation_text,
     text,
 )
-from monograph.integers.pruning import needed_guards
 from monograph.integers.real import (
     Number,
     Real,
@@ -65,7 +66,6 @@ from monograph.integers.relation import (
     relation_symbols,
     substitute_relation,
 )
-from monograph.integers.relaxing import followers, if_let_in, leaves_out, relax
 from monograph.integers.solve import solution_order, solve
 from monograph.integers.structure import (
     ceildiv,

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from types import FrameType, MappingProxyType
 from typing import Protocol, cast
 
+from monograph.integers.decision.propagation import learn
+from monograph.integers.decision.proving import known
+from monograph.integers.decision.smt import is_nonlinear, smt_answer
 from monograph.integers.events import (
     Event,
     Narrowed,
@@ -23,12 +26,9 @@ from monograph.integers.events import (
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import INFINITY, Interval, meet
 from monograph.integers.knowledge import Contradiction, Knowledge
-from monograph.integers.learning import learn
 from monograph.integers.pool import Pool
-from monograph.integers.proving import known
 from monograph.integers.real import Real, call
 from monograph.integers.relation import Relation, Truth, eq, ge, holds, le
-from monograph.integers.second_opinion import is_nonlinear, second_opinion
 from monograph.integers.structure import evaluate, substitute
 
 __all__ = ["Contradiction", "Example", "Facts", "Guard", "Origin"]
@@ -365,7 +365,7 @@ class Facts:
             return answer
         if self.is_backed(r) and not is_nonlinear(r):
             return None
-        answer = second_opinion(self.knowledge, self._hints, r)
+        answer = smt_answer(self.knowledge, self._hints, r)
         if answer is not None:
             self.premises[r] = answer
         return answer

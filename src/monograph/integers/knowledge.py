@@ -9,7 +9,7 @@ questions, and `visible` without, for what people and programs read.
 
 from collections.abc import Callable
 
-from monograph.integers.bounds import bound
+from monograph.integers.decision.bounds import bound
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import Interval
 from monograph.integers.pool import Pool

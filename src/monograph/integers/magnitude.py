@@ -5,7 +5,7 @@ Law: below `EXACT`, converting to a float loses nothing, and rounding a quotient
 
 from typing import Final
 
-from monograph.integers.bounds import bound
+from monograph.integers.decision.bounds import bound
 from monograph.integers.expr import Expr, Int, declared_interval
 from monograph.integers.interval import INFINITY, Bound, Interval
 

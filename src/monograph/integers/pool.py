@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from monograph.integers.bounds import bound, cancel
+from monograph.integers.decision.bounds import bound, cancel
 from monograph.integers.expr import (
     INTEGER_FUNCTIONS,
     Argument,

@@ -7,11 +7,11 @@ from what was stated. A relation that is provably false raises `Contradiction`.
 import math
 from collections import deque
 
-from monograph.integers.bounds import linear_in
+from monograph.integers.decision.bounds import linear_in
+from monograph.integers.decision.proving import known
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import EVERYTHING, INFINITY, Bound, Interval, meet
 from monograph.integers.knowledge import Contradiction, Knowledge, constant_part, variable_part
-from monograph.integers.proving import known
 from monograph.integers.relation import Relation, Truth, any_of, eq, ge, le, ne
 from monograph.integers.structure import replace_atom, substitute
 

@@ -11,13 +11,13 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from monograph.diagnostics.conditionals import as_cond
-from monograph.diagnostics.edits import Edit
-from monograph.diagnostics.questions import find_question, free_name
+from monograph.diagnostics.source_edits.conditionals import as_cond
+from monograph.diagnostics.source_edits.edits import Edit
+from monograph.diagnostics.source_edits.questioned_source import find_question, free_name
 
 if TYPE_CHECKING:
     from monograph.diagnostics.frames import Place
-    from monograph.diagnostics.questions import Question
+    from monograph.diagnostics.source_edits.questioned_source import Question
 
 __all__ = ["condition_at", "edits_of_branch", "edits_of_comparison", "edits_of_number"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from monograph.integers import INFINITY, Facts, declared_interval, maximum, minimum
-from monograph.integers.bounds import linear_in
+from monograph.integers.decision.bounds import linear_in
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import DataDependentError
-from monograph.diagnostics.rewriting import (
+from monograph.diagnostics.source_edits.rewriting import (
     condition_at,
     edits_of_branch,
     edits_of_comparison,
@@ -25,8 +25,8 @@ from monograph.diagnostics.rewriting import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from monograph.diagnostics.edits import Edit
     from monograph.diagnostics.frames import Place
+    from monograph.diagnostics.source_edits.edits import Edit
 
 _KEPT_SYMBOLIC: Final = frozenset({"float", "int", "len", "max", "min"})
 _OPPOSITES: Final[Mapping[type[ast.cmpop], str]] = MappingProxyType(

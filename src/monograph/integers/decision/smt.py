@@ -11,14 +11,14 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from monograph.integers.decision.satisfiability import are_contradictory
 from monograph.integers.expr import Expr, Int
 from monograph.integers.interval import Interval
 from monograph.integers.knowledge import Knowledge
 from monograph.integers.relation import Relation, Truth, any_of, eq, ge, holds, le, negate
-from monograph.integers.satisfiability import are_contradictory
 from monograph.integers.structure import divisors
 
-__all__ = ["is_nonlinear", "second_opinion"]
+__all__ = ["is_nonlinear", "smt_answer"]
 
 # Examples stay small: an opaque atom may be 2**n.
 _LARGEST: Final = 4096
@@ -47,14 +47,14 @@ def is_nonlinear(r: Relation) -> bool:
     return any(len(m) > 1 or (m and m[0].kind != "symbol") for m, _ in r.expr.parts)
 
 
-def second_opinion(k: Knowledge, hints: Mapping[Expr, int], r: Relation) -> bool | None:
+def smt_answer(k: Knowledge, hints: Mapping[Expr, int], r: Relation) -> bool | None:
     """Whether a relation holds by all that is known: True, False, or None.
 
     >>> from monograph.integers import Facts
     >>> facts = Facts()
     >>> u = facts.symbol("u", hint=None)
     >>> facts.assume(le(u * u - 3 * u, 10))
-    >>> facts.known(le(u, 5)), second_opinion(facts.knowledge, {}, le(u, 5))
+    >>> facts.known(le(u, 5)), smt_answer(facts.knowledge, {}, le(u, 5))
     (None, True)
     """
     if r in k.proofs or r in k.doubts:

@@ -18,10 +18,10 @@ from monograph.integers import (
     maximum,
     minimum,
     ne,
-    second_opinion,
     sqrt,
 )
-from monograph.integers.second_opinion import is_nonlinear
+from monograph.integers.decision import smt
+from monograph.integers.decision.smt import is_nonlinear
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def facts():
 
 def asked(facts, r):
     """The second opinion alone."""
-    return second_opinion.second_opinion(facts.knowledge, facts.hints, r)
+    return smt.smt_answer(facts.knowledge, facts.hints, r)
 
 
 def test_a_quadratic_bound(facts):
@@ -140,7 +140,7 @@ def test_contradictory_facts_prove_nothing(facts, monkeypatch):
     a, b = facts.symbol("a", hint=None), facts.symbol("b", hint=None)
     facts.assume(eq(a * a, 2 * b * b))
     facts.assume(ge(a, 1))
-    monkeypatch.setattr(second_opinion, "are_contradictory", lambda k, relations: True)
+    monkeypatch.setattr(smt, "are_contradictory", lambda k, relations: True)
     assert facts.prove(ge(a * b, 3)) is None
 
 
@@ -164,7 +164,7 @@ def test_a_known_zero_divisor_is_left_alone(facts):
 def test_proofs_stay_and_doubts_go(facts, monkeypatch):
     """An answer is kept; that there is none, until something new is learnt."""
     calls = []
-    monkeypatch.setattr(second_opinion, "_opinion", lambda k, hints, r: calls.append(r))
+    monkeypatch.setattr(smt, "_opinion", lambda k, hints, r: calls.append(r))
     u = facts.symbol("u", hint=None)
     facts.prove(ge(u, 4))
     facts.prove(ge(u, 4))
@@ -181,7 +181,7 @@ def test_proofs_stay_and_doubts_go(facts, monkeypatch):
 
 def test_only_what_pays_is_asked(facts, monkeypatch):
     """A linear question that an example may answer is not."""
-    monkeypatch.setattr(second_opinion, "_opinion", lambda k, hints, r: 1 / 0)
+    monkeypatch.setattr(smt, "_opinion", lambda k, hints, r: 1 / 0)
     n, m = facts.symbol("n", hint=3), facts.symbol("m", hint=4)
     assert facts.prove(ge(n + m, 4)) is None
     assert facts.prove(ge(n, 0)) is True

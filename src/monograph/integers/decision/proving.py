@@ -8,7 +8,7 @@ import math
 from types import MappingProxyType
 from typing import Final
 
-from monograph.integers.bounds import cancel, linear_in
+from monograph.integers.decision.bounds import cancel, linear_in
 from monograph.integers.expr import Expr, Int
 from monograph.integers.knowledge import Knowledge
 from monograph.integers.polynomial import (

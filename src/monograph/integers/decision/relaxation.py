@@ -7,11 +7,11 @@ accepted iff it was before.
 
 from collections.abc import Mapping, Sequence
 
+from monograph.integers.decision.propagation import learn
+from monograph.integers.decision.proving import known
 from monograph.integers.expr import Expr, Int, declared_interval
 from monograph.integers.facts import Facts, Guard
 from monograph.integers.knowledge import Contradiction, Knowledge
-from monograph.integers.learning import learn
-from monograph.integers.proving import known
 from monograph.integers.relation import (
     Relation,
     Truth,

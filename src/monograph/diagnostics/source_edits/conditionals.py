@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from monograph.diagnostics.edits import Edit
-from monograph.diagnostics.questions import free_name
+from monograph.diagnostics.source_edits.edits import Edit
+from monograph.diagnostics.source_edits.questioned_source import free_name
 
 if TYPE_CHECKING:
-    from monograph.diagnostics.questions import Question
+    from monograph.diagnostics.source_edits.questioned_source import Question
 
 __all__ = ["as_cond"]
 

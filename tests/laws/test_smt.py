@@ -5,8 +5,8 @@ import random
 import pytest
 
 from monograph.integers import Facts, Relation, holds, negate, relation_text
-from monograph.integers.satisfiability import are_contradictory
-from monograph.integers.second_opinion import second_opinion
+from monograph.integers.decision.satisfiability import are_contradictory
+from monograph.integers.decision.smt import smt_answer
 from tests.laws.test_integers import World, _assumed, on_exprs, on_ints, relation_of, world
 
 
@@ -33,7 +33,7 @@ def falsify_second_opinion(seed: int, questions: int = 10) -> tuple[int, int]:
     for source, r in filter(None, (drawn(rng, here) for _ in range(questions))):
         asked += 1
         quick = here.facts.known(r)
-        answer = second_opinion(here.facts.knowledge, hints, r)
+        answer = smt_answer(here.facts.knowledge, hints, r)
         if answer is None:
             continue
         answered += 1

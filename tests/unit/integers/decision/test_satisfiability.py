@@ -19,7 +19,7 @@ from monograph.integers import (
     ne,
     sqrt,
 )
-from monograph.integers.satisfiability import are_contradictory
+from monograph.integers.decision.satisfiability import are_contradictory
 
 
 @pytest.fixture

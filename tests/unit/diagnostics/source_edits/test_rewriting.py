@@ -8,8 +8,8 @@ import linecache
 import pytest
 
 from monograph.diagnostics import Place
-from monograph.diagnostics.edits import Edit
-from monograph.diagnostics.rewriting import (
+from monograph.diagnostics.source_edits.edits import Edit
+from monograph.diagnostics.source_edits.rewriting import (
     condition_at,
     edits_of_branch,
     edits_of_comparison,

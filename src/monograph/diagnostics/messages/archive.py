@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import ArchiveError, BugError
-from monograph.diagnostics.internal import REPORT
+from monograph.diagnostics.messages.internal import REPORT
 from monograph.diagnostics.wording import listed, quoted
 
 if TYPE_CHECKING:

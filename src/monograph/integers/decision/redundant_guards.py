@@ -9,11 +9,11 @@ that stay keep their order.
 
 from collections.abc import Callable, Sequence
 
+from monograph.integers.decision.propagation import learn
+from monograph.integers.decision.proving import known
 from monograph.integers.expr import Expr
 from monograph.integers.facts import Facts, Guard
 from monograph.integers.knowledge import Contradiction, Knowledge
-from monograph.integers.learning import learn
-from monograph.integers.proving import known
 
 __all__ = ["needed_guards"]
 

@@ -1,0 +1,1 @@
+"""Message templates: one function per name, in files by what a message is about."""

@@ -1,0 +1,1 @@
+"""Decision procedures: constraint propagation, bounds, proofs, and an SMT solver behind them."""
