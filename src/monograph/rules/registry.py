@@ -98,8 +98,9 @@ def shared_rule(
     """Register a law as the rule of several operators: it names only the parameters that it reads.
 
     A law gets what the schema calls by these names, the schema's defaults filled in; where a schema
-    has no such parameter, its own default stands. `**options` get the keyword-only arguments that
-    it does not name, and `fixed` is what this line of the table says itself.
+    has no such parameter, its own default stands. `x` is the first argument, whatever its name.
+    `**options` get the keyword-only arguments that it does not name, and `fixed` is what this line
+    of the table says itself.
 
     Raises: TypeError where a parameter has no value, ValueError on a second rule.
     """
@@ -118,37 +119,48 @@ def _bound(
     law: Callable[..., Any], overload: OpOverload, fixed: Mapping[str, Any]
 ) -> Callable[..., Any]:
     """The law as a function of everything that the operator takes."""
-    schema, parameters = _schema_parameters(overload), inspect.signature(law).parameters
-    rest = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    read = {
-        name
-        for name, (_, keyword_only) in schema.items()
-        if name not in fixed and (name in parameters or (rest and keyword_only))
-    }
-    defaults = {name: schema[name][0] for name in read}
-    given = dict(fixed) | {n: value for n, value in defaults.items() if _is_stated(n, value)}
+    parameters = inspect.signature(law).parameters
+    names, defaults = _read(overload, parameters, fixed)
+    given = {**fixed, **defaults}
     for name, p in parameters.items():
-        if (
-            name not in read
-            and name not in fixed
-            and p.default is p.empty
-            and p.kind != p.VAR_KEYWORD
-        ):
+        has_value = name in fixed or name in names or p.default is not p.empty
+        if not has_value and p.kind is not p.VAR_KEYWORD:
             raise _mismatch(law, overload, f"the schema has no `{name}`")
-    names = tuple(schema)
+    by_keyword = {
+        argument.name: name
+        for argument, name in zip(schema_of(overload).arguments, names, strict=True)
+    }
 
     def rule(*args: Any, **kwargs: Any) -> Any:
         values = given.copy()
         for name, value in zip(names, args, strict=False):
-            if name in read:
+            if name is not None:
                 values[name] = value
-        for name, value in kwargs.items():
-            if name in read:
+        for key, value in kwargs.items():
+            name = by_keyword[key]
+            if name is not None:
                 values[name] = value
         return law(**values)
 
     rule.__wrapped__ = law  # pyright: ignore[reportFunctionMemberAccess] - as functools.wraps does
     return rule
+
+
+def _read(
+    overload: OpOverload, parameters: Mapping[str, inspect.Parameter], fixed: Mapping[str, Any]
+) -> tuple[list[str | None], dict[str, Any]]:
+    """Under which name a law reads each of the operator's arguments, if at all; and defaults."""
+    schema = _schema_parameters(overload)
+    rest = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    names: list[str | None] = []
+    defaults: dict[str, Any] = {}
+    for at, (argument, (default, keyword_only)) in enumerate(schema.items()):
+        name = "x" if at == 0 and "x" in parameters and "x" not in schema else argument
+        reads = name not in fixed and (name in parameters or (rest and keyword_only))
+        names.append(name if reads else None)
+        if reads and _is_stated(name, default):
+            defaults[name] = default
+    return names, defaults
 
 
 def find_rule(overload: OpOverload) -> Callable[..., Any] | None:

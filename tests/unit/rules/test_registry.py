@@ -19,7 +19,7 @@ def test_every_parameter_of_a_law_is_some_operators():
         law = getattr(rule.function, "__wrapped__", None)
         if law is not None:
             names = {argument.name for argument in rule.overload._schema.arguments}
-            shared[law] |= {"x" if name == "self" else name for name in names}
+            shared[law] |= names | {"x"}
             shared[law] |= set(inspect.getclosurevars(rule.function).nonlocals["given"])
     assert shared
     for law, names in shared.items():

@@ -23,7 +23,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, any_of, eq, fresh, ge, lt, product, require
 from monograph.rules.data_movement.data_dependent import number_found
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, surely_equal
 
 if TYPE_CHECKING:
@@ -229,34 +229,14 @@ def _check_source(x: TensorType, dim: int, index: TensorType, source: TensorType
             require(eq(a, b), "sizes-disagree", left=a, right=b, dim=i)
 
 
-@rule(aten.index_add.default)
+@shared_rule(aten.index_add.default, op="index_add")
+@shared_rule(aten.index_copy.default, op="index_copy")
+@shared_rule(aten.index_reduce.default, op="index_reduce")
 def index_add(
-    x: TensorType, dim: int, index: TensorType, source: TensorType, *, alpha: Number = 1
+    x: TensorType, dim: int, index: TensorType, source: TensorType, op: str
 ) -> TensorType:
     """x: [*a, n, *b], index: i64[k], source: [*a, k, *b] -> [*a, n, *b]."""
-    _check_source(x, dim, index, source, "index_add")
-    return like(x)
-
-
-@rule(aten.index_copy.default)
-def index_copy(x: TensorType, dim: int, index: TensorType, source: TensorType) -> TensorType:
-    """x: [*a, n, *b], index: i64[k], source: [*a, k, *b] -> [*a, n, *b]."""
-    _check_source(x, dim, index, source, "index_copy")
-    return like(x)
-
-
-@rule(aten.index_reduce.default)
-def index_reduce(
-    x: TensorType,
-    dim: int,
-    index: TensorType,
-    source: TensorType,
-    reduce: str,
-    *,
-    include_self: bool = True,
-) -> TensorType:
-    """x: [*a, n, *b], index: i64[k], source: [*a, k, *b] -> [*a, n, *b]."""
-    _check_source(x, dim, index, source, "index_reduce")
+    _check_source(x, dim, index, source, op)
     return like(x)
 
 
@@ -280,10 +260,8 @@ def take(x: TensorType, index: TensorType) -> TensorType:
     return like(x, index.shape)
 
 
-@rule(aten.put.default)
-def put(
-    x: TensorType, index: TensorType, source: TensorType, accumulate: bool = False
-) -> TensorType:
+@shared_rule(aten.put.default)
+def put(x: TensorType, index: TensorType, source: TensorType) -> TensorType:
     """x: [*a], index: i64[*b] into x flattened, source: Π b elements -> [*a]."""
     if x.dtype != source.dtype:
         raise problem("dtype-disagrees", what="put", expected=x.dtype, got=source.dtype)
@@ -310,14 +288,8 @@ def _check_indices(what: str, indices: TensorType) -> None:
         raise problem("dtype-disagrees", what=what, expected="int64 or int32", got=indices.dtype)
 
 
-@rule(aten.embedding.default)
-def embedding(
-    weight: TensorType,
-    indices: TensorType,
-    padding_idx: Int = -1,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> TensorType:
+@shared_rule(aten.embedding.default)
+def embedding(weight: TensorType, indices: TensorType) -> TensorType:
     """weight: [n, *a], indices: i64[*b] -> [*b, *a]."""
     if len(weight.shape) != 2:
         raise problem("rank-disagrees", what="embedding", expected=2, got=weight.rank)
@@ -326,30 +298,6 @@ def embedding(
 
 
 SUM, MAX = 0, 2
-
-
-def _bags(
-    weight: TensorType,
-    indices: TensorType,
-    offsets: TensorType,
-    mode: int,
-    per_sample_weights: TensorType | None,
-    last: bool,
-    is_padded: bool,
-    forward_only: bool,
-) -> tuple[TensorType, TensorType, TensorType, TensorType]:
-    """Sums per bag, the bag of each index, the indices per bag, and the greatest ones' places."""
-    _check_indices("embedding_bag", indices)
-    dtype, device = result_dtype((indices, offsets)), weight.device
-    starts, width = offsets.shape[0], weight.shape[1]
-    if last:
-        require(ge(starts, 1), "size-must-be-positive", size=starts, what="embedding_bag")
-    bags = starts - 1 if last else starts
-    fast = mode == SUM and not is_padded and _is_fast(weight, per_sample_weights)
-    bag_of_each = TensorType((0 if fast else product(indices.shape),), dtype, device)
-    sizes = TensorType((starts if forward_only and mode == SUM else bags,), dtype, device)
-    greatest = TensorType((bags, width), dtype, device) if mode == MAX else sizes
-    return TensorType((bags, width), weight.dtype, device), bag_of_each, sizes, greatest
 
 
 def _is_fast(weight: TensorType, per_sample_weights: TensorType | None) -> bool:
@@ -361,76 +309,40 @@ def _is_fast(weight: TensorType, per_sample_weights: TensorType | None) -> bool:
     return equal(weight.stride()[1], 1)
 
 
-@rule(aten._embedding_bag.default)
-def embedding_bag_trained(
-    weight: TensorType,
-    indices: TensorType,
-    offsets: TensorType,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: TensorType | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int = -1,
-) -> tuple[TensorType, TensorType, TensorType, TensorType]:
-    """weight: [n, d], indices: [k], offsets: [b] -> [b, d], and what its gradient needs."""
-    padded = padding_idx >= 0
-    last = include_last_offset
-    return _bags(weight, indices, offsets, mode, per_sample_weights, last, padded, False)
-
-
-@rule(aten._embedding_bag_forward_only.default)
-def embedding_bag_forward_only(
-    weight: TensorType,
-    indices: TensorType,
-    offsets: TensorType,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: TensorType | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int = -1,
-) -> tuple[TensorType, TensorType, TensorType, TensorType]:
-    """weight: [n, d], indices: [k], offsets: [b] -> [b, d], and three tensors nobody needs."""
-    padded = padding_idx >= 0
-    last = include_last_offset
-    return _bags(weight, indices, offsets, mode, per_sample_weights, last, padded, True)
-
-
-@rule(aten.embedding_bag.default)
+@shared_rule(aten._embedding_bag.default, forward_only=False, padding_from=0)
+@shared_rule(aten._embedding_bag_forward_only.default, forward_only=True, padding_from=0)
+@shared_rule(aten.embedding_bag.default, aten.embedding_bag.padding_idx)
 def embedding_bag(
     weight: TensorType,
     indices: TensorType,
     offsets: TensorType,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: TensorType | None = None,
-    include_last_offset: bool = False,
-) -> tuple[TensorType, TensorType, TensorType, TensorType]:
-    """weight: [n, d], indices: [k], offsets: [b] -> [b, d], and what its gradient needs."""
-    untrained = not weight.requires_grad
-    last = include_last_offset
-    return _bags(weight, indices, offsets, mode, per_sample_weights, last, False, untrained)
-
-
-@rule(aten.embedding_bag.padding_idx)
-def embedding_bag_padded(
-    weight: TensorType,
-    indices: TensorType,
-    offsets: TensorType,
-    scale_grad_by_freq: bool,
     mode: int,
-    sparse: bool,
     per_sample_weights: TensorType | None,
     include_last_offset: bool,
-    padding_idx: int | None,
+    padding_idx: int | None = None,
+    forward_only: bool | None = None,
+    padding_from: int | None = None,
 ) -> tuple[TensorType, TensorType, TensorType, TensorType]:
-    """weight: [n, d], indices: [k], offsets: [b] -> [b, d], and what its gradient needs."""
-    if padding_idx is not None:
+    """weight: [n, d], indices: [k], offsets: [b] -> [b, d], and what its gradient needs.
+
+    That is the bag of each index, the indices per bag, and the greatest ones' places. Without
+    `padding_from` a negative `padding_idx` counts from the end.
+    """
+    if padding_idx is not None and padding_from is None:
         n, reason = weight.shape[0], "padding_idx must be within the number of embeddings"
         for inside in (lt(padding_idx, n), ge(n + padding_idx, 0)):
             require(inside, "operator-refused-types", op="embedding_bag", reason=reason)
-    padded, untrained = padding_idx is not None, not weight.requires_grad
-    last = include_last_offset
-    return _bags(weight, indices, offsets, mode, per_sample_weights, last, padded, untrained)
+    padded = padding_idx is not None and (padding_from is None or padding_idx >= padding_from)
+    if forward_only is None:
+        forward_only = not weight.requires_grad
+    _check_indices("embedding_bag", indices)
+    dtype, device = result_dtype((indices, offsets)), weight.device
+    starts, width = offsets.shape[0], weight.shape[1]
+    if include_last_offset:
+        require(ge(starts, 1), "size-must-be-positive", size=starts, what="embedding_bag")
+    bags = starts - 1 if include_last_offset else starts
+    fast = mode == SUM and not padded and _is_fast(weight, per_sample_weights)
+    bag_of_each = TensorType((0 if fast else product(indices.shape),), dtype, device)
+    sizes = TensorType((starts if forward_only and mode == SUM else bags,), dtype, device)
+    greatest = TensorType((bags, width), dtype, device) if mode == MAX else sizes
+    return TensorType((bags, width), weight.dtype, device), bag_of_each, sizes, greatest

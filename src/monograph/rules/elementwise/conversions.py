@@ -18,7 +18,7 @@ from monograph.abstract.layout import (
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, known, require
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,85 +83,31 @@ def _convert(
     )
 
 
-def _strided_only(layout: torch.layout | None) -> None:
-    if layout is not None and layout != torch.strided:
-        raise problem("operator-refused-types", op="to", reason=f"layout {layout} is not captured")
-
-
-@rule(aten.to.dtype)
+@shared_rule(aten.to.dtype, aten.to.dtype_layout, aten.to.device)
+@shared_rule(aten._to_copy.default, copy=True)
 def to_dtype(
     x: TensorType,
-    dtype: torch.dtype,
-    non_blocking: bool = False,
-    copy: bool = False,
-    memory_format: torch.memory_format | None = None,
-) -> TensorType:
-    """to([*a], dtype) -> [*a]."""
-    return _convert(x, dtype, None, copy, memory_format)
-
-
-@rule(aten.to.dtype_layout)
-def to_dtype_layout(
-    x: TensorType,
-    *,
     dtype: torch.dtype | None = None,
-    layout: torch.layout | None = None,
     device: torch.device | str | None = None,
-    pin_memory: bool | None = None,
-    non_blocking: bool = False,
     copy: bool = False,
     memory_format: torch.memory_format | None = None,
+    layout: torch.layout | None = None,
 ) -> TensorType:
-    """to([*a], dtype=, device=) -> [*a]."""
-    _strided_only(layout)
+    """to([*a], dtype=, device=) -> [*a]; `_to_copy` is always fresh."""
+    if layout is not None and layout != torch.strided:
+        raise problem("operator-refused-types", op="to", reason=f"layout {layout} is not captured")
     return _convert(x, dtype, device, copy, memory_format)
 
 
-@rule(aten.to.device)
-def to_device(
-    x: TensorType,
-    device: torch.device | str,
-    dtype: torch.dtype,
-    non_blocking: bool = False,
-    copy: bool = False,
-    memory_format: torch.memory_format | None = None,
-) -> TensorType:
-    """to([*a], device, dtype) -> [*a]."""
-    return _convert(x, dtype, device, copy, memory_format)
-
-
-@rule(aten.to.other)
+@shared_rule(aten.to.other, aten.type_as.default)
 def to_other(
     x: TensorType,
     other: TensorType,
-    non_blocking: bool = False,
     copy: bool = False,
     memory_format: torch.memory_format | None = None,
 ) -> TensorType:
     """to([*a], other) -> [*a] of other's dtype and device."""
     return _convert(x, other.dtype, other.device, copy, memory_format)
-
-
-@rule(aten.type_as.default)
-def type_as(x: TensorType, other: TensorType) -> TensorType:
-    """type_as([*a], other) -> [*a] of other's dtype and device."""
-    return _convert(x, other.dtype, other.device, copy=False, memory_format=None)
-
-
-@rule(aten._to_copy.default)
-def _to_copy(
-    x: TensorType,
-    *,
-    dtype: torch.dtype | None = None,
-    layout: torch.layout | None = None,
-    device: torch.device | str | None = None,
-    pin_memory: bool | None = None,
-    non_blocking: bool = False,
-    memory_format: torch.memory_format | None = None,
-) -> TensorType:
-    """_to_copy([*a]) -> [*a], always fresh."""
-    _strided_only(layout)
-    return _convert(x, dtype, device, copy=True, memory_format=memory_format)
 
 
 @rule(aten.contiguous.default)

@@ -14,7 +14,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, require
 from monograph.rules.elementwise.pointwise import REAL_NUMBERS, REALS, Number, double, refused
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -90,19 +90,15 @@ def lerp(x: TensorType, end: TensorType, weight: TensorType | Number) -> TensorT
     return elementwise((x, end, weight), x.dtype)
 
 
-@rule(aten.addcmul.default)
-def addcmul(
-    x: TensorType, tensor1: TensorType, tensor2: TensorType, *, value: Number = 1
-) -> TensorType:
+@shared_rule(aten.addcmul.default)
+def addcmul(x: TensorType, tensor1: TensorType, tensor2: TensorType) -> TensorType:
     """addcmul([*a], [*b], [*c]) -> [*broadcast(a, b, c)]."""
     operands = (x, tensor1, tensor2)
     return elementwise(operands, result_dtype(operands))
 
 
-@rule(aten.addcdiv.default)
-def addcdiv(
-    x: TensorType, tensor1: TensorType, tensor2: TensorType, *, value: Number = 1
-) -> TensorType:
+@shared_rule(aten.addcdiv.default)
+def addcdiv(x: TensorType, tensor1: TensorType, tensor2: TensorType) -> TensorType:
     """addcdiv([*a], [*b], [*c]) -> [*broadcast(a, b, c)]; the quotient is no integer."""
     if kind(tensor1.dtype) < 2 and kind(tensor2.dtype) < 2:
         raise refused(aten.addcdiv.default, tensor1.dtype)
@@ -122,14 +118,8 @@ def div_mode(x: TensorType, other: TensorType | Number, *, rounding_mode: str | 
     return elementwise([t for t in (x, other) if isinstance(t, TensorType)], dtype)
 
 
-@rule(aten.isclose.default)
-def isclose(
-    x: TensorType,
-    other: TensorType,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> TensorType:
+@shared_rule(aten.isclose.default)
+def isclose(x: TensorType, other: TensorType, rtol: float, atol: float) -> TensorType:
     """isclose([*a], [*b]) -> bool[*broadcast(a, b)]; both of one dtype."""
     if rtol < 0 or atol < 0:
         reason = "a tolerance is at least 0"
@@ -147,33 +137,15 @@ def heaviside(x: TensorType, values: TensorType) -> TensorType:
     return elementwise((x, values), x.dtype)
 
 
-@rule(aten.isin.Tensor_Tensor)
+@shared_rule(aten.isin.Tensor_Tensor, aten.isin.Tensor_Scalar)
 def isin(
-    elements: TensorType,
-    test_elements: TensorType,
-    *,
-    assume_unique: bool = False,
-    invert: bool = False,
+    elements: TensorType, test_elements: TensorType | None = None, test_element: Number = 0
 ) -> TensorType:
-    """isin([*a], [*t]) -> bool[*a], contiguous."""
-    for t in (elements, test_elements):
-        if kind(t.dtype) not in REAL_NUMBERS:
-            raise refused(aten.isin.Tensor_Tensor, t.dtype)
-    return like(elements, dtype=torch.bool)
-
-
-@rule(aten.isin.Tensor_Scalar)
-def isin_scalar(
-    elements: TensorType,
-    test_element: Number,
-    *,
-    assume_unique: bool = False,
-    invert: bool = False,
-) -> TensorType:
-    """isin([*a], number) -> bool[*a]."""
-    for dtype in (elements.dtype, number_dtype(test_element)):
+    """isin([*a], [*t] | number) -> bool[*a], contiguous."""
+    tested = number_dtype(test_element) if test_elements is None else test_elements.dtype
+    for dtype in (elements.dtype, tested):
         if kind(dtype) not in REAL_NUMBERS:
-            raise refused(aten.isin.Tensor_Scalar, dtype)
+            raise refused(aten.isin.Tensor_Tensor, dtype)
     return like(elements, dtype=torch.bool)
 
 

@@ -15,7 +15,7 @@ from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import maximum, minimum
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal
 
 if TYPE_CHECKING:
@@ -57,38 +57,19 @@ def _nothing(x: TensorType) -> TensorType:
 # ------------------------------------------------------------------------------ square matrices
 
 
-@rule(aten.linalg_inv.default)
-def linalg_inv(A: TensorType) -> TensorType:
+@shared_rule(aten.linalg_inv.default, op="linalg.inv")
+@shared_rule(aten.cholesky.default, aten.linalg_cholesky.default, op="cholesky")
+def linalg_inv(x: TensorType, op: str) -> TensorType:
     """inv([*, N, N]) -> [*, N, N]."""
-    _need_square(A, "linalg.inv")
-    return _columns(A, A.shape)
-
-
-@rule(aten.linalg_inv_ex.default)
-def linalg_inv_ex(A: TensorType, *, check_errors: bool = False) -> tuple[TensorType, TensorType]:
-    """inv_ex([*, N, N]) -> [*, N, N], info i32[*]."""
-    return linalg_inv(A), _small(A, A.shape[:-2], torch.int32)
-
-
-@rule(aten.cholesky.default)
-def cholesky(x: TensorType, upper: bool = False) -> TensorType:
-    """cholesky([*, N, N]) -> [*, N, N]."""
-    _need_square(x, "cholesky")
+    _need_square(x, op)
     return _columns(x, x.shape)
 
 
-@rule(aten.linalg_cholesky.default)
-def linalg_cholesky(x: TensorType, *, upper: bool = False) -> TensorType:
-    """cholesky([*, N, N]) -> [*, N, N]."""
-    return cholesky(x, upper)
-
-
-@rule(aten.linalg_cholesky_ex.default)
-def linalg_cholesky_ex(
-    x: TensorType, *, upper: bool = False, check_errors: bool = False
-) -> tuple[TensorType, TensorType]:
-    """cholesky_ex([*, N, N]) -> [*, N, N], info i32[*]."""
-    return cholesky(x, upper), _small(x, x.shape[:-2], torch.int32)
+@shared_rule(aten.linalg_inv_ex.default, op="linalg.inv")
+@shared_rule(aten.linalg_cholesky_ex.default, op="cholesky")
+def linalg_inv_ex(x: TensorType, op: str) -> tuple[TensorType, TensorType]:
+    """inv_ex([*, N, N]) -> [*, N, N], info i32[*]."""
+    return linalg_inv(x, op), _small(x, x.shape[:-2], torch.int32)
 
 
 @rule(aten.linalg_det.default)
@@ -141,7 +122,9 @@ def _is_vector(A: TensorType, B: TensorType) -> bool:
     return all(equal(a, b) for a, b in zip(A.shape[:-1], B.shape, strict=True))
 
 
-def _solution(A: TensorType, B: TensorType, left: bool) -> TensorType:
+@shared_rule(aten.linalg_solve.default)
+def linalg_solve(A: TensorType, B: TensorType, left: bool) -> TensorType:
+    """solve([*a, N, N], [*b, N, K]) -> [*(a with b), N, K]; or vectors [*, N] -> [*, N]."""
     _need_square(A, "linalg.solve")
     if B.dtype is not A.dtype:
         raise problem("dtype-disagrees", what="linalg.solve", expected=A.dtype, got=B.dtype)
@@ -157,33 +140,23 @@ def _solution(A: TensorType, B: TensorType, left: bool) -> TensorType:
     return _columns(B, shape) if left else TensorType(shape, B.dtype, B.device)
 
 
-@rule(aten.linalg_solve.default)
-def linalg_solve(A: TensorType, B: TensorType, *, left: bool = True) -> TensorType:
-    """solve([*a, N, N], [*b, N, K]) -> [*(a with b), N, K]; or vectors [*, N] -> [*, N]."""
-    return _solution(A, B, left)
-
-
-@rule(aten.linalg_solve_ex.default)
-def linalg_solve_ex(
-    A: TensorType, B: TensorType, *, left: bool = True, check_errors: bool = False
-) -> tuple[TensorType, TensorType]:
+@shared_rule(aten.linalg_solve_ex.default)
+def linalg_solve_ex(A: TensorType, B: TensorType, left: bool) -> tuple[TensorType, TensorType]:
     """solve_ex([*, N, N], [*, N, K]) -> [*, N, K], info i32[*]."""
-    return _solution(A, B, left), _small(A, A.shape[:-2], torch.int32)
+    return linalg_solve(A, B, left), _small(A, A.shape[:-2], torch.int32)
 
 
-@rule(aten._linalg_solve_ex.default)
-def linalg_solve_with_lu(
-    A: TensorType, B: TensorType, *, left: bool = True, check_errors: bool = False
-) -> tuple[TensorType, ...]:
+@shared_rule(aten._linalg_solve_ex.default)
+def linalg_solve_with_lu(A: TensorType, B: TensorType, left: bool) -> tuple[TensorType, ...]:
     """_linalg_solve_ex([*, N, N], [*, N, K]) -> [*, N, K], LU, pivots i32[*, N], info i32[*]."""
-    return (_solution(A, B, left), *_lu(A), _small(A, A.shape[:-2], torch.int32))
+    return (linalg_solve(A, B, left), *_lu(A), _small(A, A.shape[:-2], torch.int32))
 
 
 # ------------------------------------------------------------------------------ any matrices
 
 
-@rule(aten.linalg_qr.default)
-def linalg_qr(A: TensorType, mode: str = "reduced") -> tuple[TensorType, TensorType]:
+@shared_rule(aten.linalg_qr.default)
+def linalg_qr(A: TensorType, mode: str) -> tuple[TensorType, TensorType]:
     """qr([*, M, N]) -> [*, M, k], [*, k, N]; k = min(M, N), or M if complete; "r": no Q."""
     _need_matrix(A, "linalg.qr")
     *batch, rows, columns = A.shape
@@ -201,9 +174,11 @@ def geqrf(x: TensorType) -> tuple[TensorType, TensorType]:
     return _columns(x, x.shape), tau
 
 
-def _singular(
-    A: TensorType, full_matrices: bool, compute_uv: bool
+@shared_rule(aten.linalg_svd.default, aten._linalg_svd.default)
+def linalg_svd(
+    A: TensorType, full_matrices: bool, compute_uv: bool = True
 ) -> tuple[TensorType, TensorType, TensorType]:
+    """svd([*, M, N]) -> [*, M, k], [*, min(M, N)] real, [*, k, N]; k = min(M, N), or as large."""
     _need_matrix(A, "linalg.svd")
     *batch, rows, columns = A.shape
     inner = minimum(rows, columns)
@@ -215,142 +190,44 @@ def _singular(
     return u, values, vh
 
 
-@rule(aten.linalg_svd.default)
-def linalg_svd(
-    A: TensorType, full_matrices: bool = True, *, driver: str | None = None
-) -> tuple[TensorType, TensorType, TensorType]:
-    """svd([*, M, N]) -> [*, M, M], [*, min(M, N)] real, [*, N, N]."""
-    return _singular(A, full_matrices, True)
-
-
-@rule(aten._linalg_svd.default)
-def linalg_svd_kernel(
-    A: TensorType,
-    full_matrices: bool = False,
-    compute_uv: bool = True,
-    *,
-    driver: str | None = None,
-) -> tuple[TensorType, TensorType, TensorType]:
-    """_linalg_svd([*, M, N]) -> [*, M, k], [*, k] real, [*, k, N]; k = min(M, N)."""
-    return _singular(A, full_matrices, compute_uv)
-
-
-@rule(aten.linalg_eigh.default)
-def linalg_eigh(x: TensorType, UPLO: str = "L") -> tuple[TensorType, TensorType]:
-    """eigh([*, N, N]) -> [*, N] real, [*, N, N]."""
+@shared_rule(aten.linalg_eigh.default, aten._linalg_eigh.default)
+def linalg_eigh(x: TensorType, compute_v: bool = True) -> tuple[TensorType, TensorType]:
+    """eigh([*, N, N]) -> [*, N] real, [*, N, N] or nothing."""
     _need_square(x, "linalg.eigh")
-    return TensorType(x.shape[:-1], x.dtype.to_real(), x.device), _columns(x, x.shape)
-
-
-@rule(aten._linalg_eigh.default)
-def linalg_eigh_kernel(
-    A: TensorType, UPLO: str = "L", compute_v: bool = True
-) -> tuple[TensorType, TensorType]:
-    """_linalg_eigh([*, N, N]) -> [*, N] real, [*, N, N] or nothing."""
-    values, vectors = linalg_eigh(A, UPLO)
-    return values, vectors if compute_v else _nothing(A)
+    values = TensorType(x.shape[:-1], x.dtype.to_real(), x.device)
+    return values, _columns(x, x.shape) if compute_v else _nothing(x)
 
 
 # ------------------------------------------------------------------------------ by singular values
 
 
-def _rank(A: TensorType, *tolerances: TensorType | None) -> TensorType:
-    """Tolerances are one for each matrix, or for all of them."""
-    _need_matrix(A, "linalg.matrix_rank")
-    shape = A.shape[:-2]
-    for tolerance in tolerances:
-        if tolerance is not None:
-            shape = broadcast_shapes(shape, tolerance.shape)
-    return _small(A, shape, torch.int64)
+Tolerance = TensorType | float | None
+"""One for each matrix, or for all of them."""
 
 
-@rule(aten.linalg_matrix_rank.default)
-def linalg_matrix_rank(x: TensorType, tol: float, hermitian: bool = False) -> TensorType:
-    """matrix_rank([*, M, N]) -> i64[*]."""
-    return _rank(x)
-
-
-@rule(aten.linalg_matrix_rank.atol_rtol_float)
-def linalg_matrix_rank_within(
-    x: TensorType,
-    *,
-    atol: float | None = None,
-    rtol: float | None = None,
-    hermitian: bool = False,
+@shared_rule(aten.linalg_matrix_rank.default, aten.linalg_matrix_rank.tol_tensor)
+@shared_rule(aten.linalg_matrix_rank.atol_rtol_float, aten.linalg_matrix_rank.atol_rtol_tensor)
+def linalg_matrix_rank(
+    x: TensorType, tol: Tolerance = None, atol: Tolerance = None, rtol: Tolerance = None
 ) -> TensorType:
-    """matrix_rank([*, M, N]) -> i64[*]."""
-    return _rank(x)
+    """matrix_rank([*, M, N], tolerances: [*]) -> i64[*]."""
+    _need_matrix(x, "linalg.matrix_rank")
+    given = [each.shape for each in (tol, atol, rtol) if isinstance(each, TensorType)]
+    return _small(x, broadcast_shapes(x.shape[:-2], *given), torch.int64)
 
 
-@rule(aten.linalg_matrix_rank.tol_tensor)
-def linalg_matrix_rank_to(
-    input: TensorType, tol: TensorType, hermitian: bool = False
+@shared_rule(aten.linalg_pinv.default, aten.linalg_pinv.rcond_tensor, aten.pinverse.default)
+@shared_rule(aten.linalg_pinv.atol_rtol_float, aten.linalg_pinv.atol_rtol_tensor)
+def linalg_pinv(
+    x: TensorType, rcond: Tolerance = None, atol: Tolerance = None, rtol: Tolerance = None
 ) -> TensorType:
-    """matrix_rank([*, M, N], tol: [*]) -> i64[*]."""
-    return _rank(input, tol)
-
-
-@rule(aten.linalg_matrix_rank.atol_rtol_tensor)
-def linalg_matrix_rank_within_tensors(
-    input: TensorType,
-    *,
-    atol: TensorType | None = None,
-    rtol: TensorType | None = None,
-    hermitian: bool = False,
-) -> TensorType:
-    """matrix_rank([*, M, N], atol: [*], rtol: [*]) -> i64[*]."""
-    return _rank(input, atol, rtol)
-
-
-def _pseudo_inverse(A: TensorType, *tolerances: TensorType | None) -> TensorType:
-    _need_matrix(A, "linalg.pinv")
-    *batch, rows, columns = A.shape
-    for tolerance in tolerances:
-        if tolerance is not None:
+    """pinv([*, M, N], tolerances: [*]) -> [*, N, M]."""
+    _need_matrix(x, "linalg.pinv")
+    *batch, rows, columns = x.shape
+    for tolerance in (rcond, atol, rtol):
+        if isinstance(tolerance, TensorType):
             broadcast_shapes(batch, tolerance.shape)
-    return TensorType((*batch, columns, rows), A.dtype, A.device)
-
-
-@rule(aten.linalg_pinv.rcond_tensor)
-def linalg_pinv_to(x: TensorType, rcond: TensorType, hermitian: bool = False) -> TensorType:
-    """pinv([*, M, N], rcond: [*]) -> [*, N, M]."""
-    return _pseudo_inverse(x, rcond)
-
-
-@rule(aten.linalg_pinv.atol_rtol_tensor)
-def linalg_pinv_within_tensors(
-    x: TensorType,
-    *,
-    atol: TensorType | None = None,
-    rtol: TensorType | None = None,
-    hermitian: bool = False,
-) -> TensorType:
-    """pinv([*, M, N], atol: [*], rtol: [*]) -> [*, N, M]."""
-    return _pseudo_inverse(x, atol, rtol)
-
-
-@rule(aten.linalg_pinv.default)
-def linalg_pinv(x: TensorType, rcond: float, hermitian: bool = False) -> TensorType:
-    """pinv([*, M, N]) -> [*, N, M]."""
-    return _pseudo_inverse(x)
-
-
-@rule(aten.linalg_pinv.atol_rtol_float)
-def linalg_pinv_within(
-    x: TensorType,
-    *,
-    atol: float | None = None,
-    rtol: float | None = None,
-    hermitian: bool = False,
-) -> TensorType:
-    """pinv([*, M, N]) -> [*, N, M]."""
-    return _pseudo_inverse(x)
-
-
-@rule(aten.pinverse.default)
-def pinverse(x: TensorType, rcond: float = 1e-15) -> TensorType:
-    """pinverse([*, M, N]) -> [*, N, M]."""
-    return _pseudo_inverse(x)
+    return TensorType((*batch, columns, rows), x.dtype, x.device)
 
 
 # ------------------------------------------------------------------------------ least squares
@@ -370,10 +247,8 @@ def _residuals(x: TensorType, batch: tuple[Int, ...], n_sides: Int, driver: str)
     raise problem("unsupported-operator", op="aten::linalg_lstsq", reason=reason)
 
 
-@rule(aten.linalg_lstsq.default)
-def linalg_lstsq(
-    x: TensorType, b: TensorType, rcond: float | None = None, *, driver: str | None = None
-) -> tuple[TensorType, ...]:
+@shared_rule(aten.linalg_lstsq.default)
+def linalg_lstsq(x: TensorType, b: TensorType, driver: str | None) -> tuple[TensorType, ...]:
     """lstsq([*, M, N], [*, M, K]) -> [*, N, K], residuals, rank i64[*], values [*, min(M, N)].
 
     Observed: columns lie max(M, N) apart, the room in which LAPACK solves.

@@ -12,7 +12,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.rules.elementwise.conversions import fresh_strides
 from monograph.rules.linear_algebra.products import need_same_dtype
-from monograph.rules.registry import rule
+from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import equal, need_equal, need_positive, surely_equal
 
 if TYPE_CHECKING:
@@ -23,17 +23,14 @@ aten = torch.ops.aten
 _OP = "scaled_dot_product_attention"
 
 
-@rule(aten.scaled_dot_product_attention.default)
+@shared_rule(aten.scaled_dot_product_attention.default)
 def scaled_dot_product_attention(
     query: TensorType,
     key: TensorType,
     value: TensorType,
-    attn_mask: TensorType | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    attn_mask: TensorType | None,
+    dropout_p: float,
+    enable_gqa: bool,
 ) -> TensorType:
     """sdpa([*, L, E], [*, S, E], [*, S, V], mask: [*, L, S]) -> [*, L, V].
 
@@ -106,16 +103,9 @@ def _runs_flash(
     return not surely_equal(query.shape[2], 0) and not equal(key.shape[2], 0)
 
 
-@rule(aten._scaled_dot_product_flash_attention_for_cpu.default)
+@shared_rule(aten._scaled_dot_product_flash_attention_for_cpu.default)
 def flash_attention_for_cpu(
-    query: TensorType,
-    key: TensorType,
-    value: TensorType,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    attn_mask: TensorType | None = None,
-    scale: float | None = None,
+    query: TensorType, key: TensorType, value: TensorType
 ) -> tuple[TensorType, TensorType]:
     """flash([B, H, L, E], [B, h, S, E], [B, h, S, E]) -> [B, H, L, E], logsumexp [B, H, L]."""
     need_same_dtype("flash attention", query, key, value)
@@ -131,18 +121,9 @@ def flash_attention_for_cpu(
     return result, lse
 
 
-@rule(aten._scaled_dot_product_attention_math.default)
+@shared_rule(aten._scaled_dot_product_attention_math.default)
 def attention_by_products(
-    query: TensorType,
-    key: TensorType,
-    value: TensorType,
-    attn_mask: TensorType | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    dropout_mask: TensorType | None = None,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    query: TensorType, key: TensorType, value: TensorType, enable_gqa: bool
 ) -> tuple[TensorType, TensorType]:
     """sdpa([*, L, E], [*, S, E], [*, S, V]) -> [*, L, V], weights [*, L, S]; contiguous."""
     batch = _common_batch(query, key, value, enable_gqa)
@@ -153,21 +134,9 @@ def attention_by_products(
     )
 
 
-@rule(aten._native_multi_head_attention.default)
+@shared_rule(aten._native_multi_head_attention.default)
 def native_multi_head_attention(
-    query: TensorType,
-    key: TensorType,
-    value: TensorType,
-    embed_dim: int,
-    num_head: int,
-    qkv_weight: TensorType,
-    qkv_bias: TensorType,
-    proj_weight: TensorType,
-    proj_bias: TensorType,
-    mask: TensorType | None = None,
-    need_weights: bool = True,
-    average_attn_weights: bool = True,
-    mask_type: int | None = None,
+    query: TensorType, num_head: int, need_weights: bool, average_attn_weights: bool
 ) -> tuple[TensorType, TensorType | None]:
     """mha([B, T, D]) -> [B, T, D], weights [B, T, T] (averaged), [B, heads, T, T] or None."""
     result = TensorType(query.shape, query.dtype, query.device)
@@ -180,37 +149,14 @@ def native_multi_head_attention(
     return result, weights
 
 
-@rule(aten._transformer_encoder_layer_fwd.default)
-def transformer_encoder_layer(
-    src: TensorType,
-    embed_dim: int,
-    num_heads: int,
-    qkv_weight: TensorType,
-    qkv_bias: TensorType,
-    proj_weight: TensorType,
-    proj_bias: TensorType,
-    use_gelu: bool,
-    norm_first: bool,
-    eps: float,
-    norm_weight_1: TensorType,
-    norm_bias_1: TensorType,
-    norm_weight_2: TensorType,
-    norm_bias_2: TensorType,
-    ffn_weight_1: TensorType,
-    ffn_bias_1: TensorType,
-    ffn_weight_2: TensorType,
-    ffn_bias_2: TensorType,
-    mask: TensorType | None = None,
-    mask_type: int | None = None,
-) -> TensorType:
+@shared_rule(aten._transformer_encoder_layer_fwd.default)
+def transformer_encoder_layer(src: TensorType) -> TensorType:
     """encoder_layer([B, T, D]) -> [B, T, D], contiguous."""
     return TensorType(src.shape, src.dtype, src.device)
 
 
-@rule(aten._masked_softmax.default)
-def masked_softmax(
-    x: TensorType, mask: TensorType, dim: int | None = None, mask_type: int | None = None
-) -> TensorType:
+@shared_rule(aten._masked_softmax.default)
+def masked_softmax(x: TensorType, mask: TensorType, mask_type: int | None) -> TensorType:
     """_masked_softmax([*a], b8[*a]) -> [*a]; masks [L, L] (type 0) and [B, L] (1) are of scores.
 
     Raises: operator-refused-types, sizes-disagree.

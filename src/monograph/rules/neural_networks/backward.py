@@ -12,14 +12,13 @@ import torch
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.rules.memory_formats import following
-from monograph.rules.neural_networks.pooling import max_pool2d
-from monograph.rules.registry import rule
+from monograph.rules.neural_networks.pooling import max_pool
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.abstract.promotion import Number
 
 aten = torch.ops.aten
 
@@ -39,15 +38,13 @@ def _need_rows(op: str, x: TensorType, grad: TensorType, reduction: int) -> None
         need_equal(grad.shape[0] if grad.shape else 1, x.shape[0], op, 0)
 
 
-@rule(aten.multi_margin_loss_backward.default)
+@shared_rule(aten.multi_margin_loss_backward.default)
 def multi_margin_loss_backward(
     grad_output: TensorType,
     x: TensorType,
     target: TensorType,
-    p: Number,
-    margin: Number,
-    weight: TensorType | None = None,
-    reduction: int = 1,
+    weight: TensorType | None,
+    reduction: int,
 ) -> TensorType:
     """multi_margin_loss_backward([N] or [], [N, C]) -> [N, C]."""
     _need_rows("multi_margin_loss_backward", x, grad_output, reduction)
@@ -84,14 +81,14 @@ def max_pool2d_with_indices_backward(
     indices: TensorType,
 ) -> TensorType:
     """max_pool2d_with_indices_backward([*a, h, w], [*a, H, W]) -> [*a, H, W]."""
-    pooled = max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode)
+    pooled = max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, n=2, op="max_pool2d")
     _need_same_shape("max_pool2d_with_indices_backward", pooled, grad_output, indices)
     return following(x, x.shape)
 
 
-@rule(aten._masked_softmax_backward.default)
+@shared_rule(aten._masked_softmax_backward.default)
 def masked_softmax_backward(
-    grad_output: TensorType, output: TensorType, mask: TensorType, dim: int | None = None
+    grad_output: TensorType, output: TensorType, mask: TensorType
 ) -> TensorType:
     """_masked_softmax_backward([*a], [*a], b8[*a]) -> [*a]."""
     _need_same_shape("_masked_softmax_backward", grad_output, output, mask)

@@ -16,7 +16,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import Expr, known, le, minimum
 from monograph.rules.memory_formats import following, squeezed, unsqueezed
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_positive
 
 if TYPE_CHECKING:
@@ -106,158 +106,76 @@ def _as_2d(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
 # ------------------------------------------------------------------------------ maxima
 
 
-@rule(aten.max_pool1d.default)
-def max_pool1d(
+@shared_rule(aten.max_pool1d.default, n=1, op="max_pool1d")
+@shared_rule(aten.max_pool2d.default, n=2, op="max_pool2d")
+@shared_rule(aten.max_pool3d.default, n=3, op="max_pool3d")
+def max_pool(
     x: TensorType,
     kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> TensorType:
-    """max_pool1d([N?, C, L]) -> [N?, C, windows]."""
-    shape = _pooled(x, 1, "max_pool1d", kernel_size, stride, padding, dilation, ceil_mode)
-    # Without gradients the CPU has a kernel of its own, which gives a contiguous result.
-    if x.requires_grad and torch.is_grad_enabled():
-        return _as_2d(x, shape)
-    return TensorType(shape, x.dtype, x.device)
-
-
-@rule(aten.max_pool1d_with_indices.default)
-def max_pool1d_with_indices(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[TensorType, TensorType]:
-    """max_pool1d([N?, C, L]) -> [N?, C, windows], indices."""
-    shape = _pooled(x, 1, "max_pool1d", kernel_size, stride, padding, dilation, ceil_mode)
-    return _twice(x, _as_2d(x, shape))
-
-
-@rule(aten.max_pool2d.default)
-def max_pool2d(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
-    dilation: Sequence[int] = (1, 1),
-    ceil_mode: bool = False,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    n: int,
+    op: str,
 ) -> TensorType:
     """max_pool2d([N?, C, H, W]) -> [N?, C, windows, windows]."""
-    shape = _pooled(x, 2, "max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)
-    return following(x, shape)
+    shape = _pooled(x, n, op, kernel_size, stride, padding, dilation, ceil_mode)
+    # Without gradients the CPU has a kernel of its own, which gives a contiguous result.
+    if n == 1 and x.requires_grad and torch.is_grad_enabled():
+        return _as_2d(x, shape)
+    follows = n == 2 or (n == 3 and len(shape) == 5)
+    return following(x, shape) if follows else TensorType(shape, x.dtype, x.device)
 
 
-@rule(aten.max_pool2d_with_indices.default)
-def max_pool2d_with_indices(
+@shared_rule(aten.max_pool1d_with_indices.default, n=1, op="max_pool1d")
+@shared_rule(aten.max_pool2d_with_indices.default, n=2, op="max_pool2d")
+@shared_rule(aten.max_pool3d_with_indices.default, n=3, op="max_pool3d")
+def max_pool_with_indices(
     x: TensorType,
     kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
-    dilation: Sequence[int] = (1, 1),
-    ceil_mode: bool = False,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    n: int,
+    op: str,
 ) -> tuple[TensorType, TensorType]:
     """max_pool2d([N?, C, H, W]) -> [N?, C, windows, windows], indices."""
-    return _twice(x, max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode))
+    largest = max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, n, op)
+    return _twice(x, _as_2d(x, largest.shape) if n == 1 else largest)
 
 
-@rule(aten.max_pool3d.default)
-def max_pool3d(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0, 0),
-    dilation: Sequence[int] = (1, 1, 1),
-    ceil_mode: bool = False,
-) -> TensorType:
-    """max_pool3d([N?, C, D, H, W]) -> [N?, C, windows, windows, windows]."""
-    shape = _pooled(x, 3, "max_pool3d", kernel_size, stride, padding, dilation, ceil_mode)
-    return following(x, shape) if len(shape) == 5 else TensorType(shape, x.dtype, x.device)
-
-
-@rule(aten.max_pool3d_with_indices.default)
-def max_pool3d_with_indices(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0, 0),
-    dilation: Sequence[int] = (1, 1, 1),
-    ceil_mode: bool = False,
+@shared_rule(aten.fractional_max_pool2d.default, n=2, op="fractional_max_pool2d")
+@shared_rule(aten.fractional_max_pool3d.default, n=3, op="fractional_max_pool3d")
+@shared_rule(aten.adaptive_max_pool3d.default, n=3, op="adaptive_max_pool3d")
+def fractional_max_pool(
+    x: TensorType, output_size: Sequence[int], n: int, op: str
 ) -> tuple[TensorType, TensorType]:
-    """max_pool3d([N?, C, D, H, W]) -> [N?, C, windows, windows, windows], indices."""
-    return _twice(x, max_pool3d(x, kernel_size, stride, padding, dilation, ceil_mode))
-
-
-@rule(aten.fractional_max_pool2d.default)
-def fractional_max_pool2d(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    output_size: Sequence[int],
-    random_samples: TensorType,
-) -> tuple[TensorType, TensorType]:
-    """fractional_max_pool2d([N?, C, H, W], output_size: [h, w]) -> [N?, C, h, w], indices."""
-    _spatial(x, 2, "fractional_max_pool2d")
-    return _twice(x, TensorType((*x.shape[:-2], *_window(output_size, 2)), x.dtype, x.device))
-
-
-@rule(aten.fractional_max_pool3d.default)
-def fractional_max_pool3d(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    output_size: Sequence[int],
-    random_samples: TensorType,
-) -> tuple[TensorType, TensorType]:
-    """fractional_max_pool3d([N?, C, D, H, W], [d, h, w]) -> [N?, C, d, h, w], indices."""
-    _spatial(x, 3, "fractional_max_pool3d")
-    return _twice(x, TensorType((*x.shape[:-3], *_window(output_size, 3)), x.dtype, x.device))
+    """fractional_max_pool2d([N?, C, H, W], [h, w]) -> [N?, C, h, w], indices, contiguous."""
+    return _twice(x, TensorType(_adapted(x, n, output_size, op), x.dtype, x.device))
 
 
 # ------------------------------------------------------------------------------ averages
 
 
-@rule(aten.avg_pool1d.default)
-def avg_pool1d(
+@shared_rule(aten.avg_pool1d.default, n=1, op="avg_pool1d")
+@shared_rule(aten.avg_pool2d.default, n=2, op="avg_pool2d")
+@shared_rule(aten.avg_pool3d.default, n=3, op="avg_pool3d")
+def avg_pool(
     x: TensorType,
     kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    n: int,
+    op: str,
 ) -> TensorType:
-    """avg_pool1d([N?, C, L]) -> [N?, C, windows]."""
-    return _as_2d(x, _pooled(x, 1, "avg_pool1d", kernel_size, stride, padding, (1,), ceil_mode))
-
-
-@rule(aten.avg_pool2d.default)
-def avg_pool2d(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> TensorType:
-    """avg_pool2d([N?, C, H, W]) -> [N?, C, windows, windows]."""
-    return following(x, _pooled(x, 2, "avg_pool2d", kernel_size, stride, padding, (1,), ceil_mode))
-
-
-@rule(aten.avg_pool3d.default)
-def avg_pool3d(
-    x: TensorType,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0, 0),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> TensorType:
-    """avg_pool3d([N?, C, D, H, W]) -> [N?, C, windows, windows, windows], always contiguous."""
-    shape = _pooled(x, 3, "avg_pool3d", kernel_size, stride, padding, (1,), ceil_mode)
-    return TensorType(shape, x.dtype, x.device)
+    """avg_pool2d([N?, C, H, W]) -> [N?, C, windows, windows]; of three dimensions contiguous."""
+    shape = _pooled(x, n, op, kernel_size, stride, padding, (1,), ceil_mode)
+    if n == 1:
+        return _as_2d(x, shape)
+    return following(x, shape) if n == 2 else TensorType(shape, x.dtype, x.device)
 
 
 # ------------------------------------------------------------------------------ adaptive
@@ -324,10 +242,3 @@ def adaptive_max_pool1d(x: TensorType, output_size: Sequence[int]) -> tuple[Tens
 def adaptive_max_pool2d(x: TensorType, output_size: Sequence[int]) -> tuple[TensorType, TensorType]:
     """adaptive_max_pool2d([N?, C, H, W], [h, w]) -> [N?, C, h, w], indices."""
     return _twice(x, following(x, _adapted(x, 2, output_size, "adaptive_max_pool2d")))
-
-
-@rule(aten.adaptive_max_pool3d.default)
-def adaptive_max_pool3d(x: TensorType, output_size: Sequence[int]) -> tuple[TensorType, TensorType]:
-    """adaptive_max_pool3d([N?, C, D, H, W], [d, h, w]) -> [N?, C, d, h, w], indices, contiguous."""
-    shape = _adapted(x, 3, output_size, "adaptive_max_pool3d")
-    return _twice(x, TensorType(shape, x.dtype, x.device))

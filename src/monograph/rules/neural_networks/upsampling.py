@@ -10,7 +10,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import to_float, trunc
 from monograph.rules.memory_formats import following
-from monograph.rules.registry import rule
+from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
 if TYPE_CHECKING:
@@ -46,12 +46,29 @@ def scaled_size(size: Int, scale: float | Real) -> Int:
     return trunc(to_float(size) * scale)
 
 
-def _resized_by(
+@shared_rule(aten.upsample_nearest1d.default, aten._upsample_nearest_exact1d.default)
+@shared_rule(aten.upsample_nearest2d.default, aten._upsample_nearest_exact2d.default)
+@shared_rule(aten.upsample_nearest3d.default, aten._upsample_nearest_exact3d.default)
+@shared_rule(aten.upsample_linear1d.default, aten.upsample_bilinear2d.default)
+@shared_rule(aten.upsample_bicubic2d.default, aten.upsample_trilinear3d.default)
+@shared_rule(aten._upsample_bilinear2d_aa.default, aten._upsample_bicubic2d_aa.default)
+@shared_rule(aten._upsample_lanczos2d_aa.default)
+@shared_rule(aten.upsample_nearest1d.vec, aten._upsample_nearest_exact1d.vec)
+@shared_rule(aten.upsample_nearest2d.vec, aten._upsample_nearest_exact2d.vec)
+@shared_rule(aten.upsample_nearest3d.vec, aten._upsample_nearest_exact3d.vec)
+@shared_rule(aten.upsample_linear1d.vec, aten.upsample_bilinear2d.vec)
+@shared_rule(aten.upsample_bicubic2d.vec, aten.upsample_trilinear3d.vec)
+@shared_rule(aten._upsample_bilinear2d_aa.vec, aten._upsample_bicubic2d_aa.vec)
+@shared_rule(aten._upsample_lanczos2d_aa.vec)
+def upsample(
     x: TensorType,
     output_size: Sequence[Int] | None,
-    scale_factors: Sequence[float | Real] | None,
+    scale_factors: Sequence[float | Real] | None = None,
 ) -> TensorType:
-    """Exactly one of the two is given."""
+    """upsample_nearest2d([N, C, H, W], [h, w]) -> [N, C, h, w]; scales give [*int(n*scale)].
+
+    Exactly one of the two is given.
+    """
     if output_size is not None:
         return _resized(x, output_size)
     if scale_factors is None or len(scale_factors) != len(x.shape) - 2:
@@ -61,129 +78,11 @@ def _resized_by(
     return _resized(x, [scaled_size(size, scale) for size, scale in sizes])
 
 
-# ------------------------------------------------------------------------------ sizes given
-
-
-@rule(aten.upsample_nearest1d.default, aten._upsample_nearest_exact1d.default)
-def upsample_nearest1d(
-    x: TensorType, output_size: Sequence[Int], scales: float | None = None
-) -> TensorType:
-    """upsample_nearest1d([N, C, L], [l]) -> [N, C, l]."""
-    return _resized(x, output_size)
-
-
-@rule(aten.upsample_nearest2d.default, aten._upsample_nearest_exact2d.default)
-def upsample_nearest2d(
-    x: TensorType,
-    output_size: Sequence[Int],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> TensorType:
-    """upsample_nearest2d([N, C, H, W], [h, w]) -> [N, C, h, w]."""
-    return _resized(x, output_size)
-
-
-@rule(aten.upsample_nearest3d.default, aten._upsample_nearest_exact3d.default)
-def upsample_nearest3d(
-    x: TensorType,
-    output_size: Sequence[Int],
-    scales_d: float | None = None,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> TensorType:
-    """upsample_nearest3d([N, C, D, H, W], [d, h, w]) -> [N, C, d, h, w]."""
-    return _resized(x, output_size)
-
-
-@rule(aten.upsample_linear1d.default)
-def upsample_linear1d(
-    x: TensorType, output_size: Sequence[Int], align_corners: bool, scales: float | None = None
-) -> TensorType:
-    """upsample_linear1d([N, C, L], [l]) -> [N, C, l]."""
-    return _resized(x, output_size)
-
-
-@rule(
-    aten.upsample_bilinear2d.default,
-    aten.upsample_bicubic2d.default,
-    aten._upsample_bilinear2d_aa.default,
-    aten._upsample_bicubic2d_aa.default,
-    aten._upsample_lanczos2d_aa.default,
-)
-def upsample_bilinear2d(
-    x: TensorType,
-    output_size: Sequence[Int],
-    align_corners: bool,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> TensorType:
-    """upsample_bilinear2d([N, C, H, W], [h, w]) -> [N, C, h, w]."""
-    return _resized(x, output_size)
-
-
-@rule(aten.upsample_trilinear3d.default)
-def upsample_trilinear3d(
-    x: TensorType,
-    output_size: Sequence[Int],
-    align_corners: bool,
-    scales_d: float | None = None,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> TensorType:
-    """upsample_trilinear3d([N, C, D, H, W], [d, h, w]) -> [N, C, d, h, w]."""
-    return _resized(x, output_size)
-
-
-# ------------------------------------------------------------------------------ sizes or scales
-
-
-@rule(
-    aten.upsample_nearest1d.vec,
-    aten.upsample_nearest2d.vec,
-    aten.upsample_nearest3d.vec,
-    aten._upsample_nearest_exact1d.vec,
-    aten._upsample_nearest_exact2d.vec,
-    aten._upsample_nearest_exact3d.vec,
-)
-def upsample_nearest(
-    input: TensorType,
-    output_size: Sequence[Int] | None,
-    scale_factors: Sequence[float] | None,
-) -> TensorType:
-    """upsample_nearest([N, C, *n], scales) -> [N, C, *int(n*scale)]."""
-    return _resized_by(input, output_size, scale_factors)
-
-
-@rule(
-    aten.upsample_linear1d.vec,
-    aten.upsample_bilinear2d.vec,
-    aten.upsample_trilinear3d.vec,
-    aten.upsample_bicubic2d.vec,
-    aten._upsample_bilinear2d_aa.vec,
-    aten._upsample_bicubic2d_aa.vec,
-    aten._upsample_lanczos2d_aa.vec,
-)
-def upsample_linear(
-    input: TensorType,
-    output_size: Sequence[Int] | None,
-    align_corners: bool,
-    scale_factors: Sequence[float] | None,
-) -> TensorType:
-    """upsample_linear([N, C, *n], scales) -> [N, C, *int(n*scale)]."""
-    return _resized_by(input, output_size, scale_factors)
-
-
 # ------------------------------------------------------------------------------ grids
 
 
-@rule(aten.grid_sampler.default, aten.grid_sampler_2d.default, aten.grid_sampler_3d.default)
-def grid_sampler(
-    input: TensorType,
-    grid: TensorType,
-    interpolation_mode: int,
-    padding_mode: int,
-    align_corners: bool,
-) -> TensorType:
+@shared_rule(aten.grid_sampler.default, aten.grid_sampler_2d.default, aten.grid_sampler_3d.default)
+def grid_sampler(input: TensorType, grid: TensorType) -> TensorType:
     """grid_sampler([N, C, *n], grid: [N, *m, len(n)]) -> [N, C, *m], contiguous."""
     if len(input.shape) != len(grid.shape):
         raise problem(
@@ -194,10 +93,8 @@ def grid_sampler(
     return TensorType((*input.shape[:2], *grid.shape[1:-1]), input.dtype, input.device)
 
 
-@rule(aten.affine_grid_generator.default)
-def affine_grid_generator(
-    theta: TensorType, size: Sequence[Int], align_corners: bool
-) -> TensorType:
+@shared_rule(aten.affine_grid_generator.default)
+def affine_grid_generator(theta: TensorType, size: Sequence[Int]) -> TensorType:
     """affine_grid_generator([N, 2, 3], [N, C, H, W]) -> [N, H, W, 2]; also [N, D, H, W, 3]."""
     n = len(size) - 2
     need_equal(theta.shape[0], size[0], "affine_grid_generator", 0)

@@ -12,7 +12,7 @@ from monograph.abstract.promotion import float_dtype, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.rules.reductions.reductions import reduced
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
 
 if TYPE_CHECKING:
@@ -25,134 +25,52 @@ aten = torch.ops.aten
 # ------------------------------------------------------------------------------ norms
 
 
-def _norm(
-    x: TensorType, dim: Sequence[int] | None, keepdim: bool, dtype: torch.dtype | None, op: str
+@shared_rule(aten.linalg_vector_norm.default, op="linalg.vector_norm")
+@shared_rule(aten.linalg_matrix_norm.default, op="linalg.matrix_norm")
+@shared_rule(aten.linalg_matrix_norm.str_ord, op="linalg.matrix_norm")
+@shared_rule(aten.norm.Scalar, aten.norm.ScalarOpt_dtype, op="norm")
+@shared_rule(aten.norm.ScalarOpt_dim, aten.norm.ScalarOpt_dim_dtype, op="norm")
+def norm(
+    x: TensorType,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: torch.dtype | None = None,
+    *,
+    op: str,
 ) -> TensorType:
+    """vector_norm([*a, n, *b], n's dim) -> [*a, *b], real."""
     if kind(x.dtype) < 2:
         raise problem("dtype-disagrees", what=op, expected="floats or complex numbers", got=x.dtype)
     result = (dtype or x.dtype).to_real()
     return TensorType(reduced(x.shape, dim, keepdim), result, x.device)
 
 
-@rule(aten.linalg_vector_norm.default)
-def linalg_vector_norm(
-    x: TensorType,
-    ord: Number = 2,
-    dim: Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: torch.dtype | None = None,
-) -> TensorType:
-    """vector_norm([*a, n, *b], n's dim) -> [*a, *b], real."""
-    return _norm(x, dim, keepdim, dtype, "linalg.vector_norm")
-
-
-@rule(aten.linalg_matrix_norm.default)
-def linalg_matrix_norm(
-    x: TensorType,
-    ord: Number,
-    dim: Sequence[int] = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: torch.dtype | None = None,
-) -> TensorType:
-    """matrix_norm([*, M, N]) -> [*], real."""
-    return _norm(x, dim, keepdim, dtype, "linalg.matrix_norm")
-
-
-@rule(aten.linalg_matrix_norm.str_ord)
-def linalg_matrix_norm_by_name(
-    x: TensorType,
-    ord: str = "fro",
-    dim: Sequence[int] = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: torch.dtype | None = None,
-) -> TensorType:
-    """matrix_norm([*, M, N]) -> [*], real."""
-    return _norm(x, dim, keepdim, dtype, "linalg.matrix_norm")
-
-
-def _either_norm(
+@shared_rule(aten.linalg_norm.default, aten.linalg_norm.ord_str)
+def linalg_norm(
     x: TensorType,
     ord: Number | str | None,
     dim: Sequence[int] | None,
     keepdim: bool,
     dtype: torch.dtype | None,
 ) -> TensorType:
+    """linalg.norm([*a, n, *b], n's dim) -> [*a, *b], real; of vectors, or of matrices."""
     if ord is not None and dim is None and len(x.shape) not in (1, 2):
         raise problem("rank-disagrees", what="linalg.norm", expected="1 or 2", got=x.rank)
-    return _norm(x, dim, keepdim, dtype, "linalg.norm")
-
-
-@rule(aten.linalg_norm.default)
-def linalg_norm(
-    x: TensorType,
-    ord: Number | None = None,
-    dim: Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: torch.dtype | None = None,
-) -> TensorType:
-    """linalg.norm([*a, n, *b], n's dim) -> [*a, *b], real; of vectors, or of matrices."""
-    return _either_norm(x, ord, dim, keepdim, dtype)
-
-
-@rule(aten.linalg_norm.ord_str)
-def linalg_norm_by_name(
-    x: TensorType,
-    ord: str,
-    dim: Sequence[int] | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: torch.dtype | None = None,
-) -> TensorType:
-    """linalg.norm([*, M, N]) -> [*], real."""
-    return _either_norm(x, ord, dim, keepdim, dtype)
-
-
-@rule(aten.norm.Scalar)
-def norm(x: TensorType, p: Number = 2) -> TensorType:
-    """norm([*]) -> [], real."""
-    return _norm(x, None, False, None, "norm")
-
-
-@rule(aten.norm.ScalarOpt_dim)
-def norm_dim(
-    x: TensorType, p: Number | None, dim: Sequence[int], keepdim: bool = False
-) -> TensorType:
-    """norm([*a, n, *b], n's dim) -> [*a, *b], real."""
-    return _norm(x, dim, keepdim, None, "norm")
-
-
-@rule(aten.norm.ScalarOpt_dim_dtype)
-def norm_dim_dtype(
-    x: TensorType, p: Number | None, dim: Sequence[int], keepdim: bool, *, dtype: torch.dtype
-) -> TensorType:
-    """norm([*a, n, *b], n's dim) -> [*a, *b], real."""
-    return _norm(x, dim, keepdim, dtype, "norm")
-
-
-@rule(aten.norm.ScalarOpt_dtype)
-def norm_dtype(x: TensorType, p: Number | None, *, dtype: torch.dtype) -> TensorType:
-    """norm([*]) -> [], real."""
-    return _norm(x, None, False, dtype, "norm")
+    return norm(x, dim, keepdim, dtype, op="linalg.norm")
 
 
 # ------------------------------------------------------------------------------ of two tensors
 
 
-@rule(aten.dist.default)
-def dist(x: TensorType, other: TensorType, p: Number = 2) -> TensorType:
+@shared_rule(aten.dist.default)
+def dist(x: TensorType, other: TensorType) -> TensorType:
     """dist([*a], [*b]) -> [], real; a and b broadcast."""
     broadcast_shapes(x.shape, other.shape)
     return TensorType((), result_dtype([x, other]).to_real(), x.device)
 
 
-@rule(aten.cosine_similarity.default)
-def cosine_similarity(
-    x1: TensorType, x2: TensorType, dim: int = 1, eps: float = 1e-8
-) -> TensorType:
+@shared_rule(aten.cosine_similarity.default)
+def cosine_similarity(x1: TensorType, x2: TensorType, dim: int) -> TensorType:
     """cosine_similarity([*a], [*a], dim) -> [*a] without dim; the two broadcast."""
     dtype = result_dtype([x1, x2])
     if not dtype.is_floating_point:
@@ -161,17 +79,17 @@ def cosine_similarity(
     return TensorType(reduced(shape, dim, False), dtype, x1.device)
 
 
-@rule(aten.pairwise_distance.default)
-def pairwise_distance(
-    x1: TensorType, x2: TensorType, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> TensorType:
+@shared_rule(aten.pairwise_distance.default)
+def pairwise_distance(x1: TensorType, x2: TensorType, keepdim: bool = False) -> TensorType:
     """pairwise_distance([*a, n], [*a, n]) -> [*a], real; the two broadcast."""
     shape = broadcast_shapes(x1.shape, x2.shape)
     dtype = float_dtype(result_dtype([x1, x2])).to_real()
     return TensorType(reduced(shape, -1, keepdim), dtype, x1.device)
 
 
-def _all_pairs(x1: TensorType, x2: TensorType) -> TensorType:
+@shared_rule(aten.cdist.default, aten._cdist_forward.default)
+def cdist(x1: TensorType, x2: TensorType) -> TensorType:
+    """cdist([*a, P, n], [*b, R, n]) -> [*(a with b), P, R]."""
     if len(x1.shape) < 2 or len(x2.shape) < 2:
         got = min(len(x1.shape), len(x2.shape))
         raise problem("rank-disagrees", what="cdist", expected="at least 2 dimensions", got=got)
@@ -180,22 +98,8 @@ def _all_pairs(x1: TensorType, x2: TensorType) -> TensorType:
     return TensorType((*batch, x1.shape[-2], x2.shape[-2]), result_dtype([x1, x2]), x1.device)
 
 
-@rule(aten.cdist.default)
-def cdist(
-    x1: TensorType, x2: TensorType, p: float = 2.0, compute_mode: int | None = None
-) -> TensorType:
-    """cdist([*a, P, n], [*b, R, n]) -> [*(a with b), P, R]."""
-    return _all_pairs(x1, x2)
-
-
-@rule(aten._cdist_forward.default)
-def cdist_forward(x1: TensorType, x2: TensorType, p: float, compute_mode: int | None) -> TensorType:
-    """_cdist_forward([*a, P, n], [*b, R, n]) -> [*(a with b), P, R]."""
-    return _all_pairs(x1, x2)
-
-
-@rule(aten.pdist.default, aten._pdist_forward.default)
-def pdist(x: TensorType, p: float = 2.0) -> TensorType:
+@shared_rule(aten.pdist.default, aten._pdist_forward.default)
+def pdist(x: TensorType) -> TensorType:
     """pdist([N, M]) -> [N*(N - 1)/2], one for each pair of rows."""
     if len(x.shape) != 2:
         raise problem("rank-disagrees", what="pdist", expected=2, got=x.rank)

@@ -14,7 +14,7 @@ from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import ge, le, require
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -38,30 +38,14 @@ def _sorted(x: TensorType, dim: int, op: str) -> tuple[TensorType, TensorType]:
     return _with_positions(like(x, strides=dense_like_strides(x)))
 
 
-@rule(aten.sort.default)
-def sort(x: TensorType, dim: int = -1, descending: bool = False) -> tuple[TensorType, TensorType]:
+@shared_rule(aten.sort.default, aten.sort.stable)
+def sort(x: TensorType, dim: int) -> tuple[TensorType, TensorType]:
     """x: [*a] -> [*a]; i64[*a] where each element was."""
     return _sorted(x, dim, "sort")
 
 
-@rule(aten.sort.stable)
-def sort_stable(
-    x: TensorType, *, stable: bool | None, dim: int = -1, descending: bool = False
-) -> tuple[TensorType, TensorType]:
-    """x: [*a] -> [*a]; i64[*a] where each element was."""
-    return _sorted(x, dim, "sort")
-
-
-@rule(aten.argsort.default)
-def argsort(x: TensorType, dim: int = -1, descending: bool = False) -> TensorType:
-    """x: [*a] -> i64[*a]."""
-    return _sorted(x, dim, "argsort")[1]
-
-
-@rule(aten.argsort.stable)
-def argsort_stable(
-    x: TensorType, *, stable: bool, dim: int = -1, descending: bool = False
-) -> TensorType:
+@shared_rule(aten.argsort.default, aten.argsort.stable)
+def argsort(x: TensorType, dim: int) -> TensorType:
     """x: [*a] -> i64[*a]."""
     return _sorted(x, dim, "argsort")[1]
 
@@ -72,10 +56,8 @@ def msort(x: TensorType) -> TensorType:
     return _sorted(x, 0, "msort")[0]
 
 
-@rule(aten.topk.default)
-def topk(
-    x: TensorType, k: Int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[TensorType, TensorType]:
+@shared_rule(aten.topk.default)
+def topk(x: TensorType, k: Int, dim: int) -> tuple[TensorType, TensorType]:
     """x: [*a, n, *b] -> [*a, k, *b]; i64[*a, k, *b] where each element was."""
     _check_ordered(x, "topk")
     at = wrap_dim(dim, len(x.shape))

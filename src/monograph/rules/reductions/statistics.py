@@ -10,7 +10,7 @@ from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.rules.reductions.reductions import reduced
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
 from monograph.rules.views.slicing import count_of
 
@@ -39,14 +39,8 @@ def _covariance(x: TensorType, op: str, weights: TensorType | None = None) -> Te
     return TensorType(shape, float_dtype(dtype), x.device)
 
 
-@rule(aten.cov.default)
-def cov(
-    x: TensorType,
-    *,
-    correction: int = 1,
-    fweights: TensorType | None = None,
-    aweights: TensorType | None = None,
-) -> TensorType:
+@shared_rule(aten.cov.default)
+def cov(x: TensorType, fweights: TensorType | None, aweights: TensorType | None) -> TensorType:
     """cov([N, M]) -> [N, N], floats; of one row -> []."""
     count = x.shape[-1] if x.shape else 1
     for weights in (fweights, aweights):
@@ -93,25 +87,12 @@ def _between(bins: Sequence[TensorType], op: str) -> list[Int]:
     return [edges.shape[0] - 1 for edges in bins]
 
 
-@rule(aten.histogram.bin_ct)
+@shared_rule(aten.histogram.bin_ct, aten.histogram.bins_tensor)
 def histogram(
-    x: TensorType,
-    bins: int = 100,
-    *,
-    range: Sequence[float] | None = None,
-    weight: TensorType | None = None,
-    density: bool = False,
+    x: TensorType, bins: int | TensorType, weight: TensorType | None
 ) -> tuple[TensorType, TensorType]:
-    """histogram([*], bins) -> [bins], edges [bins + 1]."""
-    return _counted(x, (bins,), weight, "histogram"), _edges(x, (bins,))[0]
-
-
-@rule(aten.histogram.bins_tensor)
-def histogram_of_edges(
-    x: TensorType, bins: TensorType, *, weight: TensorType | None = None, density: bool = False
-) -> tuple[TensorType, TensorType]:
-    """histogram([*], edges: [n]) -> [n - 1], edges [n]."""
-    counts = _between((bins,), "histogram")
+    """histogram([*], bins or edges: [bins + 1]) -> [bins], edges [bins + 1]."""
+    counts = _between((bins,), "histogram") if isinstance(bins, TensorType) else (bins,)
     return _counted(x, counts, weight, "histogram"), _edges(x, counts)[0]
 
 
@@ -121,39 +102,27 @@ def _need_coordinates(x: TensorType, n_axes: int, op: str) -> None:
     need_equal(x.shape[-1], n_axes, op, len(x.shape) - 1)
 
 
-@rule(aten.histogramdd.default)
+@shared_rule(aten.histogramdd.default)
 def histogramdd(
-    x: TensorType,
-    bins: Sequence[int],
-    range: Sequence[float] | None = None,
-    weight: TensorType | None = None,
-    density: bool = False,
+    x: TensorType, bins: Sequence[int], weight: TensorType | None
 ) -> tuple[TensorType, list[TensorType]]:
     """histogramdd([*, N], bins of each of N axes) -> [*bins], N edges [bins + 1]."""
     _need_coordinates(x, len(bins), "histogramdd")
     return _counted(x, bins, weight, "histogramdd"), _edges(x, bins)
 
 
-@rule(aten.histogramdd.int_bins)
+@shared_rule(aten.histogramdd.int_bins)
 def histogramdd_alike(
-    x: TensorType,
-    bins: int,
-    range: Sequence[float] | None = None,
-    weight: TensorType | None = None,
-    density: bool = False,
+    x: TensorType, bins: int, weight: TensorType | None
 ) -> tuple[TensorType, list[TensorType]]:
     """histogramdd([*, N], bins) -> [bins, ... N times], N edges [bins + 1]."""
     n_axes = count_of(x.shape[-1]) if x.shape else 0
-    return histogramdd(x, [bins] * n_axes, range, weight, density)
+    return histogramdd(x, [bins] * n_axes, weight)
 
 
-@rule(aten.histogramdd.TensorList_bins)
+@shared_rule(aten.histogramdd.TensorList_bins)
 def histogramdd_of_edges(
-    x: TensorType,
-    bins: Sequence[TensorType],
-    range: Sequence[float] | None = None,
-    weight: TensorType | None = None,
-    density: bool = False,
+    x: TensorType, bins: Sequence[TensorType], weight: TensorType | None
 ) -> tuple[TensorType, list[TensorType]]:
     """histogramdd([*, N], N edges [n]) -> [*(n - 1)], N edges [n]."""
     counts = _between(bins, "histogramdd")
@@ -164,10 +133,8 @@ def histogramdd_of_edges(
 # ------------------------------------------------------------------------------ hashes
 
 
-@rule(aten.hash_tensor.default)
-def hash_tensor(
-    x: TensorType, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
-) -> TensorType:
+@shared_rule(aten.hash_tensor.default)
+def hash_tensor(x: TensorType, dim: Sequence[int], keepdim: bool) -> TensorType:
     """hash_tensor([*a, n, *b], n's dim) -> u64[*a, *b]."""
     if kind(x.dtype) > 2:
         raise problem("dtype-disagrees", what="hash_tensor", expected="real numbers", got=x.dtype)

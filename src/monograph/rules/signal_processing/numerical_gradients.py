@@ -16,7 +16,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import ge, maximum, require
 from monograph.rules.memory_formats import following
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_equal
 
 if TYPE_CHECKING:
@@ -45,25 +45,9 @@ def _gradients(
     return [following(TensorType(x.shape, dtype, x.device, x.strides), x.shape) for _ in dims]
 
 
-@rule(aten.gradient.scalarint)
-def gradient(
-    x: TensorType, *, spacing: Number | None = None, dim: int | None = None, edge_order: int = 1
-) -> list[TensorType]:
-    """gradient([*a]) -> for each dimension [*a]."""
-    return _gradients(x, _along(x, dim), edge_order, float_dtype(x.dtype))
-
-
-@rule(aten.gradient.array)
-def gradient_along(x: TensorType, *, dim: Sequence[int], edge_order: int = 1) -> list[TensorType]:
-    """gradient([*a], dims) -> for each of them [*a]."""
-    return _gradients(x, _along(x, dim), edge_order, float_dtype(x.dtype))
-
-
-@rule(aten.gradient.scalararray)
-def gradient_spaced_alike(
-    x: TensorType, *, spacing: Number, dim: Sequence[int], edge_order: int = 1
-) -> list[TensorType]:
-    """gradient([*a], dims) -> for each of them [*a]."""
+@shared_rule(aten.gradient.scalarint, aten.gradient.array, aten.gradient.scalararray)
+def gradient(x: TensorType, dim: int | Sequence[int] | None, edge_order: int) -> list[TensorType]:
+    """gradient([*a], dims) -> for each of them [*a]; without, for each dimension."""
     return _gradients(x, _along(x, dim), edge_order, float_dtype(x.dtype))
 
 
@@ -73,19 +57,9 @@ def _need_as_many(spacing: Sequence[object], dims: Sequence[int]) -> None:
         raise problem("operator-refused-types", op="gradient", reason=reason)
 
 
-@rule(aten.gradient.scalarrayint)
+@shared_rule(aten.gradient.scalarrayint, aten.gradient.scalarrayarray)
 def gradient_spaced(
-    x: TensorType, *, spacing: Sequence[Number], dim: int | None = None, edge_order: int = 1
-) -> list[TensorType]:
-    """gradient([*a], a spacing for each dimension) -> for each dimension [*a]."""
-    dims = _along(x, dim)
-    _need_as_many(spacing, dims)
-    return _gradients(x, dims, edge_order, float_dtype(x.dtype))
-
-
-@rule(aten.gradient.scalarrayarray)
-def gradient_spaced_along(
-    x: TensorType, *, spacing: Sequence[Number], dim: Sequence[int], edge_order: int = 1
+    x: TensorType, spacing: Sequence[Number], dim: int | Sequence[int] | None, edge_order: int
 ) -> list[TensorType]:
     """gradient([*a], dims, a spacing for each) -> for each of them [*a]."""
     dims = _along(x, dim)
@@ -93,9 +67,12 @@ def gradient_spaced_along(
     return _gradients(x, dims, edge_order, float_dtype(x.dtype))
 
 
-def _at(
-    x: TensorType, dims: Sequence[int], spacing: Sequence[TensorType], edge_order: int
+@shared_rule(aten.gradient.tensorarrayint, aten.gradient.tensorarray)
+def gradient_at(
+    x: TensorType, spacing: Sequence[TensorType], dim: int | Sequence[int] | None, edge_order: int
 ) -> list[TensorType]:
+    """gradient([*a], dims, coordinates [n] for each) -> for each of them [*a]."""
+    dims = _along(x, dim)
     _need_as_many(spacing, dims)
     results: list[TensorType] = []
     for at, where in zip(dims, spacing, strict=True):
@@ -105,22 +82,6 @@ def _at(
         dtype = float_dtype(result_dtype([x, where]))
         results.extend(_gradients(x, (at,), edge_order, dtype))
     return results
-
-
-@rule(aten.gradient.tensorarrayint)
-def gradient_at(
-    x: TensorType, *, spacing: Sequence[TensorType], dim: int | None = None, edge_order: int = 1
-) -> list[TensorType]:
-    """gradient([*a], coordinates [n] for each dimension) -> for each dimension [*a]."""
-    return _at(x, _along(x, dim), spacing, edge_order)
-
-
-@rule(aten.gradient.tensorarray)
-def gradient_at_along(
-    x: TensorType, *, spacing: Sequence[TensorType], dim: Sequence[int], edge_order: int = 1
-) -> list[TensorType]:
-    """gradient([*a], dims, coordinates [n] for each) -> for each of them [*a]."""
-    return _at(x, _along(x, dim), spacing, edge_order)
 
 
 # ------------------------------------------------------------------------------ integrals

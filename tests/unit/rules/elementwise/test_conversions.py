@@ -11,7 +11,6 @@ from monograph.rules.elementwise.conversions import (
     contiguous,
     copy_,
     to_dtype,
-    to_dtype_layout,
 )
 
 CPU = torch.device("cpu")
@@ -28,7 +27,7 @@ def test_nothing_to_do_returns_the_argument():
     """The same object, as eager returns the same tensor."""
     x = type_of(torch.ones(2, 3))
     assert to_dtype(x, torch.float32) is x
-    assert to_dtype_layout(x, device="cpu") is x
+    assert to_dtype(x, device="cpu") is x
     assert contiguous(x) is x
 
 
