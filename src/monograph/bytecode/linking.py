@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import abc
-import weakref
 from typing import TYPE_CHECKING
 
+from monograph.bytecode.code_cache import once_per_code
 from monograph.bytecode.decoding import decode
 from monograph.bytecode.evaluation.frame import MISSING, Body
 from monograph.bytecode.evaluation.tracebacks import is_ours
@@ -14,8 +14,6 @@ from monograph.bytecode.opcodes import HANDLERS
 
 if TYPE_CHECKING:
     from types import CodeType
-
-    from monograph.bytecode.instructions import Instructions
 
 __all__ = ["link"]
 
@@ -28,30 +26,11 @@ _SPECIAL_PARAMETERS = 0x04 | 0x08
 _MISSING_HANDLERS = CANONICAL.keys() - HANDLERS.keys()
 assert not _MISSING_HANDLERS, f"instructions without a handler: {sorted(_MISSING_HANDLERS)}"
 
-# A body depends on its code alone. Hashing a code object reads all of it, hence its identity; the
-# entry goes when the code does, before another object can have that identity.
-_BODIES: dict[int, Body] = {}
-_WATCHED: dict[int, weakref.ref[CodeType]] = {}
 
-
+@once_per_code
 def link(code: CodeType) -> Body:
     """Return the body of a code object, decoded when it is first asked for."""
-    key = id(code)
-    body = _BODIES.get(key)
-    if body is None:
-        body = _linked(decode(code))
-        _WATCHED[key] = weakref.ref(code, lambda _: _forget(key))
-        _BODIES[key] = body
-    return body
-
-
-def _forget(key: int) -> None:
-    _BODIES.pop(key, None)
-    _WATCHED.pop(key, None)
-
-
-def _linked(decoded: Instructions) -> Body:
-    code = decoded.code
+    decoded = decode(code)
     n_named = code.co_argcount + code.co_kwonlyargcount
     is_plain = not (code.co_kwonlyargcount or code.co_flags & _SPECIAL_PARAMETERS)
     return Body(

@@ -19,8 +19,10 @@ import linecache
 import os
 import sys
 import sysconfig
+import weakref
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -81,7 +83,8 @@ class FrameFilter:
 
     Law: what is kept and what is printed depend on `(code, lasti)` alone, one look-up per frame.
     A code object ends with its own instructions (CPython 3.11 and later), hence `id(code) + lasti`
-    lies inside it and names the pair while the code lives; `_kept` keeps it alive.
+    lies inside it and names the pair while the code lives. No code of users is kept alive: what is
+    known of theirs is the line, from which a frame is made anew, and goes when the code does.
     """
 
     __slots__ = (
@@ -101,8 +104,8 @@ class FrameFilter:
         self._loop_file = self._roots.ours + INTERPRETER_LOOP[0].replace("/", os.sep)
         self._interpreter = f"{self._roots.ours}bytecode{os.sep}"
         self._kinds: dict[str, Kind] = {}
-        self._kept: list[CodeType] = []
-        self._frames: dict[int, Frame | None] = {}
+        self._kept: dict[int, CodeType | weakref.ref[CodeType]] = {}
+        self._frames: dict[int, Frame | int | None] = {}
         self._texts: dict[int, str] = {}
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
@@ -127,7 +130,7 @@ class FrameFilter:
             if here is _INTERPRETED:
                 return (*found, *self._walk_from_loop(frame, stop))
             if here is not None:
-                found.append(here)
+                found.append(Frame(code, frame.f_lasti, here) if isinstance(here, int) else here)
             frame = frame.f_back
         return tuple(found)
 
@@ -146,13 +149,8 @@ class FrameFilter:
 
     def frame(self, code: CodeType, lasti: int) -> Frame:
         """Return the frame at this instruction, whatever its file; for code that is interpreted."""
-        here = self._frames.get(id(code) + lasti)
-        if here is None:
-            here = Frame(code, lasti, self._line(code, lasti))
-            if not self.is_machinery(code.co_filename):
-                self._kept.append(code)
-                self._frames[id(code) + lasti] = here
-        return here
+        here = self._sight(code, lasti)
+        return Frame(code, lasti, self._line(code, lasti)) if here is None else here
 
     def stack_text(self, frames: Iterable[Frame]) -> str:
         """Return frames, given innermost first, as a traceback prints them, without carets.
@@ -166,7 +164,7 @@ class FrameFilter:
             if key in known:
                 texts.append(known[key])
             else:
-                self._kept.append(frame.code)
+                self._keep(frame.code)
                 texts.append(known.setdefault(key, _traceback_lines(frame)))
         texts.reverse()
         return "".join(texts)
@@ -220,27 +218,46 @@ class FrameFilter:
         key = id(code) + lasti
         if key not in self._frames:
             self._frames[key] = self._first_sight(code, lasti)
-        return self._frames[key]
+        here = self._frames[key]
+        return Frame(code, lasti, here) if isinstance(here, int) else here
 
-    def _first_sight(self, code: CodeType, lasti: int) -> Frame | None:
-        self._kept.append(code)
+    def _first_sight(self, code: CodeType, lasti: int) -> Frame | int | None:
+        self._keep(code)
         if self.is_loop(code):
             return _INTERPRETED
         if self.is_machinery(code.co_filename):
             return None
-        return Frame(code, lasti, self._line(code, lasti))
+        line = self._line(code, lasti)
+        return Frame(code, lasti, line) if self.is_library(code.co_filename) else line
+
+    def _keep(self, code: CodeType) -> None:
+        """Keep code alive that stays anyway; of users' code, hear when it goes."""
+        if id(code) in self._kept:
+            return
+        if self.is_library(code.co_filename):
+            self._kept[id(code)] = code
+        else:
+            forget = partial(self._forget, id(code), len(code.co_code))
+            self._kept[id(code)] = weakref.ref(code, forget)
+
+    def _forget(self, start: int, n_bytes: int, _: object) -> None:
+        self._kept.pop(start, None)
+        self._lines.pop(start, None)
+        for lasti in range(-1, n_bytes):
+            self._frames.pop(start + lasti, None)
+            self._texts.pop(start + lasti, None)
 
     def _line(self, code: CodeType, lasti: int) -> int:
         table = self._lines.get(id(code))
         if table is None:
-            self._kept.append(code)
+            self._keep(code)
             table = self._lines[id(code)] = _line_table(code)
         starts, lines = table
         return lines[max(bisect_right(starts, lasti) - 1, 0)]
 
 
 _MOST_FRAMES: Final = 50_000
-"""So many frames are known of at a time; they keep their code objects alive."""
+"""So many frames are known of at a time; they keep library code alive."""
 
 
 class _Process:

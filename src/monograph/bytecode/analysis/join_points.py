@@ -33,15 +33,11 @@ class Meeting:
     outs: frozenset[int]
 
 
-_KNOWN: dict[tuple[int, int], tuple[Flow, Meeting]] = {}
-
-
 def meeting(flow: Flow, index: int) -> Meeting:
     """The nearest place that every way on from a conditional jump passes, or leaves for good."""
-    key = (id(flow), index)
-    if key not in _KNOWN:
-        _KNOWN[key] = (flow, _meeting(flow, index))  # the flow is kept, so that it stays that
-    return _KNOWN[key][1]
+    if index not in flow.memo:
+        flow.memo[index] = _meeting(flow, index)
+    return flow.memo[index]
 
 
 def later_joins(flow: Flow, place: int, most: int) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
+from monograph.bytecode.code_cache import once_per_code
 from monograph.bytecode.decoding import decode
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def assignments(code: CodeType, name: str, place: int, start: int, jump: int) ->
     `name` is "" for what stands on the stack, or is returned: then it is what came last. `start` is
     where the way begins, whose condition is `jump`. Empty: it is the parameter that was given.
     """
-    flow, (steps, slots, before) = flow_of(code), _known(code)
+    flow, (steps, slots, before) = flow_of(code), _predecessors(code)
     begun, last = flow.same[start], place if place == EXIT else flow.same[place]
     within = _reached(begun, last, flow.successors)
     slot = slots.index(name) if name else None
@@ -44,18 +45,13 @@ def assignments(code: CodeType, name: str, place: int, start: int, jump: int) ->
     return tuple(sorted(steps[index].offset for index in found))
 
 
-_Known = tuple["Sequence[Instruction]", "tuple[str, ...]", dict[int, list[int]]]
-_KNOWN: dict[int, tuple[CodeType, _Known]] = {}
-
-
-def _known(code: CodeType) -> _Known:
-    """The instructions and slots of code, and which instructions lead to each, found once."""
-    found = _KNOWN.get(id(code))
-    if found is None:
-        decoded = decode(code)
-        known = decoded.body, decoded.slots, _backwards(flow_of(code).successors)
-        found = _KNOWN[id(code)] = (code, known)  # the code is kept, so that it stays that
-    return found[1]
+@once_per_code
+def _predecessors(
+    code: CodeType,
+) -> tuple[Sequence[Instruction], tuple[str, ...], dict[int, list[int]]]:
+    """The instructions and slots of code, and which instructions lead to each."""
+    decoded = decode(code)
+    return decoded.body, decoded.slots, _backwards(flow_of(code).successors)
 
 
 def _backwards(successors: Sequence[Sequence[int]]) -> dict[int, list[int]]:
