@@ -11,7 +11,7 @@ from tests.models import hugging_face, own  # noqa: F401  importing registers th
 from tests.models.harness import Exporter, build, call, exporter_named, inputs_at
 from tests.models.harness import capture as capture_model
 from tests.models.registry import MODELS
-from tests.programs.harness import agree, capture
+from tests.programs.harness import agree, captured_once
 from tests.programs.registry import PROGRAMS
 from tests.programs.test_programs import CAPTURED
 from tests.seeding import reseed
@@ -42,7 +42,7 @@ EVERY = 4
 )
 def test_a_program_comes_back(program):
     """Text, contract and file are the same again; calls agree with eager or are refused alike."""
-    exported = capture(program, dynamic=program.refused_dynamic is None)
+    exported = captured_once(program, dynamic=program.refused_dynamic is None)
     content = saved(exported)
     again = loaded(content)
     assert str(again.contract) == str(exported.contract)
@@ -51,9 +51,10 @@ def test_a_program_comes_back(program):
     if program.name not in TEXT_DIFFERS:
         assert str(again) == str(exported)
     assert saved(again) == content
-    assert agree(program, again, program.sizes) in {"agrees", "raises"}
+    ours, back = exported.module(), again.module()
+    assert agree(program, back, program.sizes) in {"agrees", "raises"}
     for sizes in program.sweep()[:2]:
-        assert agree(program, again, sizes) == agree(program, exported, sizes)
+        assert agree(program, back, sizes) == agree(program, ours, sizes)
 
 
 @pytest.mark.slow
@@ -63,11 +64,12 @@ def test_a_program_of_fixed_sizes_comes_back(name):
     program = PROGRAMS[name]
     if program.refused or program.raises:
         pytest.skip("not captured")
-    exported = capture(program, dynamic=False)
+    exported = captured_once(program, dynamic=False)
     again = loaded(saved(exported))
     assert str(again.contract) == str(exported.contract)
+    ours, back = exported.module(), again.module()
     for sizes in program.sweep():
-        assert agree(program, again, sizes) == agree(program, exported, sizes)
+        assert agree(program, back, sizes) == agree(program, ours, sizes)
 
 
 def words(contract):

@@ -7,6 +7,7 @@ and parameters, and the state of the random generator.
 
 import copy
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch.testing import assert_close
 from torch.utils import _pytree as pytree
 
 from monograph.diagnostics import MonographError
+from monograph.program import ExportedProgram
 from tests.contract.forms import Form
 from tests.contract.registry import Call, Probe
 from tests.programs.harness import aliases, same, start_anew
@@ -77,15 +79,32 @@ def inputs_of(call: Call, seed: int) -> tuple[tuple, dict]:
     return given, {}
 
 
-def exported(probe: Probe, form: Form) -> tuple[nn.Module | None, Verdict]:
-    """Export at the example: the callable program, or None and what became of the export."""
+def captured(probe: Probe, form: Form) -> ExportedProgram:
+    """Export at the example."""
     module = made(probe)
     args, kwargs = inputs_of(probe.example, SEED_OF_EXAMPLE)
     shapes = None if probe.shapes is None else probe.shapes(form.Dim)
+    with probe.example.under():
+        return form.export(module, args, kwargs, shapes)
+
+
+_CAPTURED: dict[tuple[str, Callable], ExportedProgram] = {}
+
+
+def captured_once(probe: Probe, form: Form) -> ExportedProgram:
+    """A copy of what `captured` gives for a registered probe, made once in a process."""
+    key = probe.name, form.export
+    if key not in _CAPTURED:
+        _CAPTURED[key] = captured(probe, form)
+    return copy.deepcopy(_CAPTURED[key])
+
+
+def exported(
+    probe: Probe, form: Form, capture: Callable[[Probe, Form], ExportedProgram] = captured
+) -> tuple[nn.Module | None, Verdict]:
+    """The callable program, or None and what became of the export."""
     try:
-        with probe.example.under():
-            program = form.export(module, args, kwargs, shapes)
-        return form.callable_from(program), Verdict(AGREES)
+        return form.callable_from(capture(probe, form)), Verdict(AGREES)
     except form.refusals as error:
         return None, refusal(error)
     except Exception as error:  # noqa: BLE001  what user code raises of itself is no refusal
@@ -107,7 +126,6 @@ def described(error: Exception) -> str:
 def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
     """Call the module as it was at the export, and the program, and compare."""
     reference = made(probe)
-    forget_history(program)
     start_anew(program, reference)
     expected = observed(reference, call, program)
     actual = observed(program, call, reference)
@@ -126,14 +144,6 @@ def judged(probe: Probe, program: nn.Module, form: Form, call: Call) -> Verdict:
         if difference:
             return Verdict(WRONG, f"call {at + 1}: {difference}" if call.times > 1 else difference)
     return Verdict(AGREES)
-
-
-def forget_history(program: nn.Module) -> None:
-    """Cut what an earlier call's gradients left on buffers that it wrote to."""
-    for module in program.modules():
-        for name, buffer in module._buffers.items():
-            if buffer is not None and buffer.grad_fn is not None:
-                module._buffers[name] = buffer.detach()
 
 
 def observed(module: nn.Module, call: Call, other: nn.Module) -> list[Seen] | Exception:

@@ -19,8 +19,17 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     structures,
     tensor_types,
 )
-from tests.contract.forms import FORMS, MISSING, WANTED, unchecked
-from tests.contract.judging import AGREES, FAILS, REFUSED, WRONG, exported, judged
+from tests.contract.forms import FORMS, MISSING, WANTED, as_module, unchecked
+from tests.contract.judging import (
+    AGREES,
+    FAILS,
+    REFUSED,
+    WRONG,
+    captured,
+    captured_once,
+    exported,
+    judged,
+)
 from tests.contract.known import CALLS_REFUSED, EXPORTS_REFUSED
 from tests.contract.registry import PROBES, ROWS
 
@@ -64,8 +73,12 @@ def test_what_is_listed_exists():
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 def test_probe(probe, form):
-    """Its export is as expected; each call agrees, or is refused where it may be."""
-    program, export = exported(probe, form)
+    """Its export is as expected; each call agrees, or is refused where it may be.
+
+    What is called as it was exported is exported here; other forms are made of copies of one.
+    """
+    capture = captured if form.callable_from is as_module else captured_once
+    program, export = exported(probe, form, capture)
     if probe.name in EXPORTS_REFUSED.get(form.name, {}):
         assert (export.kind, export.why) == (REFUSED, EXPORTS_REFUSED[form.name][probe.name])
         return
@@ -86,7 +99,7 @@ def test_probe(probe, form):
 def test_without_checks_what_must_agree_agrees(probe):
     """The checks do nothing but refuse: calls that agree with them agree without."""
     form = replace(FORMS["plain"], name="unchecked", callable_from=unchecked)
-    program, _ = exported(probe, form)
+    program, _ = exported(probe, form, captured_once)
     if program is None or probe.refused:
         return
     for name in probe.must:

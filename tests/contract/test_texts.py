@@ -6,7 +6,7 @@ import monograph
 from monograph.diagnostics import MonographError
 from tests.contract import test_probes  # noqa: F401  importing registers the probes
 from tests.contract.forms import Form, plain
-from tests.contract.judging import FAILS, WRONG, exported, judged
+from tests.contract.judging import FAILS, WRONG, captured_once, exported, judged
 from tests.contract.registry import PROBES
 from tests.programs.texts import Texted
 
@@ -26,7 +26,7 @@ KNOWN_OF_TEXTS = {("BufferWithGradient", "thrice")}
 @pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 def test_text_is_the_program(probe):
     """Each call of a probe agrees with eager, or is refused."""
-    program, verdict = exported(probe, FORM)
+    program, verdict = exported(probe, FORM, captured_once)
     assert verdict.kind not in {WRONG, FAILS}, str(verdict)
     if program is None:
         return

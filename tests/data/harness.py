@@ -32,6 +32,16 @@ def export(program: DataProgram, *, strict: bool):
         )
 
 
+_EXPORTED: dict[str, monograph.ExportedProgram] = {}
+
+
+def exported_once(program: DataProgram) -> monograph.ExportedProgram:
+    """A copy of what `export` gives under the interpreter, made once in a process."""
+    if program.name not in _EXPORTED:
+        _EXPORTED[program.name] = export(program, strict=True)
+    return copy.deepcopy(_EXPORTED[program.name])
+
+
 def called(module: torch.nn.Module, inputs: tuple):
     """(the result, the inputs afterwards) or what it raised."""
     given = copy.deepcopy(inputs)

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 from torch.utils import _pytree as pytree
 
 import monograph
+from monograph import ExportedProgram
 from monograph.diagnostics import ContractError, MonographError
 from tests.models.harness import assert_unchanged, snapshot
 from tests.programs.registry import Program
@@ -83,6 +84,33 @@ def capture(program: Program, *, dynamic: bool, hint: object = monograph.Dim.AUT
         same(kept, (args, kwargs), "the example inputs")
         after = process_state()
         assert str(state) == str(after), f"{state} became {after}"
+
+
+_CAPTURED: dict[tuple[str, bool], tuple[ExportedProgram, dict[str, Tensor]]] = {}
+
+
+def captured_once(program: Program, *, dynamic: bool) -> ExportedProgram:
+    """As `capture`, once in a process: tests of many forms share it, and may change its state only.
+
+    Whoever asks gets it with the state that it was captured with.
+    """
+    key = program.name, dynamic
+    if key not in _CAPTURED:
+        exported = capture(program, dynamic=dynamic)
+        held = {**exported.state_dict, **exported.constants}
+        tensors = {name: each for name, each in held.items() if isinstance(each, Tensor)}
+        _CAPTURED[key] = exported, {name: each.clone() for name, each in tensors.items()}
+    exported, kept = _CAPTURED[key]
+    held = {**exported.state_dict, **exported.constants}
+    with torch.no_grad():
+        for name, value in kept.items():
+            tensor = held[name]
+            if not torch.equal(tensor, value):
+                tensor.copy_(value)
+            if not tensor.is_leaf:
+                tensor.detach_()
+            tensor.grad = None
+    return exported
 
 
 def declaration(module: nn.Module, args: tuple, kwargs: dict, hint: object = monograph.Dim.AUTO):
@@ -165,10 +193,9 @@ def run(module: nn.Module, inputs, *, grad: bool = False, names: list[str] = ())
     return result, (args, kwargs), aliases(tensors, result, module, names)
 
 
-def agree(program: Program, exported, sizes: dict[str, int]) -> str:
+def agree(program: Program, module: nn.Module, sizes: dict[str, int]) -> str:
     """Hold that both agree at these sizes, or that the call is refused; say which."""
     reference = build(program)
-    module = exported.module()
     start_anew(module, reference)
     given = inputs_at(program, sizes, SEED_OF_CALL + sum(sizes.values()))
     names = sorted(reference.state_dict().keys() & module.state_dict().keys())
@@ -191,11 +218,20 @@ def agree(program: Program, exported, sizes: dict[str, int]) -> str:
 
 def start_anew(module: nn.Module, reference: nn.Module) -> None:
     """Give the program the state the module starts with: it keeps what earlier calls wrote."""
+    forget_history(module)
     kept = dict([*reference.named_parameters(), *reference.named_buffers()])
     with torch.no_grad():
         for name, value in [*module.named_parameters(), *module.named_buffers()]:
             if name in kept:
                 value.copy_(kept[name])
+
+
+def forget_history(program: nn.Module) -> None:
+    """Cut what an earlier call's gradients left on buffers that it wrote to."""
+    for module in program.modules():
+        for name, buffer in module._buffers.items():
+            if buffer is not None and buffer.grad_fn is not None:
+                module._buffers[name] = buffer.detach()
 
 
 def buffers_agree(reference: nn.Module, module: nn.Module) -> None:

@@ -12,7 +12,7 @@ from tests.programs.harness import (
     SEED_OF_CALL,
     aliases,
     build,
-    capture,
+    captured_once,
     inputs_at,
     same,
     start_anew,
@@ -59,9 +59,9 @@ def outcome(module, given, names):
 @pytest.mark.parametrize("program", CAPTURED, ids=[each.name for each in CAPTURED])
 def test_other_layouts(program):
     """Values, layouts, effects and aliasing are eager's, whatever the layout of the inputs."""
-    exported = capture(program, dynamic=False)
+    module = captured_once(program, dynamic=False).module()
     for lay in (transposed, offset, expanded):
-        reference, module = build(program), exported.module()
+        reference = build(program)
         start_anew(module, reference)
         names = sorted(reference.state_dict().keys() & module.state_dict().keys())
         given = pytree.tree_map(

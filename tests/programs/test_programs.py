@@ -18,6 +18,7 @@ from tests.programs.harness import (
     agree,
     build,
     capture,
+    captured_once,
     gradients,
     inputs_at,
     same,
@@ -37,7 +38,7 @@ every_captured = pytest.mark.parametrize("program", CAPTURED, ids=[p.name for p 
 
 
 def captured(program, *, dynamic):
-    """Capture, or hold that the refusal is the one expected, in the user's file."""
+    """Give what was captured, or hold that the refusal is as expected, in the user's file."""
     name = program.refused or (program.refused_dynamic if dynamic else None)
     if name is not None:
         with pytest.raises(MonographError) as caught:
@@ -49,28 +50,28 @@ def captured(program, *, dynamic):
         with pytest.raises(program.raises):
             capture(program, dynamic=dynamic)
         return None
-    return capture(program, dynamic=dynamic)
+    return captured_once(program, dynamic=dynamic).module()
 
 
 @every_program
 def test_static(program):
     """At the example's sizes the program agrees on other values; at others it agrees or refuses."""
-    exported = captured(program, dynamic=False)
-    if exported is None:
+    module = captured(program, dynamic=False)
+    if module is None:
         return
-    assert agree(program, exported, program.sizes) in {"agrees", "raises"}
+    assert agree(program, module, program.sizes) in {"agrees", "raises"}
     for sizes in program.sweep():
-        agree(program, exported, sizes)
+        agree(program, module, sizes)
 
 
 @every_program
 def test_dynamic(program):
     """Captured with every dimension open, the program agrees or refuses at every size tried."""
-    exported = captured(program, dynamic=True)
-    if exported is None:
+    module = captured(program, dynamic=True)
+    if module is None:
         return
-    assert agree(program, exported, program.sizes) in {"agrees", "raises"}
-    verdicts = {str(sizes): agree(program, exported, sizes) for sizes in program.sweep()}
+    assert agree(program, module, program.sizes) in {"agrees", "raises"}
+    verdicts = {str(sizes): agree(program, module, sizes) for sizes in program.sweep()}
     if program.fixed or not program.sizes:
         return
     assert "agrees" in verdicts.values(), "no other size is accepted"
@@ -83,9 +84,8 @@ def test_gradients(program):
     """What receives a gradient from eager receives the same from the program, and nothing else."""
     if not program.gradients:
         pytest.skip("nothing to differentiate")
-    exported = capture(program, dynamic=False)
     reference = build(program)
-    module = exported.module()
+    module = captured_once(program, dynamic=False).module()
     start_anew(module, reference)
     given = inputs_at(program, program.sizes, SEED_OF_CALL)
     expected = gradients(reference, given)

@@ -1,12 +1,10 @@
 """Every small program, rewritten by each pass that changes no meaning, agrees with eager."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 
-from monograph import ExportedProgram, export, passes
-from tests.programs.harness import agree, capture
+from monograph import export, passes
+from tests.programs.harness import agree, captured_once
 from tests.programs.test_programs import CAPTURED
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,28 +26,17 @@ CHANGES = {
 }
 
 
-@dataclass
-class Rewritten:
-    """Stands for a program after some passes."""
-
-    program: ExportedProgram
-    changes: tuple
-
-    def module(self):
-        return self.program.transform(*self.changes).module()
-
-
 @pytest.mark.parametrize("program", CAPTURED, ids=[p.name for p in CAPTURED])
 def test_rewritten(program):
     """Static or dynamic; the program that was rewritten stays as it was."""
     for dynamic in (False, True):
         if dynamic and program.refused_dynamic:
             continue
-        exported = capture(program, dynamic=dynamic)
+        exported = captured_once(program, dynamic=dynamic)
         text = str(exported)
         sizes = [program.sizes, *(program.sweep()[:1] if dynamic else ())]
-        for changes in CHANGES.values():
-            rewritten = Rewritten(exported, changes)
+        modules = [exported.transform(*changes).module() for changes in CHANGES.values()]
+        for rewritten in modules:
             assert agree(program, rewritten, sizes[0]) in {"agrees", "raises"}
             for each in sizes[1:]:
                 agree(program, rewritten, each)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.programs.harness import agree, capture
+from tests.programs.harness import agree, captured_once
 from tests.programs.test_programs import CAPTURED
 from tests.programs.texts import Texted
 
@@ -19,7 +19,7 @@ def test_text(program):
     for dynamic in (False, True):
         if dynamic and program.refused_dynamic:
             continue
-        exported = Texted(capture(program, dynamic=dynamic))
-        assert agree(program, exported, program.sizes) in {"agrees", "raises"}
+        module = Texted(captured_once(program, dynamic=dynamic)).module()
+        assert agree(program, module, program.sizes) in {"agrees", "raises"}
         for sizes in program.sweep()[:3] if dynamic else ():
-            agree(program, exported, sizes)
+            agree(program, module, sizes)

@@ -1,11 +1,9 @@
 """Every small program, unflattened, agrees with eager where the program itself does."""
 
-from dataclasses import dataclass
-
 import pytest
 
-from monograph import ExportedProgram, unflatten
-from tests.programs.harness import agree, build, capture
+from monograph import unflatten
+from tests.programs.harness import agree, build, captured_once
 from tests.programs.test_programs import CAPTURED
 
 pytestmark = pytest.mark.filterwarnings(
@@ -17,24 +15,14 @@ pytestmark = pytest.mark.filterwarnings(
 every_captured = pytest.mark.parametrize("program", CAPTURED, ids=[p.name for p in CAPTURED])
 
 
-@dataclass
-class Unflattened:
-    """Stands for a program, and gives its modules."""
-
-    program: ExportedProgram
-
-    def module(self):
-        return unflatten(self.program)
-
-
 @every_captured
 def test_unflattened(program):
     """Static or dynamic, at the example's sizes and others, and the state dict is the model's."""
     for dynamic in (False, True):
         if dynamic and program.refused_dynamic:
             continue
-        exported = Unflattened(capture(program, dynamic=dynamic))
-        assert agree(program, exported, program.sizes) in {"agrees", "raises"}
+        module = unflatten(captured_once(program, dynamic=dynamic))
+        assert agree(program, module, program.sizes) in {"agrees", "raises"}
         for sizes in program.sweep()[:3] if dynamic else ():
-            agree(program, exported, sizes)
-        assert set(exported.module().state_dict()) == set(build(program).state_dict())
+            agree(program, module, sizes)
+        assert set(module.state_dict()) == set(build(program).state_dict())

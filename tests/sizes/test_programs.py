@@ -66,22 +66,22 @@ def problems(error):
     return getattr(error, "problems", (error,))
 
 
-def verdicts(program, exported, every):
+def verdicts(program, module, every):
     """Call at each of these sizes."""
-    return {str(sizes): agree(program, exported, program.sizes | sizes) for sizes in every}
+    return {str(sizes): agree(program, module, program.sizes | sizes) for sizes in every}
 
 
 @over(CAPTURED)
 def test_agrees_or_refuses_at_every_size(program):
     """The example and what must be accepted agree; what must be refused is; the rest is right."""
-    exported = captured(program)
-    assert agree(program, exported, program.sizes) == "agrees"
-    taken = verdicts(program, exported, program.accepts)
+    module = captured(program).module()
+    assert agree(program, module, program.sizes) == "agrees"
+    taken = verdicts(program, module, program.accepts)
     assert set(taken.values()) <= {"agrees"}, taken
-    taken = verdicts(program, exported, program.refuses)
+    taken = verdicts(program, module, program.refuses)
     assert set(taken.values()) <= {"refused"}, taken
     for sizes in program.sweep():
-        verdict = agree(program, exported, sizes)
+        verdict = agree(program, module, sizes)
         args, _ = inputs_at(program, sizes, SEED_OF_EXAMPLE)
         if program.is_declared(args, example(program)) and not program.partial:
             assert verdict != "refused", f"{sizes} is within the declaration"
@@ -123,12 +123,12 @@ def test_the_suggested_declaration_exports(program):
     args = example(program)
     refined = monograph.refine_dynamic_shapes(program.declaration(args), error)
     assert repr(refined) == repr(error.suggested_dynamic_shapes)
-    exported = captured(program, refined)
-    assert agree(program, exported, program.sizes) == "agrees"
-    taken = verdicts(program, exported, program.repaired)
+    module = captured(program, refined).module()
+    assert agree(program, module, program.sizes) == "agrees"
+    taken = verdicts(program, module, program.repaired)
     assert set(taken.values()) <= {"agrees"}, taken
     for sizes in program.sweep():
-        agree(program, exported, sizes)
+        agree(program, module, sizes)
 
 
 def assert_golden(request, program, message):

@@ -17,15 +17,15 @@ def holds(program, others, hint=Dim.AUTO):
     """Capture, and call at other sizes."""
     note(f"at {program.sizes}:\n{program.source}")
     try:
-        exported = capture(program, dynamic=True, hint=hint)
+        module = capture(program, dynamic=True, hint=hint).module()
     except BugError:
         raise
     except MonographError as error:
         event(f"refused: {error.diagnostic.name}")
         return
-    assert agree(program, exported, program.sizes) == "agrees"
+    assert agree(program, module, program.sizes) == "agrees"
     for sizes in others:
-        event(agree(program, exported, dict(zip(program.sizes, sizes, strict=True))))
+        event(agree(program, module, dict(zip(program.sizes, sizes, strict=True))))
 
 
 HINTS = st.sampled_from([Dim.AUTO, Dim.AUTO(min=0)])
