@@ -22,6 +22,11 @@ BACKWARD_HOOKS: Final[Mapping[str, Any]] = MappingProxyType(
 """The methods of modules that `__call__` asks for backward hooks, and what they say of none."""
 
 
+def context_class(function: Any) -> Any:
+    """The class of the `ctx` that an `autograd.Function` is given; its metaclass makes one each."""
+    return function._backward_cls
+
+
 def are_transforms_active() -> bool:
     """Whether this thread is inside `torch.func.grad`, `vmap` or a relative of theirs."""
     return torch._C._are_functorch_transforms_active()

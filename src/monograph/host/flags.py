@@ -40,6 +40,14 @@ def uncompiled() -> AbstractContextManager[object]:
     return torch.compiler.set_stance("force_eager")
 
 
+def autocast_settings(cast: torch.autocast) -> tuple[str, torch.dtype, bool, bool]:
+    """Device, dtype, whether it casts, and whether it keeps what it cast.
+
+    The constructor keeps the last two under private names only.
+    """
+    return cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled
+
+
 def region_operators() -> tuple[object, object]:
     """The higher-order operators that run a subgraph under another grad mode, or under autocast."""
     return wrap_with_set_grad_enabled, wrap_with_autocast

@@ -12,6 +12,11 @@ from torch.nn.modules import module as _module
 _CALL: Any = torch.nn.Module._call_impl
 
 
+def is_persistent(owner: torch.nn.Module, name: str) -> bool:
+    """Whether a parameter or buffer is part of the state dict; `register_buffer` keeps it here."""
+    return name not in owner._non_persistent_buffers_set
+
+
 def only_calls_forward(module: torch.nn.Module) -> bool:
     """Whether calling the module is calling its `forward`.
 

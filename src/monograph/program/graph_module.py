@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
+from monograph.host import fx_modules
 from monograph.passes.rewrites.dead_code import has_effect
 from monograph.program.printing import readable
 
@@ -32,17 +33,8 @@ if TYPE_CHECKING:
 
 NUMBERS = itertools.count()
 
-# What generating the code adds to an instance; torch.fx reads each of them.
-GENERATED = ("_code", "_lineno_map", "_prologue_start")
-
 # Two overloads are called as a word of Python is.
 _FROM = re.compile(r"(torch\.ops\.aten\.random_?)\.from\(")
-
-# What `Module.__init__` gives a module: containers, whether it trains, and what is not known yet.
-_OF_MODULES = vars(torch.nn.Module())
-
-# Structures never change, and may hold types that cannot be copied.
-SPECS = {"_in_spec", "_out_spec"}
 
 
 class Graph(torch.fx.Graph):
@@ -82,29 +74,14 @@ class GraphModule(torch.fx.GraphModule):
         class_name: str = "GraphModule",
     ) -> None:
         # Straight into `__dict__`: `Module.__setattr__` looks at each value for a microsecond.
-        self.__dict__.update(
-            {
-                name: value if value is None or value is True else value.copy()
-                for name, value in _OF_MODULES.items()
-            },
-            _graph=with_effects(graph),
-            _class_name=class_name,
-            _tracer_cls=None,
-            _tracer_extras={},
-            meta={},
-            _replace_hooks=[],
-            _create_node_hooks=[],
-            _erase_node_hooks=[],
-            _deepcopy_hooks=[],
-            shape_env=None,
-        )
+        self.__dict__.update(fx_modules.fields(with_effects(graph), class_name))
         if isinstance(root, torch.nn.Module):
             self.__dict__["training"] = root.training
             _adopt_targets(self, root, graph)
         else:
             for name, value in root.items():
                 if isinstance(value, torch.nn.Module) and name.isidentifier():
-                    self._modules[name] = value
+                    fx_modules.put_child(self, name, value)
                 else:
                     adopt(self, name, value)
         graph.owning_module = self
@@ -148,16 +125,9 @@ class GraphModule(torch.fx.GraphModule):
     def recompile(self) -> PythonCode:
         """Generate the code anew, after the graph was edited in place."""
         graph = self._graph
-        info = getattr(graph._codegen, "pytree_info", None)  # noqa: SLF001  (as torch's own recompile)
-        if info is not None:
-            self.__dict__.update(_in_spec=info.in_spec, _out_spec=info.out_spec)
         python_code = graph.python_code(root_module="self")
         python_code.src = _FROM.sub(r"getattr(\1, 'from')(", python_code.src)
-        self.__dict__.update(
-            _code=python_code.src,
-            _lineno_map=python_code._lineno_map,  # noqa: SLF001  (torch.fx reads them off the module)
-            _prologue_start=python_code._prologue_start,  # noqa: SLF001
-        )
+        self.__dict__.update(fx_modules.code_fields(graph, python_code))
         lazy = lazy_class(type(self))
         own = type(lazy.__name__, (lazy,), {"__module__": lazy.__module__, "_generated": True})
         generated: Any = own
@@ -189,7 +159,7 @@ class GraphModule(torch.fx.GraphModule):
     def forget_code(self) -> None:
         """Drop the generated code; the next use makes it anew."""
         object.__setattr__(self, "__class__", lazy_class(type(self)))
-        for name in GENERATED:
+        for name in fx_modules.CODE:
             self.__dict__.pop(name, None)
 
     def _get_name(self) -> str:
@@ -212,13 +182,13 @@ class GraphModule(torch.fx.GraphModule):
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         copied = lazy_class(type(self)).__new__(type(self))
         memo[id(self)] = copied
-        kept = {name: value for name, value in self.__dict__.items() if name not in GENERATED}
-        for name in SPECS & kept.keys():
+        kept = {name: value for name, value in self.__dict__.items() if name not in fx_modules.CODE}
+        # Structures never change, and may hold types that cannot be copied.
+        for name in fx_modules.SPECS & kept.keys():
             memo[id(kept[name])] = kept[name]
         copied.__dict__.update(copy.deepcopy(kept, memo))
         with_effects(copied.graph).owning_module = copied
-        for hook in self._deepcopy_hooks:
-            hook(copied)
+        fx_modules.call_copy_hooks(self, copied)
         return copied
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
-from monograph.host.trees import pytree
+from monograph.host.trees import children_of, node_type, pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -146,29 +146,17 @@ def input_paths(names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 def _leaf_paths(path: str, value: object) -> Iterator[str]:
-    parts = _parts(value)
-    if parts is None:
+    if node_type(value) not in pytree.SUPPORTED_NODES:
         yield path
         return
-    for step, part in zip(_steps(value, len(parts[0])), parts[0], strict=True):
+    for step, part in children_of(value):
         yield from _leaf_paths(path + step, part)
 
 
 def _parts(value: object) -> tuple[list[Any], Any] | None:
     """Return the children and the context of a container, None for a leaf."""
-    node = pytree.SUPPORTED_NODES.get(_node_type(value))
+    node = pytree.SUPPORTED_NODES.get(node_type(value))
     return None if node is None else node.flatten_fn(value)
-
-
-def _node_type(value: object) -> Any:
-    return pytree._get_node_type(value)  # noqa: SLF001  (all named tuples are one node type)
-
-
-def _steps(value: object, count: int) -> list[str]:
-    node = pytree.SUPPORTED_NODES[_node_type(value)]
-    if node.flatten_with_keys_fn is None:
-        return [f"[{index}]" for index in range(count)]
-    return [str(key) for key, _ in node.flatten_with_keys_fn(value)[0]]
 
 
 # ------------------------------------------------------------------------------------- flattening
@@ -225,10 +213,9 @@ class _DiffersError(Exception):
 
 def _children(value: object, spec: TreeSpec) -> list[Any]:
     """Return the children of a container of a registered type, if it is like the example's."""
-    node_type = _node_type(value)
-    if node_type is not spec.type:
+    if node_type(value) is not spec.type:
         raise _DiffersError
-    parts, context = pytree.SUPPORTED_NODES[node_type].flatten_fn(value)
+    parts, context = pytree.SUPPORTED_NODES[spec.type].flatten_fn(value)
     if len(parts) != spec.num_children or not _alike(context, spec.context):
         raise _DiffersError
     return parts
@@ -329,15 +316,13 @@ def _difference(path: str, spec: TreeSpec, value: object) -> Clause | None:
     if spec.is_leaf():
         return None
     parts = _parts(value)
-    if parts is None or _node_type(value) is not spec.type or not _alike(parts[1], spec.context):
+    if parts is None or node_type(value) is not spec.type or not _alike(parts[1], spec.context):
         return Clause(path, _expected(spec), _described(value))
     if len(parts[0]) != spec.num_children:
         return Clause(path, _expected(spec), _described(value))
     found = (
         _difference(path + step, child, part)
-        for step, child, part in zip(
-            _steps(value, len(parts[0])), spec.children(), parts[0], strict=True
-        )
+        for (step, part), child in zip(children_of(value), spec.children(), strict=True)
     )
     return next((clause for clause in found if clause is not None), None)
 
@@ -361,7 +346,7 @@ def _described(value: object) -> str:
     parts = _parts(value)
     if parts is None:
         return "None" if value is None else with_article(type(value).__name__)
-    return _container(_node_type(value), parts[1], len(parts[0]))
+    return _container(node_type(value), parts[1], len(parts[0]))
 
 
 def _container(node_type: Any, context: Any, count: int) -> str:

@@ -18,6 +18,7 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.diagnostics import frame_filter
 from monograph.host.autograd import are_transforms_active
+from monograph.host.flags import autocast_settings
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -289,8 +290,7 @@ def _autocast_enter(live: Live, original: Any) -> Any:
         if not live or get_ident() != live[0].thread:
             return original(cast)
         scopes = live[0]
-        settings = (cast.device, cast.fast_dtype, cast._enabled, cast._cache_enabled)  # noqa: SLF001 - torch keeps its arguments there
-        region = Region("autocast", settings, scopes.current.key)
+        region = Region("autocast", autocast_settings(cast), scopes.current.key)
         scopes.autocast = (*scopes.autocast, region)
         return original(cast)
 

@@ -15,6 +15,7 @@ from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
+from monograph.host.module_calls import is_persistent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ class ModuleState:
         """
         seen: set[int] = set()
         for kind, owner, name, path, real in self._state():
-            persistent = name not in owner._non_persistent_buffers_set  # noqa: SLF001 - its only record
+            persistent = is_persistent(owner, name)
             self.all_state.append((path, real, persistent))
             if id(real) in seen:
                 continue

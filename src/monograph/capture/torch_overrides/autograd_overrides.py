@@ -24,7 +24,7 @@ from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.torch_overrides.guarded_queries import asked, listening
 from monograph.capture.torch_overrides.query_kinds import Answer
 from monograph.diagnostics import problem
-from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active
+from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -142,7 +142,7 @@ def _watched(cls: Any, recorder: Recorder, flags: Callable[[], tuple[bool, ...]]
         if getattr(cls, name) is not getattr(_FUNCTION, name)
     }
     watched: Any = type(cls)(cls.__name__, (cls,), parts)
-    watched._backward_cls.needs_input_grad = property(lambda _: flags())  # noqa: SLF001 - the class of `ctx`
+    context_class(watched).needs_input_grad = property(lambda _: flags())
     return watched
 
 

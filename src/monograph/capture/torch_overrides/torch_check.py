@@ -16,12 +16,13 @@ from monograph.abstract.symbols import SymbolNode
 from monograph.capture.torch_overrides.lazy_messages import text_of_message
 from monograph.capture.torch_overrides.tensor_literals import current_recorder
 from monograph.diagnostics import problem, snippet
+from monograph.host.checks import checker, set_checker
 from monograph.integers import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-_REAL: Any = torch._check_with  # noqa: SLF001 - every check of torch's ends there
+_REAL = checker()
 
 
 def _check_with(error_type: Any, cond: Any, message: Any) -> None:
@@ -41,9 +42,9 @@ def _check_with(error_type: Any, cond: Any, message: Any) -> None:
 @contextmanager
 def checks() -> Generator[None]:
     """Let the conditions of `torch._check` become what is known."""
-    before: Any = torch._check_with  # noqa: SLF001 - see above
-    torch._check_with = _check_with  # noqa: SLF001
+    before = checker()
+    set_checker(_check_with)
     try:
         yield
     finally:
-        torch._check_with = before  # noqa: SLF001
+        set_checker(before)

@@ -15,7 +15,8 @@ import torch
 from torch.fx.node import map_arg
 
 from monograph.diagnostics import problem
-from monograph.host.calling import PyTreeCodeGen, PyTreeInfo
+from monograph.host.calling import PyTreeCodeGen, PyTreeInfo, kept_out_of_dynamo
+from monograph.host.fx_modules import codegen
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.passes import seen_through
 from monograph.program.calling.checks import compile_checks
@@ -61,6 +62,7 @@ class CheckInputs(torch.nn.Module):
         self.contract = contract
         self.check: Callable[[tuple[Any, ...]], None] | None = None
 
+    @kept_out_of_dynamo
     def forward(self, *leaves: Any) -> None:
         """Return None, or refuse.
 
@@ -69,9 +71,6 @@ class CheckInputs(torch.nn.Module):
         if self.check is None:
             self.check = compile_checks(self.contract)
         self.check(leaves)
-
-    # torch.compile runs the checks as they are, and compiles what stands around them.
-    forward._torchdynamo_disable = True  # pyright: ignore[reportFunctionMemberAccess]  # noqa: SLF001
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "check": None}
@@ -166,7 +165,7 @@ class ProgramModule(GraphModule):
         except TypeError:
             # Arguments that do not fit the signature fail in the call itself; anything else that
             # raises TypeError does so in an operator, after they were bound.
-            code: Any = self.graph._codegen  # noqa: SLF001  (set by `make_module`)
+            code = codegen(self.graph)
             if isinstance(code, CallCode) and not _fits(self.forward, args, kwargs):
                 spec = code.pytree_info.in_spec
                 clause = structure_clause(spec, code.names, args, kwargs)
