@@ -22,8 +22,8 @@ from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.interop.comparing import check_answers
 from monograph.interop.torch_export import said, unchecked
-from monograph.program.calling.program_module import Gate
 from monograph.program.calling.subgraph_calls import LOOPS, run_cond
+from monograph.program.stateful_module import Gate
 
 if TYPE_CHECKING:
     import os

@@ -258,7 +258,7 @@ def _kept_apart(
     """Copy an output that is a view of a written value and not of the input it is written to.
 
     A returned value that is made from a written one by views alone stands for a view of the input
-    (`program/calling/program_module.py`); so whatever is none must not look like one.
+    (`program/stateful_module.py`); so whatever is none must not look like one.
     """
     written = {alias.storage.value: alias.storage for alias in inputs if alias.storage.generation}
     kept: list[Any] = []

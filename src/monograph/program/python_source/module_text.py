@@ -28,7 +28,6 @@ from monograph.program.calling.assertions import (
     assert_holds,
     assert_promised,
 )
-from monograph.program.calling.program_module import STATE, stateful_graph
 from monograph.program.calling.subgraph_calls import LOOPS, REGIONS, run_cond, runnable_child
 from monograph.program.contract import state_asked, tables
 from monograph.program.fresh_names import Names, operator_name
@@ -59,6 +58,7 @@ from monograph.program.python_source.values import (
     named,
     sequence,
 )
+from monograph.program.stateful_module import STATE, stateful_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

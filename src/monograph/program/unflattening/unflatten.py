@@ -10,18 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import problem
-from monograph.program.calling.program_module import (
-    CHECKS,
-    STATE,
-    CallCode,
-    CheckInputs,
-    set_modes,
-    state_of,
-    stateful_graph,
-)
+from monograph.program.calling.program_module import CHECKS, CallCode, CheckInputs
 from monograph.program.calling.subgraph_calls import runnable_child
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.signature import ConstantArgument, InputKind
+from monograph.program.stateful_module import STATE, set_modes, state_of, stateful_graph
 from monograph.program.unflattening.module_calls import UnflattenedCall, UnflattenedModule
 from monograph.program.unflattening.module_graphs import Graphs
 from monograph.program.unflattening.scope_tree import (
