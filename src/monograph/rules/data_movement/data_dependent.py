@@ -16,7 +16,7 @@ from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, active, any_of, eq, fresh, ge, known, le, require
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import surely_equal
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def nonzero(x: TensorType) -> TensorType:
     return TensorType((found, rank), torch.int64, x.device, strides)
 
 
-@rule(aten.nonzero_numpy.default)
+@shared_rule(aten.nonzero_numpy.default, aten.where.default)
 def nonzero_numpy(x: TensorType) -> list[TensorType]:
     """x: [*a] -> rank times i64[u], the position of each nonzero element per dimension."""
     found = number_found(x)
@@ -68,14 +68,8 @@ def nonzero_numpy(x: TensorType) -> list[TensorType]:
     ]
 
 
-@rule(aten.where.default)
-def where(condition: TensorType) -> list[TensorType]:
-    """condition: [*a] -> rank times i64[u], as `nonzero_numpy`."""
-    return nonzero_numpy(condition)
-
-
-@rule(aten.nonzero_static.default)
-def nonzero_static(x: TensorType, *, size: Int, fill_value: int = -1) -> TensorType:
+@shared_rule(aten.nonzero_static.default)
+def nonzero_static(x: TensorType, size: Int) -> TensorType:
     """x: [*a] -> i64[size, rank]."""
     return TensorType((size, len(x.shape)), torch.int64, x.device)
 
@@ -97,9 +91,9 @@ def _number_of_distinct(n: Int) -> Int:
     return count_up_to("the number of distinct elements", n, int(known(le(1, n)) is True))
 
 
-@rule(aten._unique2.default)
+@shared_rule(aten._unique2.default)
 def unique2(
-    x: TensorType, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+    x: TensorType, return_inverse: bool, return_counts: bool
 ) -> tuple[TensorType, TensorType, TensorType]:
     """x: [*a] -> [u]; i64[*a] where each element went, or [0]; i64[u] how often, or [0]."""
     found = _number_of_distinct(x.numel())
@@ -108,47 +102,29 @@ def unique2(
     return _vector(x, found), inverse, counts
 
 
-@rule(aten._unique.default)
-def unique(
-    x: TensorType, sorted: bool = True, return_inverse: bool = False
-) -> tuple[TensorType, TensorType]:
+@shared_rule(aten._unique.default)
+def unique(x: TensorType, return_inverse: bool) -> tuple[TensorType, TensorType]:
     """x: [*a] -> [u]; i64[*a] where each element went, or [0]."""
-    values, inverse, _ = unique2(x, sorted, return_inverse)
+    values, inverse, _ = unique2(x, return_inverse, False)
     return values, inverse
 
 
-@rule(aten.unique_consecutive.default)
+@shared_rule(aten.unique_consecutive.default)
 def unique_consecutive(
-    x: TensorType, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    x: TensorType, return_inverse: bool, return_counts: bool, dim: int | None
 ) -> tuple[TensorType, TensorType, TensorType]:
     """x: [*a] -> [u], as `_unique2`; with a dimension, as `unique_dim`."""
     if dim is None or (dim == 0 and len(x.shape) == 1):
-        return unique2(x, False, return_inverse, return_counts)
-    return _unique_along(x, dim)
+        return unique2(x, return_inverse, return_counts)
+    return unique_dim(x, dim)
 
 
-@rule(aten.unique_dim.default)
-def unique_dim(
-    x: TensorType,
-    dim: int,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-) -> tuple[TensorType, TensorType, TensorType]:
-    """x: [*a, n, *b] -> [*a, u, *b]; i64[n]; i64[u]."""
-    return _unique_along(x, dim)
+@shared_rule(aten.unique_dim.default, aten.unique_dim_consecutive.default)
+def unique_dim(x: TensorType, dim: int) -> tuple[TensorType, TensorType, TensorType]:
+    """x: [*a, n, *b] -> [*a, u, *b]; i64[n]; i64[u].
 
-
-@rule(aten.unique_dim_consecutive.default)
-def unique_dim_consecutive(
-    x: TensorType, dim: int, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[TensorType, TensorType, TensorType]:
-    """x: [*a, n, *b] -> [*a, u, *b]; i64[n]; i64[u]."""
-    return _unique_along(x, dim)
-
-
-def _unique_along(x: TensorType, dim: int) -> tuple[TensorType, TensorType, TensorType]:
-    """Rows are moved to the front, compared, and moved back."""
+    Rows are moved to the front, compared, and moved back.
+    """
     at = wrap_dim(dim, len(x.shape))
     n = x.shape[at] if x.shape else 1
     found = _number_of_distinct(n)
@@ -190,8 +166,8 @@ def _require_some(x: TensorType) -> None:
     require(le(1, x.shape[0]), "size-must-be-positive", size=x.shape[0], what="bincount", dim=0)
 
 
-@rule(aten.histc.default)
-def histc(x: TensorType, bins: int = 100, min: Number = 0, max: Number = 0) -> TensorType:
+@shared_rule(aten.histc.default)
+def histc(x: TensorType, bins: int) -> TensorType:
     """x: [*a] -> [bins]."""
     if bins <= 0:
         raise problem("operator-refused-types", op="histc", reason="bins must be > 0")
@@ -241,15 +217,9 @@ def repeat_interleave(
 # ----------------------------------------------------------------------- places in sorted sequences
 
 
-@rule(aten.searchsorted.Tensor, aten.searchsorted.Scalar)
+@shared_rule(aten.searchsorted.Tensor, aten.searchsorted.Scalar)
 def searchsorted(
-    sorted_sequence: TensorType,
-    x: TensorType | Number,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: TensorType | None = None,
+    sorted_sequence: TensorType, x: TensorType | Number, out_int32: bool
 ) -> TensorType:
     """sorted_sequence: [*a, n] or [n], x: [*a, m] -> i64[*a, m]."""
     shape = x.shape if isinstance(x, TensorType) else ()
@@ -264,11 +234,9 @@ def searchsorted(
     return TensorType(shape, dtype, sorted_sequence.device)
 
 
-@rule(aten.bucketize.Tensor, aten.bucketize.Scalar)
-def bucketize(
-    x: TensorType | Number, boundaries: TensorType, *, out_int32: bool = False, right: bool = False
-) -> TensorType:
+@shared_rule(aten.bucketize.Tensor, aten.bucketize.Scalar)
+def bucketize(x: TensorType | Number, boundaries: TensorType, out_int32: bool) -> TensorType:
     """x: [*a], boundaries: [n] -> i64[*a]."""
     if len(boundaries.shape) != 1:
         raise problem("rank-disagrees", what="bucketize", expected=1, got=boundaries.rank)
-    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
+    return searchsorted(boundaries, x, out_int32)

@@ -12,12 +12,10 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
-from monograph.integers import Real, le, require
-from monograph.rules.registry import rule
+from monograph.integers import le, require
+from monograph.rules.registry import rule, shared_rule
 
 aten = torch.ops.aten
-
-Number = int | float | complex | bool | Real
 
 
 def _check_index(index: TensorType, op: str) -> None:
@@ -42,8 +40,8 @@ def _check_within(index: TensorType, x: TensorType, except_dim: int, op: str) ->
             require(le(a, b), "sizes-disagree", left=b, right=a, dim=i)
 
 
-@rule(aten.gather.default)
-def gather(x: TensorType, dim: int, index: TensorType, *, sparse_grad: bool = False) -> TensorType:
+@shared_rule(aten.gather.default)
+def gather(x: TensorType, dim: int, index: TensorType) -> TensorType:
     """x: [*a, n, *b], index: i64[*c, k, *d] with c <= a, d <= b -> [*c, k, *d]."""
     _check_index(index, "gather")
     _check_within(index, x, wrap_dim(dim, len(x.shape)), "gather")
@@ -66,9 +64,13 @@ def take_along_dim(x: TensorType, indices: TensorType, dim: int | None = None) -
     return like(x, broadcast_shapes((*x.shape[:at], count, *x.shape[at + 1 :]), indices.shape))
 
 
-def _scattered(
-    x: TensorType, dim: int, index: TensorType, src: TensorType | None, op: str
+@shared_rule(aten.scatter.value, aten.scatter.src, aten.scatter_add.default, op="scatter")
+@shared_rule(aten.scatter.reduce, aten.scatter.value_reduce, op="scatter")
+@shared_rule(aten.scatter_reduce.two, op="scatter_reduce")
+def scatter(
+    x: TensorType, dim: int, index: TensorType, src: TensorType | None = None, op: str = ""
 ) -> TensorType:
+    """x: [*a], index: i64[*b], src: [*c] with b <= c -> [*a]."""
     _check_index(index, op)
     _check_within(index, x, wrap_dim(dim, len(x.shape)), op)
     if src is not None:
@@ -76,45 +78,3 @@ def _scattered(
             raise problem("dtype-disagrees", what=op, expected=x.dtype, got=src.dtype)
         _check_within(index, src, -1, op)
     return like(x)
-
-
-@rule(aten.scatter.value)
-def scatter_value(x: TensorType, dim: int, index: TensorType, value: Number) -> TensorType:
-    """x: [*a], index: i64[*b] -> [*a]."""
-    return _scattered(x, dim, index, None, "scatter")
-
-
-@rule(aten.scatter.src, aten.scatter_add.default)
-def scatter(x: TensorType, dim: int, index: TensorType, src: TensorType) -> TensorType:
-    """x: [*a], index: i64[*b], src: [*c] with b <= c -> [*a]."""
-    return _scattered(x, dim, index, src, "scatter")
-
-
-@rule(aten.scatter.reduce)
-def scatter_with(
-    x: TensorType, dim: int, index: TensorType, src: TensorType, *, reduce: str
-) -> TensorType:
-    """x: [*a], index: i64[*b], src: [*c] with b <= c -> [*a]."""
-    return _scattered(x, dim, index, src, "scatter")
-
-
-@rule(aten.scatter.value_reduce)
-def scatter_value_with(
-    x: TensorType, dim: int, index: TensorType, value: Number, *, reduce: str
-) -> TensorType:
-    """x: [*a], index: i64[*b] -> [*a]."""
-    return _scattered(x, dim, index, None, "scatter")
-
-
-@rule(aten.scatter_reduce.two)
-def scatter_reduce(
-    x: TensorType,
-    dim: int,
-    index: TensorType,
-    src: TensorType,
-    reduce: str,
-    *,
-    include_self: bool = True,
-) -> TensorType:
-    """x: [*a], index: i64[*b], src: [*c] with b <= c -> [*a]."""
-    return _scattered(x, dim, index, src, "scatter_reduce")

@@ -17,7 +17,7 @@ from monograph.abstract.layout import dense_like_strides, strides_for, suggest_m
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, eq, ge, le, lt, product, require
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, surely_equal
 from monograph.rules.views.slicing import part_of
 
@@ -56,8 +56,8 @@ def _in_format(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
     return like(x, shape, strides=strides_for(shape, suggest_memory_format(x)))
 
 
-@rule(aten.constant_pad_nd.default)
-def constant_pad_nd(x: TensorType, pad: Sequence[Int], value: Number = 0) -> TensorType:
+@shared_rule(aten.constant_pad_nd.default)
+def constant_pad_nd(x: TensorType, pad: Sequence[Int]) -> TensorType:
     """x: [*a, n], pad: (before, after, ...) from the last dimension -> [*a, before + n + after]."""
     shape = _padded_shape(x, pad, "constant_pad_nd")
     if x.strides is None:
@@ -135,58 +135,24 @@ def _circular(x: TensorType, pad: Sequence[Int]) -> TensorType:
     return like(x, shape)
 
 
-def _check_rank(x: TensorType, padding: Sequence[Int], dims: int, op: str) -> None:
-    if _OF_RANK.get((len(padding), x.rank)) != dims:
-        expected = f"{dims + 1} or {dims + 2} dimensions"
-        raise problem("rank-disagrees", what=op, expected=expected, got=x.rank)
-
-
 @rule(aten._pad_circular.default)
 def pad_circular(x: TensorType, pad: Sequence[Int]) -> TensorType:
     """x: [*a, n], pad: (before, after, ...) -> [*a, before + n + after]."""
     return _circular(x, pad)
 
 
-@rule(aten.reflection_pad1d.default)
-def reflection_pad1d(x: TensorType, padding: Sequence[Int]) -> TensorType:
-    """x: [*a, n] -> [*a, before + n + after]."""
-    _check_rank(x, padding, 1, "reflection_pad1d")
-    return _reflected(x, padding)
-
-
-@rule(aten.reflection_pad2d.default)
-def reflection_pad2d(x: TensorType, padding: Sequence[Int]) -> TensorType:
-    """x: [*a, n, m] -> both padded."""
-    _check_rank(x, padding, 2, "reflection_pad2d")
-    return _reflected(x, padding)
-
-
-@rule(aten.reflection_pad3d.default)
-def reflection_pad3d(x: TensorType, padding: Sequence[Int]) -> TensorType:
-    """x: [*a, n, m, k] -> all three padded."""
-    _check_rank(x, padding, 3, "reflection_pad3d")
-    return _reflected(x, padding)
-
-
-@rule(aten.replication_pad1d.default)
-def replication_pad1d(x: TensorType, padding: Sequence[Int]) -> TensorType:
-    """x: [*a, n] -> [*a, before + n + after]."""
-    _check_rank(x, padding, 1, "replication_pad1d")
-    return _replicated(x, padding)
-
-
-@rule(aten.replication_pad2d.default)
-def replication_pad2d(x: TensorType, padding: Sequence[Int]) -> TensorType:
-    """x: [*a, n, m] -> both padded."""
-    _check_rank(x, padding, 2, "replication_pad2d")
-    return _replicated(x, padding)
-
-
-@rule(aten.replication_pad3d.default)
-def replication_pad3d(x: TensorType, padding: Sequence[Int]) -> TensorType:
-    """x: [*a, n, m, k] -> all three padded."""
-    _check_rank(x, padding, 3, "replication_pad3d")
-    return _replicated(x, padding)
+@shared_rule(aten.reflection_pad1d.default, n=1, op="reflection_pad1d")
+@shared_rule(aten.reflection_pad2d.default, n=2, op="reflection_pad2d")
+@shared_rule(aten.reflection_pad3d.default, n=3, op="reflection_pad3d")
+@shared_rule(aten.replication_pad1d.default, n=1, op="replication_pad1d")
+@shared_rule(aten.replication_pad2d.default, n=2, op="replication_pad2d")
+@shared_rule(aten.replication_pad3d.default, n=3, op="replication_pad3d")
+def reflection_pad(x: TensorType, padding: Sequence[Int], n: int, op: str) -> TensorType:
+    """x: [*a, n, m], padding: (before, after, ...) from the last dimension -> both padded."""
+    if _OF_RANK.get((len(padding), x.rank)) != n:
+        expected = f"{n + 1} or {n + 2} dimensions"
+        raise problem("rank-disagrees", what=op, expected=expected, got=x.rank)
+    return _reflected(x, padding) if op.startswith("reflection") else _replicated(x, padding)
 
 
 # ------------------------------------------------------------------------------ images as columns

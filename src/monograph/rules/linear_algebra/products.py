@@ -12,13 +12,12 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.abstract.promotion import Number
     from monograph.integers import Int
 
 aten = torch.ops.aten
@@ -70,10 +69,8 @@ def linear(input: TensorType, weight: TensorType, bias: TensorType | None = None
     return TensorType(shape, input.dtype, input.device)
 
 
-@rule(aten.bilinear.default)
-def bilinear(
-    input1: TensorType, input2: TensorType, weight: TensorType, bias: TensorType | None = None
-) -> TensorType:
+@shared_rule(aten.bilinear.default)
+def bilinear(input1: TensorType, input2: TensorType, weight: TensorType) -> TensorType:
     """bilinear([*a, I], [*a, J], weight: [N, I, J]) -> [*a, N]."""
     _need_rank(weight, 3, "weight of bilinear")
     need_equal(input1.shape[-1], weight.shape[1], "bilinear", input1.rank - 1)
@@ -110,10 +107,8 @@ def bmm(x: TensorType, mat2: TensorType) -> TensorType:
     return TensorType((batch, rows, mat2.shape[2]), x.dtype, x.device)
 
 
-@rule(aten.addmm.default)
-def addmm(
-    x: TensorType, mat1: TensorType, mat2: TensorType, *, beta: Number = 1, alpha: Number = 1
-) -> TensorType:
+@shared_rule(aten.addmm.default)
+def addmm(x: TensorType, mat1: TensorType, mat2: TensorType) -> TensorType:
     """addmm([N], [M, K], [K, N]) -> [M, N]; the first broadcasts."""
     result = mm(mat1, mat2)
     need_same_dtype("addmm", result, x)
@@ -121,10 +116,8 @@ def addmm(
     return result
 
 
-@rule(aten.baddbmm.default)
-def baddbmm(
-    x: TensorType, batch1: TensorType, batch2: TensorType, *, beta: Number = 1, alpha: Number = 1
-) -> TensorType:
+@shared_rule(aten.baddbmm.default)
+def baddbmm(x: TensorType, batch1: TensorType, batch2: TensorType) -> TensorType:
     """baddbmm([B, M, N], [B, M, K], [B, K, N]) -> [B, M, N]; the first broadcasts."""
     result = bmm(batch1, batch2)
     need_same_dtype("baddbmm", result, x)
@@ -132,10 +125,8 @@ def baddbmm(
     return result
 
 
-@rule(aten.addbmm.default)
-def addbmm(
-    x: TensorType, batch1: TensorType, batch2: TensorType, *, beta: Number = 1, alpha: Number = 1
-) -> TensorType:
+@shared_rule(aten.addbmm.default)
+def addbmm(x: TensorType, batch1: TensorType, batch2: TensorType) -> TensorType:
     """addbmm([M, N], [B, M, K], [B, K, N]) -> [M, N]; the first broadcasts."""
     products = bmm(batch1, batch2)
     need_same_dtype("addbmm", products, x)
@@ -178,10 +169,8 @@ def mv(x: TensorType, vec: TensorType) -> TensorType:
     return TensorType(x.shape[:1], x.dtype, x.device)
 
 
-@rule(aten.addmv.default)
-def addmv(
-    x: TensorType, mat: TensorType, vec: TensorType, *, beta: Number = 1, alpha: Number = 1
-) -> TensorType:
+@shared_rule(aten.addmv.default)
+def addmv(x: TensorType, mat: TensorType, vec: TensorType) -> TensorType:
     """addmv([M], [M, K], [K]) -> [M]; the first broadcasts."""
     result = mv(mat, vec)
     if x.shape == result.shape:

@@ -16,7 +16,7 @@ from monograph.abstract.layout import is_size_one
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal
 from monograph.rules.views.strides import tidy, viewed
 
@@ -43,7 +43,7 @@ def permuted(x: TensorType, dims: Sequence[int]) -> TensorType:
     )
 
 
-@rule(aten.transpose.int)
+@rule(aten.transpose.int, aten.swapdims.default)
 def transpose(x: TensorType, dim0: int, dim1: int) -> TensorType:
     """x: [*a, n, *b, m, *c] -> [*a, m, *b, n, *c]."""
     shape = x.shape
@@ -55,12 +55,6 @@ def transpose(x: TensorType, dim0: int, dim1: int) -> TensorType:
     sizes[first], sizes[second] = sizes[second], sizes[first]
     strides[first], strides[second] = strides[second], strides[first]
     return TensorType(tuple(sizes), x.dtype, x.device, tuple(strides), x.offset)
-
-
-@rule(aten.swapdims.default)
-def swapdims(x: TensorType, dim0: int, dim1: int) -> TensorType:
-    """x: [*a, n, *b, m, *c] -> [*a, m, *b, n, *c]."""
-    return transpose(x, dim0, dim1)
 
 
 @rule(aten.swapaxes.default)
@@ -169,18 +163,12 @@ def squeeze(x: TensorType) -> TensorType:
     return _without(x, {i for i, size in enumerate(x.shape) if equal(size, 1)})
 
 
-@rule(aten.squeeze.dim)
-def squeeze_dim(x: TensorType, dim: int) -> TensorType:
-    """x: [*a, n, *b] -> [*a, *b] if n = 1, else [*a, n, *b]."""
-    at = wrap_dim(dim, len(x.shape))
-    return _without(x, {at} if x.shape and equal(x.shape[at], 1) else set())
-
-
-@rule(aten.squeeze.dims)
-def squeeze_dims(x: TensorType, dim: Sequence[int]) -> TensorType:
+@rule(aten.squeeze.dim, aten.squeeze.dims)
+def squeeze_dims(x: TensorType, dim: int | Sequence[int]) -> TensorType:
     """x: [*a] -> a without those of the given dimensions whose size is 1."""
-    wanted = {wrap_dim(d, len(x.shape)) for d in dim} if x.shape else set[int]()
-    return _without(x, {i for i in wanted if equal(x.shape[i], 1)})
+    dims = [dim] if isinstance(dim, int) else dim
+    wanted = {wrap_dim(d, len(x.shape)) for d in dims}
+    return _without(x, {i for i in wanted if x.shape and equal(x.shape[i], 1)})
 
 
 @rule(aten.atleast_1d.default)
@@ -228,8 +216,9 @@ def atleast_3d_sequence(tensors: Sequence[TensorType]) -> list[TensorType]:
 # ------------------------------------------------------------------------------------- expanding
 
 
+@shared_rule(aten.expand.default, aten.broadcast_to.default)
 def expanded(x: TensorType, size: Sequence[Int]) -> TensorType:
-    """`x` with sizes of 1 repeated and dimensions added in front.
+    """x: [*a] -> [*size]; each size equals x's, or x's is 1; -1 keeps x's.
 
     Raises: sizes-disagree, rank-disagrees.
     """
@@ -273,18 +262,6 @@ def _is_repeated(own: Int, wanted: Int, dim: int) -> bool:
     return case == 1
 
 
-@rule(aten.expand.default)
-def expand(x: TensorType, size: Sequence[Int], *, implicit: bool = False) -> TensorType:
-    """x: [*a] -> [*size]; each size equals x's, or x's is 1; -1 keeps x's."""
-    return expanded(x, size)
-
-
-@rule(aten.broadcast_to.default)
-def broadcast_to(x: TensorType, size: Sequence[Int]) -> TensorType:
-    """x: [*a] -> [*size]; each size equals x's, or x's is 1; -1 keeps x's."""
-    return expanded(x, size)
-
-
 @rule(aten.expand_as.default)
 def expand_as(x: TensorType, other: TensorType) -> TensorType:
     """x: [*a], other: [*b] -> [*b]."""
@@ -300,9 +277,15 @@ def broadcast_tensors(tensors: Sequence[TensorType]) -> list[TensorType]:
     return [x if x.shape == shape else expanded(x, shape) for x in tensors]
 
 
-@rule(aten.meshgrid.default)
-def meshgrid(tensors: Sequence[TensorType]) -> list[TensorType]:
-    """t_i: [n_i] or [] -> one [n_0, n_1, ...] each, constant but in dimension i."""
+@shared_rule(aten.meshgrid.default, aten.meshgrid.indexing)
+def meshgrid(tensors: Sequence[TensorType], indexing: str = "ij") -> list[TensorType]:
+    """t_i: [n_i] or [] -> one [n_0, n_1, ...] each; "xy" exchanges the first two dimensions."""
+    if indexing != "ij" and len(tensors) > 1:
+        if indexing != "xy":
+            reason = f'indexing must be "xy" or "ij", not "{indexing}"'
+            raise problem("operator-refused-types", op="meshgrid", reason=reason)
+        second, first, *rest = meshgrid([tensors[1], tensors[0], *tensors[2:]])
+        return [first, second, *rest]
     first = tensors[0]
     if any(x.rank > 1 or x.dtype != first.dtype for x in tensors):
         reason = "it takes tensors of at most one dimension and of one dtype"
@@ -315,22 +298,10 @@ def meshgrid(tensors: Sequence[TensorType]) -> list[TensorType]:
     ]
 
 
-@rule(aten.meshgrid.indexing)
-def meshgrid_indexing(tensors: Sequence[TensorType], *, indexing: str) -> list[TensorType]:
-    """As `meshgrid`; "xy" exchanges the first two dimensions."""
-    if indexing == "ij" or len(tensors) < 2:
-        return meshgrid(tensors)
-    if indexing != "xy":
-        reason = f'indexing must be "xy" or "ij", not "{indexing}"'
-        raise problem("operator-refused-types", op="meshgrid", reason=reason)
-    second, first, *rest = meshgrid([tensors[1], tensors[0], *tensors[2:]])
-    return [first, second, *rest]
-
-
 # ---------------------------------------------------------------------------- other strided views
 
 
-@rule(aten.diagonal.default)
+@shared_rule(aten.diagonal.default, aten.linalg_diagonal.default)
 def diagonal(x: TensorType, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TensorType:
     """x: [*a, n, *b, m, *c] -> [*a, *b, *c, k], k the length of the diagonal `offset`."""
     first, second = wrap_dim(dim1, x.rank), wrap_dim(dim2, x.rank)
@@ -347,14 +318,6 @@ def diagonal(x: TensorType, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     shape = (*[x.shape[i] for i in kept], length)
     steps = (*[strides[i] for i in kept], strides[first] + strides[second])
     return view_of(x, shape, tidy(shape, steps), start)
-
-
-@rule(aten.linalg_diagonal.default)
-def linalg_diagonal(
-    A: TensorType, *, offset: int = 0, dim1: int = -2, dim2: int = -1
-) -> TensorType:
-    """A: [*a, n, m] -> [*a, k], k the length of the diagonal `offset`."""
-    return diagonal(A, offset, dim1, dim2)
 
 
 def shorter(left: Int, right: Int) -> Int:

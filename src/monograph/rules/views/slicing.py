@@ -34,7 +34,7 @@ from monograph.integers import (
     require,
     total,
 )
-from monograph.rules.registry import rule
+from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, surely_equal
 from monograph.rules.views.dimensions import at_least_zero, shorter
 
@@ -407,51 +407,25 @@ def tensor_split_indices(x: TensorType, indices: Sequence[Int], dim: int = 0) ->
     return [part_of(x, dim, start, length) for start, length in ranges]
 
 
-def _axis_split(x: TensorType, axis: int, needed: int, name: str) -> int:
+@shared_rule(aten.hsplit.int, aten.hsplit.array, axis=1, needed=1, op="hsplit")
+@shared_rule(aten.vsplit.int, aten.vsplit.array, axis=0, needed=2, op="vsplit")
+@shared_rule(aten.dsplit.int, aten.dsplit.array, axis=2, needed=3, op="dsplit")
+def hsplit(
+    x: TensorType,
+    axis: int,
+    needed: int,
+    op: str,
+    sections: int | None = None,
+    indices: Sequence[int] = (),
+) -> list[TensorType]:
+    """x: [a, n, *b] or [n] -> `sections` equal parts of n, or the slices between the indices."""
     if x.rank < needed:
-        raise problem("rank-disagrees", what=name, expected=f"at least {needed}", got=x.rank)
-    return 0 if x.rank == 1 else axis
-
-
-def _equal_parts(x: TensorType, axis: int, sections: int) -> list[TensorType]:
+        raise problem("rank-disagrees", what=op, expected=f"at least {needed}", got=x.rank)
+    axis = 0 if x.rank == 1 else axis
+    if sections is None:
+        return tensor_split_indices(x, indices, axis)
     n = x.shape[axis]
     if sections == 0:
         raise problem("operator-refused-types", op="tensor_split", reason="0 sections")
     require(eq(n % sections, 0), "sizes-disagree", left=n % sections, right=0, dim=axis)
     return tensor_split(x, sections, axis)
-
-
-@rule(aten.hsplit.int)
-def hsplit(x: TensorType, sections: int) -> list[TensorType]:
-    """x: [a, n, *b] or [n] -> `sections` equal parts of n."""
-    return _equal_parts(x, _axis_split(x, 1, 1, "hsplit"), sections)
-
-
-@rule(aten.vsplit.int)
-def vsplit(x: TensorType, sections: int) -> list[TensorType]:
-    """x: [n, a, *b] -> `sections` equal parts of n."""
-    return _equal_parts(x, _axis_split(x, 0, 2, "vsplit"), sections)
-
-
-@rule(aten.dsplit.int)
-def dsplit(x: TensorType, sections: int) -> list[TensorType]:
-    """x: [a, b, n, *c] -> `sections` equal parts of n."""
-    return _equal_parts(x, _axis_split(x, 2, 3, "dsplit"), sections)
-
-
-@rule(aten.hsplit.array)
-def hsplit_array(x: TensorType, indices: Sequence[int]) -> list[TensorType]:
-    """x: [a, n, *b] or [n] -> the slices of n between the indices."""
-    return tensor_split_indices(x, indices, _axis_split(x, 1, 1, "hsplit"))
-
-
-@rule(aten.vsplit.array)
-def vsplit_array(x: TensorType, indices: Sequence[int]) -> list[TensorType]:
-    """x: [n, a, *b] -> the slices of n between the indices."""
-    return tensor_split_indices(x, indices, _axis_split(x, 0, 2, "vsplit"))
-
-
-@rule(aten.dsplit.array)
-def dsplit_array(x: TensorType, indices: Sequence[int]) -> list[TensorType]:
-    """x: [a, b, n, *c] -> the slices of n between the indices."""
-    return tensor_split_indices(x, indices, _axis_split(x, 2, 3, "dsplit"))
