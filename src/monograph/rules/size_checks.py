@@ -60,7 +60,7 @@ def _is_case(general: Truth, special: Truth, question: str, size: Int) -> bool:
     return case != 1
 
 
-def need_equal(left: Int, right: Int, operator: str, dim: int | None = None) -> None:
+def need_equal(left: Int, right: Int, operator: str = "", dim: int | None = None) -> None:
     """Two sizes that the operator compares.
 
     Raises: sizes-disagree.

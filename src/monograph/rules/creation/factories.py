@@ -18,6 +18,7 @@ from monograph.integers import (
     require,
 )
 from monograph.rules.elementwise.conversions import check_format, fresh_strides
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ def strided(layout: Layout) -> None:
     Raises: operator-refused-types.
     """
     if layout is not None and layout != torch.strided:
-        reason = f"layout {layout} is not captured"
-        raise problem("operator-refused-types", op="this factory", reason=reason)
+        raise refusal("this factory", f"layout {layout} is not captured")
 
 
 def made(
@@ -135,8 +135,9 @@ def empty_permuted(
     """empty_permuted([*a], order) -> [*a]; `order` lists dimensions from slowest to fastest."""
     shape = sizes(size, "empty_permuted")
     if sorted(physical_layout) != list(range(len(shape))):
-        reason = f"{list(physical_layout)} is no order of {len(shape)} dimensions"
-        raise problem("operator-refused-types", op="empty_permuted", reason=reason)
+        raise refusal(
+            "empty_permuted", f"{list(physical_layout)} is no order of {len(shape)} dimensions"
+        )
     inner = contiguous_strides([shape[dim] for dim in physical_layout])
     steps = dict(zip(physical_layout, inner, strict=True))
     strides = given_strides(shape, [steps[d] for d in range(len(shape))])

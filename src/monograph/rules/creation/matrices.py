@@ -10,6 +10,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Expr, Int, fresh, ge, maximum, minimum, require
 from monograph.rules.creation.factories import Dtype, made, sizes
+from monograph.rules.operand_checks import need_dimensions
 from monograph.rules.registry import rule, shared_rule
 
 aten = torch.ops.aten
@@ -24,8 +25,7 @@ def eye(n: Int, m: Int | None = None, **options: Any) -> TensorType:
 @rule(aten.tril.default, aten.triu.default)
 def tril(x: TensorType, diagonal: Int = 0) -> TensorType:
     """tril([*a, n, m]) -> [*a, n, m], contiguous."""
-    if x.rank < 2:
-        raise problem("rank-disagrees", what="tril", expected="at least 2 dimensions", got=x.rank)
+    need_dimensions(x, 2, "tril")
     return like(x)
 
 

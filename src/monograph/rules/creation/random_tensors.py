@@ -18,6 +18,7 @@ from monograph.integers import eq, ge, known, ne, require
 from monograph.rules.creation.factories import Dtype, made, not_negative, shaped_like, sizes
 from monograph.rules.elementwise.conversions import expands_to, fresh_strides
 from monograph.rules.elementwise.pointwise import refused
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ def dropout(input: TensorType, p: float, train: bool) -> TensorType:
     if not train or p == 0:
         return input
     if not 0 <= p <= 1:
-        raise problem(
-            "operator-refused-types", op="dropout", reason=f"{p} is no probability: 0 … 1"
-        )
+        raise refusal("dropout", f"{p} is no probability: 0 … 1")
     if kind(input.dtype) < 2:
         raise refused(aten.dropout.default, input.dtype)
     return elementwise((input,), input.dtype)
@@ -130,8 +129,7 @@ def rrelu(x: TensorType, lower: Number, upper: Number) -> TensorType:
     if kind(x.dtype) != 2:
         raise refused(aten.rrelu.default, x.dtype)
     if isinstance(lower, float | int) and isinstance(upper, float | int) and lower > upper:
-        reason = f"its lower bound {lower} is above its upper bound {upper}"
-        raise problem("operator-refused-types", op="rrelu", reason=reason)
+        raise refusal("rrelu", f"its lower bound {lower} is above its upper bound {upper}")
     return elementwise((x,), x.dtype)
 
 

@@ -25,6 +25,7 @@ from monograph.integers import (
     trunc,
 )
 from monograph.rules.creation.factories import Device, Dtype, made, not_negative
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import shared_rule
 
 aten = torch.ops.aten
@@ -42,14 +43,14 @@ def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
     Raises: size-must-be-positive, operator-refused-types.
     """
     if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end, step)):
-        raise problem("operator-refused-types", op="arange", reason="its ends must be finite")
+        raise refusal("arange", "its ends must be finite")
     if dtype == torch.int64:
         start, end, step = [trunc(v) if _is_float(v) else v for v in (start, end, step)]
     floats = any(_is_float(v) for v in (start, end, step))
     if floats:
         start, end, step = [v if _is_float(v) else to_float(v) for v in (start, end, step)]
     if known(eq(step, 0)) is True:
-        raise problem("operator-refused-types", op="arange", reason="step must be nonzero")
+        raise refusal("arange", "step must be nonzero")
     if known(lt(step, 0)) is True:
         distance = start - end
     else:

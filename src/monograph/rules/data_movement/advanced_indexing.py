@@ -23,8 +23,9 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, any_of, eq, fresh, ge, lt, product, require
 from monograph.rules.data_movement.data_dependent import number_found
+from monograph.rules.operand_checks import need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import equal, surely_equal
+from monograph.rules.size_checks import equal, need_equal, surely_equal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,12 +67,12 @@ def _reading(x: TensorType, indices: Sequence[TensorType | None]) -> _Reading:
             masks.append(index)
             expanded.extend([index] * len(index.shape))
         else:
-            reason = "tensors used as indices must be long, int, byte or bool tensors"
-            raise problem("operator-refused-types", op="index", reason=reason)
+            raise refusal(
+                "index", "tensors used as indices must be long, int, byte or bool tensors"
+            )
     positions = [index for index in expanded if index is not None and index.dtype in INTEGERS]
     if len(expanded) > len(x.shape) or not (positions or masks):
-        reason = f"{len(expanded)} indices for a tensor of {len(x.shape)} dimensions"
-        raise problem("operator-refused-types", op="index", reason=reason)
+        raise refusal("index", f"{len(expanded)} indices for a tensor of {len(x.shape)} dimensions")
     expanded.extend([None] * (len(x.shape) - len(expanded)))
     return _Reading(x, expanded, _together(positions, masks))
 
@@ -80,8 +81,7 @@ def _check_mask(x: TensorType, mask: TensorType, at: int) -> None:
     """A mask has the sizes of the dimensions it stands for."""
     rank = len(mask.shape)
     if at + rank > len(x.shape) or not rank:
-        reason = f"a mask of {rank} dimensions for a tensor of {len(x.shape)}"
-        raise problem("operator-refused-types", op="index", reason=reason)
+        raise refusal("index", f"a mask of {rank} dimensions for a tensor of {len(x.shape)}")
     for i, size in enumerate(mask.shape, at):
         if not surely_equal(size, x.shape[i]):
             same = eq(size, x.shape[i])
@@ -198,8 +198,7 @@ def _check_fits(given: tuple[Int, ...], wanted: tuple[Int, ...]) -> None:
 
 def _check_vector(index: TensorType, op: str) -> None:
     if len(index.shape) > 1 or index.dtype not in INTEGERS:
-        reason = "the index must be a vector of int32 or int64"
-        raise problem("operator-refused-types", op=op, reason=reason)
+        raise refusal(op, "the index must be a vector of int32 or int64")
 
 
 @rule(aten.index_select.default)
@@ -225,8 +224,7 @@ def _check_source(x: TensorType, dim: int, index: TensorType, source: TensorType
     if len(given) != len(wanted):
         wanted, given = (index.numel(),), (source.numel(),)
     for i, (a, b) in enumerate(zip(wanted, given, strict=True)):
-        if not surely_equal(a, b):
-            require(eq(a, b), "sizes-disagree", left=a, right=b, dim=i)
+        need_equal(a, b, dim=i)
 
 
 @shared_rule(aten.index_add.default, op="index_add")
@@ -291,8 +289,7 @@ def _check_indices(what: str, indices: TensorType) -> None:
 @shared_rule(aten.embedding.default)
 def embedding(weight: TensorType, indices: TensorType) -> TensorType:
     """weight: [n, *a], indices: i64[*b] -> [*b, *a]."""
-    if len(weight.shape) != 2:
-        raise problem("rank-disagrees", what="embedding", expected=2, got=weight.rank)
+    need_rank(weight, 2, "embedding")
     _check_indices("embedding", indices)
     return TensorType((*indices.shape, weight.shape[1]), weight.dtype, weight.device)
 

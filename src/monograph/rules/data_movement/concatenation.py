@@ -17,6 +17,7 @@ from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, eq, maximum, product, require, total
+from monograph.rules.operand_checks import need_rank, refusal
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import need_equal
 from monograph.rules.views.dimensions import (
@@ -41,8 +42,7 @@ def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:
     Raises: sizes-disagree, rank-disagrees, operator-refused-types.
     """
     if not tensors:
-        reason = "expected a non-empty list of tensors"
-        raise problem("operator-refused-types", op="cat", reason=reason)
+        raise refusal("cat", "expected a non-empty list of tensors")
     some = [x for x in tensors if not _is_nothing(x)]
     first = some[0] if some else tensors[0]
     rank = len(first.shape)
@@ -96,8 +96,7 @@ def cat(tensors: Sequence[TensorType], dim: int = 0) -> TensorType:
 def stack(tensors: Sequence[TensorType], dim: int = 0) -> TensorType:
     """stack([t_i: [*a, *b]] n times, dim) -> [*a, n, *b]."""
     if not tensors:
-        reason = "expected a non-empty list of tensors"
-        raise problem("operator-refused-types", op="stack", reason=reason)
+        raise refusal("stack", "expected a non-empty list of tensors")
     first = tensors[0]
     for x in tensors[1:]:
         _check_agree(first, x, -1)
@@ -158,11 +157,9 @@ def cartesian_prod(tensors: Sequence[TensorType]) -> TensorType:
 @rule(aten.combinations.default)
 def combinations(x: TensorType, r: int = 2, with_replacement: bool = False) -> TensorType:
     """x: [n] -> [k, r], k the number of ways to choose r of n."""
-    if x.rank != 1:
-        raise problem("rank-disagrees", what="combinations", expected=1, got=x.rank)
+    need_rank(x, 1, "combinations")
     if r < 0:
-        reason = f"expected a non-negative number, got {r}"
-        raise problem("operator-refused-types", op="combinations", reason=reason)
+        raise refusal("combinations", f"expected a non-negative number, got {r}")
     if r == 0:
         return like(x, (0,))
     n = x.shape[0] + (r - 1 if with_replacement else 0)
@@ -194,8 +191,7 @@ def pad_sequence(
 def chunk_cat(tensors: Sequence[TensorType], dim: int, num_chunks: int) -> TensorType:
     """_chunk_cat([t_i: [*a, n_i, *b_i]], dim, k) -> [*a, k, sum of ceil(n_i / k) * prod(b_i)]."""
     if not tensors:
-        reason = "expected a non-empty list of tensors"
-        raise problem("operator-refused-types", op="_chunk_cat", reason=reason)
+        raise refusal("_chunk_cat", "expected a non-empty list of tensors")
     first = tensors[0]
     at = wrap_dim(dim, len(first.shape))
     width: Int = 0

@@ -16,8 +16,9 @@ from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, active, any_of, eq, fresh, ge, known, le, require
+from monograph.rules.operand_checks import need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import surely_equal
+from monograph.rules.size_checks import need_equal, surely_equal
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -143,8 +144,7 @@ def unique_dim(x: TensorType, dim: int) -> tuple[TensorType, TensorType, TensorT
 def bincount(x: TensorType, weights: TensorType | None = None, minlength: Int = 0) -> TensorType:
     """x: i64[n] -> [u], u the greatest element and 1, at least `minlength`."""
     if len(x.shape) != 1 or x.dtype.is_floating_point or x.dtype == torch.bool:
-        reason = "it takes a vector of non-negative integers"
-        raise problem("operator-refused-types", op="bincount", reason=reason)
+        raise refusal("bincount", "it takes a vector of non-negative integers")
     if isinstance(x.shape[0], int) and x.shape[0] == 0:
         return _vector(x, minlength, torch.int64)
     dtype = torch.int64
@@ -170,7 +170,7 @@ def _require_some(x: TensorType) -> None:
 def histc(x: TensorType, bins: int) -> TensorType:
     """x: [*a] -> [bins]."""
     if bins <= 0:
-        raise problem("operator-refused-types", op="histc", reason="bins must be > 0")
+        raise refusal("histc", "bins must be > 0")
     return like(x, (bins,))
 
 
@@ -178,8 +178,7 @@ def histc(x: TensorType, bins: int) -> TensorType:
 def repeats(repeats: TensorType, *, output_size: Int | None = None) -> TensorType:
     """repeats: i64[n] -> [u], u their sum: i repeated repeats[i] times."""
     if len(repeats.shape) != 1 or repeats.dtype not in {torch.int64, torch.int32}:
-        reason = "repeats must be a vector of int32 or int64"
-        raise problem("operator-refused-types", op="repeat_interleave", reason=reason)
+        raise refusal("repeat_interleave", "repeats must be a vector of int32 or int64")
     return _vector(repeats, _sum_of(repeats.shape[0], output_size))
 
 
@@ -204,8 +203,7 @@ def repeat_interleave(
     shape = (x.numel(),) if dim is None else x.shape or (1,)
     at = wrap_dim(dim or 0, len(shape))
     if len(repeats.shape) > 1:
-        reason = "repeats must be 0-dim or 1-dim"
-        raise problem("operator-refused-types", op="repeat_interleave", reason=reason)
+        raise refusal("repeat_interleave", "repeats must be 0-dim or 1-dim")
     n = repeats.numel()
     if not surely_equal(n, 1) and not surely_equal(n, shape[at]):
         require(eq(n, shape[at]), "sizes-disagree", left=shape[at], right=n, dim=at)
@@ -228,8 +226,7 @@ def searchsorted(
         if len(own) != len(shape):
             raise problem("rank-disagrees", what="searchsorted", expected=len(shape), got=len(own))
         for i, (a, b) in enumerate(zip(own[:-1], shape[:-1], strict=True)):
-            if not surely_equal(a, b):
-                require(eq(a, b), "sizes-disagree", left=a, right=b, dim=i)
+            need_equal(a, b, dim=i)
     dtype = torch.int32 if out_int32 else torch.int64
     return TensorType(shape, dtype, sorted_sequence.device)
 
@@ -237,6 +234,5 @@ def searchsorted(
 @shared_rule(aten.bucketize.Tensor, aten.bucketize.Scalar)
 def bucketize(x: TensorType | Number, boundaries: TensorType, out_int32: bool) -> TensorType:
     """x: [*a], boundaries: [n] -> i64[*a]."""
-    if len(boundaries.shape) != 1:
-        raise problem("rank-disagrees", what="bucketize", expected=1, got=boundaries.rank)
+    need_rank(boundaries, 1, "bucketize")
     return searchsorted(boundaries, x, out_int32)

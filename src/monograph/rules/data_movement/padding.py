@@ -17,8 +17,9 @@ from monograph.abstract.layout import dense_like_strides, strides_for, suggest_m
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, eq, ge, le, lt, product, require
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import at_least, surely_equal
+from monograph.rules.size_checks import at_least, need_equal, surely_equal
 from monograph.rules.views.slicing import part_of
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ Number = int | float | complex | bool | Real
 def _padded_shape(x: TensorType, pad: Sequence[Int], op: str) -> tuple[Int, ...]:
     """Sizes with the amounts of `pad` added, the last dimension's first."""
     if len(pad) % 2 or len(pad) > 2 * x.rank:
-        reason = f"{len(pad)} amounts of padding for {x.rank} dimensions"
-        raise problem("operator-refused-types", op=op, reason=reason)
+        raise refusal(op, f"{len(pad)} amounts of padding for {x.rank} dimensions")
     shape = list(x.shape)
     for i in range(len(pad) // 2):
         dim = len(shape) - 1 - i
@@ -94,15 +94,12 @@ def pad(
     if mode == "constant":
         return constant_pad_nd(x, pad)
     if value is not None and value != 0:
-        reason = f'padding mode "{mode}" does not take a value argument'
-        raise problem("operator-refused-types", op="pad", reason=reason)
+        raise refusal("pad", f'padding mode "{mode}" does not take a value argument')
     kernel = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}.get(mode)
     if kernel is None:
-        reason = f"unrecognised padding mode {mode}"
-        raise problem("operator-refused-types", op="pad", reason=reason)
+        raise refusal("pad", f"unrecognised padding mode {mode}")
     if (len(pad), x.rank) not in _OF_RANK:
-        reason = "only 2D to 5D padding with non-constant padding is supported"
-        raise problem("operator-refused-types", op="pad", reason=reason)
+        raise refusal("pad", "only 2D to 5D padding with non-constant padding is supported")
     return kernel(x, pad)
 
 
@@ -209,8 +206,7 @@ def col2im(
     *batch, rows, columns = x.shape
     window = product(kernel_size)
     places = _places(output_size, kernel_size, dilation, padding, stride)
-    if not surely_equal(rows % window, 0):
-        require(eq(rows % window, 0), "sizes-disagree", left=rows % window, right=0, dim=x.rank - 2)
+    need_equal(rows % window, 0, dim=x.rank - 2)
     if not surely_equal(columns, places):
         require(eq(columns, places), "sizes-disagree", left=columns, right=places, dim=x.rank - 1)
     return like(x, (*batch, rows // window, *output_size))

@@ -20,8 +20,9 @@ from monograph.abstract.layout import (
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Expr, eq, ge, product, require
+from monograph.rules.operand_checks import need_dimensions, refusal
 from monograph.rules.registry import rule
-from monograph.rules.size_checks import equal, surely_equal
+from monograph.rules.size_checks import equal, need_equal, surely_equal
 from monograph.rules.views.dimensions import as_strided, diagonal, transpose
 from monograph.rules.views.slicing import select, slice_tensor
 
@@ -80,24 +81,21 @@ def flip(x: TensorType, dims: Sequence[int]) -> TensorType:
     """x: [*a] -> [*a] with the given dimensions reversed."""
     rank = x.rank
     if len({wrap_dim(dim, rank) for dim in dims}) < len(dims):
-        reason = "a dimension appears multiple times"
-        raise problem("operator-refused-types", op="flip", reason=reason)
+        raise refusal("flip", "a dimension appears multiple times")
     return like(x, strides=dense_like_strides(x))
 
 
 @rule(aten.fliplr.default)
 def fliplr(x: TensorType) -> TensorType:
     """x: [n, m, *a] -> [n, m, *a], m reversed."""
-    if x.rank < 2:
-        raise problem("rank-disagrees", what="fliplr", expected="at least 2", got=x.rank)
+    need_dimensions(x, 2, "fliplr")
     return flip(x, (1,))
 
 
 @rule(aten.flipud.default)
 def flipud(x: TensorType) -> TensorType:
     """x: [n, *a] -> [n, *a], n reversed."""
-    if x.rank < 1:
-        raise problem("rank-disagrees", what="flipud", expected="at least 1", got=x.rank)
+    need_dimensions(x, 1, "flipud")
     return flip(x, (0,))
 
 
@@ -109,8 +107,7 @@ def roll(x: TensorType, shifts: Int | Sequence[Int], dims: int | Sequence[int] =
     if not axes and len(moves) == 1:
         return like(x)
     if len(axes) != len(moves) or not moves:
-        reason = f"shifts and dimensions must align: {len(moves)} and {len(axes)}"
-        raise problem("operator-refused-types", op="roll", reason=reason)
+        raise refusal("roll", f"shifts and dimensions must align: {len(moves)} and {len(axes)}")
     places = [wrap_dim(axis, x.rank) for axis in axes]
     strides = strides_for(x.shape, suggest_memory_format(x))
     if strides is None:
@@ -134,8 +131,7 @@ def _stays(shift: Int, n: Int) -> bool:
 def rot90(x: TensorType, k: int = 1, dims: Sequence[int] = (0, 1)) -> TensorType:
     """x: [*a, n, *b, m, *c] -> the same, or with n and m exchanged where k is odd."""
     if len(dims) != 2 or x.rank < 2 or wrap_dim(dims[0], x.rank) == wrap_dim(dims[1], x.rank):
-        reason = "it takes two different dimensions"
-        raise problem("operator-refused-types", op="rot90", reason=reason)
+        raise refusal("rot90", "it takes two different dimensions")
     if k % 4 == 0:
         return like(x)
     flipped = like(x, strides=dense_like_strides(x))
@@ -151,16 +147,13 @@ def _in_format(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
 
 def _check_divides(size: Int, by: Int, dim: int) -> None:
     remainder = size % by
-    if not surely_equal(remainder, 0):
-        require(eq(remainder, 0), "sizes-disagree", left=remainder, right=0, dim=dim)
+    need_equal(remainder, 0, dim=dim)
 
 
 def _check_image(x: TensorType, factor: int, op: str) -> None:
-    if x.rank < 3:
-        raise problem("rank-disagrees", what=op, expected="at least 3 dimensions", got=x.rank)
+    need_dimensions(x, 3, op)
     if factor <= 0:
-        reason = f"it expects a positive factor, but got {factor}"
-        raise problem("operator-refused-types", op=op, reason=reason)
+        raise refusal(op, f"it expects a positive factor, but got {factor}")
 
 
 @rule(aten.pixel_shuffle.default)
@@ -191,9 +184,7 @@ def pixel_unshuffle(x: TensorType, downscale_factor: int) -> TensorType:
 @rule(aten.channel_shuffle.default, aten.native_channel_shuffle.default)
 def channel_shuffle(x: TensorType, groups: Int) -> TensorType:
     """x: [n, c, *a] -> [n, c, *a] with the channels of the groups interleaved."""
-    if x.rank < 3:
-        expected = "at least 3 dimensions"
-        raise problem("rank-disagrees", what="channel_shuffle", expected=expected, got=x.rank)
+    need_dimensions(x, 3, "channel_shuffle")
     _check_divides(x.shape[1], groups, 1)
     return _in_format(x, x.shape)
 
@@ -209,8 +200,7 @@ def _overwritten(x: TensorType, part: TensorType, src: TensorType, op: str) -> T
     if len(part.shape) != len(src.shape):
         raise problem("rank-disagrees", what=op, expected=part.rank, got=src.rank)
     for i, (a, b) in enumerate(zip(part.shape, src.shape, strict=True)):
-        if not surely_equal(a, b):
-            require(eq(a, b), "sizes-disagree", left=a, right=b, dim=i)
+        need_equal(a, b, dim=i)
     if x.strides is not None and any(map(_is_repeated, x.shape, x.strides)):
         return like(x, strides=dense_like_strides(x))
     return TensorType(x.shape, x.dtype, x.device, x.strides, x.offset)

@@ -18,6 +18,7 @@ from monograph.abstract.layout import (
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, known, require
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def to_dtype(
 ) -> TensorType:
     """to([*a], dtype=, device=) -> [*a]; `_to_copy` is always fresh."""
     if layout is not None and layout != torch.strided:
-        raise problem("operator-refused-types", op="to", reason=f"layout {layout} is not captured")
+        raise refusal("to", f"layout {layout} is not captured")
     return _convert(x, dtype, device, copy, memory_format)
 
 
@@ -118,9 +119,7 @@ def contiguous(
     if memory_format == torch.contiguous_format and x.strides is None:
         return x
     if memory_format == torch.preserve_format:
-        raise problem(
-            "operator-refused-types", op="contiguous", reason="preserve_format says no layout"
-        )
+        raise refusal("contiguous", "preserve_format says no layout")
     if is_contiguous(x, memory_format):
         return x
     return TensorType(x.shape, x.dtype, x.device, fresh_strides(x, memory_format))
@@ -201,11 +200,9 @@ def _assert_tensor_metadata(
     if dtype is not None and dtype != a.dtype:
         raise problem("dtype-disagrees", what="the tensor", expected=dtype, got=a.dtype)
     if device is not None and not _same_device(a.device, device):
-        raise problem(
-            "operator-refused-types", op="to", reason=f"the tensor is on {a.device}, not {device}"
-        )
+        raise refusal("to", f"the tensor is on {a.device}, not {device}")
     if layout is not None and layout != torch.strided:
-        raise problem("operator-refused-types", op="to", reason=f"the tensor is not {layout}")
+        raise refusal("to", f"the tensor is not {layout}")
     for have, want in ((a.shape, size), (a.stride(), stride)):
         for left, right in zip(have, have if want is None else want, strict=True):
             require(eq(left, right), "sizes-disagree", left=left, right=right)

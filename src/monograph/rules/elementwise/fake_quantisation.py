@@ -12,6 +12,7 @@ import torch
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
 from monograph.diagnostics import problem
+from monograph.rules.operand_checks import need_rank
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
@@ -46,8 +47,7 @@ def fake_quantize_per_channel(
     """fake_quantize([*a, C, *b], scale: [C], zero_point: [C]) -> [*a, C, *b]."""
     at = wrap_dim(axis, len(x.shape))
     for operand in (scale, zero_point):
-        if len(operand.shape) != 1:
-            raise problem("rank-disagrees", what="fake_quantize", expected=1, got=operand.rank)
+        need_rank(operand, 1, "fake_quantize")
         need_equal(operand.shape[0], x.shape[at], "fake_quantize", at)
     return fake_quantize(x)
 

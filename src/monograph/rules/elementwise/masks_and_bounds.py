@@ -14,6 +14,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, require
 from monograph.rules.elementwise.pointwise import REAL_NUMBERS, REALS, Number, double, refused
+from monograph.rules.operand_checks import need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def same_dtype(what: str, x: TensorType, other: TensorType) -> None:
 def clamp(x: TensorType, min: Number | None = None, max: Number | None = None) -> TensorType:
     """clamp([*a], low, high) -> [*a]."""
     if min is None and max is None:
-        raise problem("operator-refused-types", op="clamp", reason="it needs `min` or `max`")
+        raise refusal("clamp", "it needs `min` or `max`")
     dtype = result_dtype((x, min, max))
     if kind(dtype) not in REAL_NUMBERS:
         raise refused(aten.clamp.default, dtype)
@@ -48,7 +49,7 @@ def clamp_tensor(
 ) -> TensorType:
     """clamp([*a], [*b], [*c]) -> [*broadcast(a, b, c)]."""
     if min is None and max is None:
-        raise problem("operator-refused-types", op="clamp", reason="it needs `min` or `max`")
+        raise refusal("clamp", "it needs `min` or `max`")
     operands = [t for t in (x, min, max) if t is not None]
     dtype = result_dtype(operands)
     if kind(dtype) not in REALS:
@@ -122,8 +123,7 @@ def div_mode(x: TensorType, other: TensorType | Number, *, rounding_mode: str | 
 def isclose(x: TensorType, other: TensorType, rtol: float, atol: float) -> TensorType:
     """isclose([*a], [*b]) -> bool[*broadcast(a, b)]; both of one dtype."""
     if rtol < 0 or atol < 0:
-        reason = "a tolerance is at least 0"
-        raise problem("operator-refused-types", op="isclose", reason=reason)
+        raise refusal("isclose", "a tolerance is at least 0")
     same_dtype("isclose", x, other)
     return elementwise((x, other), torch.bool)
 
@@ -174,8 +174,7 @@ def _prelu_kernel(x: TensorType, weight: TensorType) -> TensorType:
 @rule(aten.glu.default)
 def glu(x: TensorType, dim: int = -1) -> TensorType:
     """glu([*a, 2*n, *b]) -> [*a, n, *b]."""
-    if not x.shape:
-        raise problem("rank-disagrees", what="glu", expected="at least 1 dimension", got=0)
+    need_dimensions(x, 1, "glu")
     dim = wrap_dim(dim, x.rank)
     size = x.shape[dim]
     half = size // 2
@@ -201,8 +200,7 @@ def gelu(x: TensorType, *, approximate: str = "none") -> TensorType:
     if kind(x.dtype) != 2:
         raise refused(aten.gelu.default, x.dtype)
     if approximate not in {"none", "tanh"}:
-        reason = f"{approximate!r} is no approximation: 'none' or 'tanh'"
-        raise problem("operator-refused-types", op="gelu", reason=reason)
+        raise refusal("gelu", f"{approximate!r} is no approximation: 'none' or 'tanh'")
     return elementwise((x,), x.dtype)
 
 
@@ -212,8 +210,7 @@ def softshrink(x: TensorType, lambd: Number = 0.5) -> TensorType:
     if kind(x.dtype) != 2:
         raise refused(aten.softshrink.default, x.dtype)
     if isinstance(lambd, float | int) and lambd < 0:
-        reason = f"lambd is {lambd}, and it is at least 0"
-        raise problem("operator-refused-types", op="softshrink", reason=reason)
+        raise refusal("softshrink", f"lambd is {lambd}, and it is at least 0")
     return elementwise((x,), x.dtype)
 
 

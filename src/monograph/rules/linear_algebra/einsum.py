@@ -23,7 +23,7 @@ from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, known, ne, product, require
-from monograph.rules.linear_algebra.products import need_same_dtype
+from monograph.rules.operand_checks import need_same_dtype
 from monograph.rules.reductions.reductions import sum_dims
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import need_equal

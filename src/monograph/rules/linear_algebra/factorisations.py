@@ -15,6 +15,7 @@ from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import maximum, minimum
+from monograph.rules.operand_checks import need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal
 
@@ -34,8 +35,7 @@ def _columns(x: TensorType, shape: tuple[Int, ...]) -> TensorType:
 
 
 def _need_matrix(x: TensorType, op: str) -> None:
-    if len(x.shape) < 2:
-        raise problem("rank-disagrees", what=op, expected="at least 2 dimensions", got=x.rank)
+    need_dimensions(x, 2, op)
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise problem("dtype-disagrees", what=op, expected="floats or complex numbers", got=x.dtype)
 
@@ -130,8 +130,7 @@ def linalg_solve(A: TensorType, B: TensorType, left: bool) -> TensorType:
         raise problem("dtype-disagrees", what="linalg.solve", expected=A.dtype, got=B.dtype)
     vector = _is_vector(A, B)
     if vector and not left:
-        reason = "vectors are solved for with left=True only"
-        raise problem("operator-refused-types", op="linalg.solve", reason=reason)
+        raise refusal("linalg.solve", "vectors are solved for with left=True only")
     matrix = (*B.shape, 1) if vector else B.shape
     need_equal(A.shape[-1], matrix[-2 if left else -1], "linalg.solve")
     shape = (*broadcast_shapes(matrix[:-2], A.shape[:-2]), *matrix[-2:])

@@ -12,6 +12,7 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.rules.operand_checks import need_rank, need_same_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
 
@@ -21,22 +22,6 @@ if TYPE_CHECKING:
     from monograph.integers import Int
 
 aten = torch.ops.aten
-
-
-def _need_rank(t: TensorType, rank: int, what: str) -> None:
-    if len(t.shape) != rank:
-        raise problem("rank-disagrees", what=what, expected=rank, got=len(t.shape))
-
-
-def need_same_dtype(op: str, first: TensorType, *others: TensorType | None) -> None:
-    """Kernels of BLAS do not promote.
-
-    Raises: dtype-disagrees.
-    """
-    dtype = first.dtype
-    for t in others:
-        if t is not None and t.dtype is not dtype:
-            raise problem("dtype-disagrees", what=op, expected=dtype, got=t.dtype)
 
 
 def _need_expandable(t: TensorType, shape: tuple[Int, ...], op: str) -> None:
@@ -72,7 +57,7 @@ def linear(input: TensorType, weight: TensorType, bias: TensorType | None = None
 @shared_rule(aten.bilinear.default)
 def bilinear(input1: TensorType, input2: TensorType, weight: TensorType) -> TensorType:
     """bilinear([*a, I], [*a, J], weight: [N, I, J]) -> [*a, N]."""
-    _need_rank(weight, 3, "weight of bilinear")
+    need_rank(weight, 3, "weight of bilinear")
     need_equal(input1.shape[-1], weight.shape[1], "bilinear", input1.rank - 1)
     need_equal(input2.shape[-1], weight.shape[2], "bilinear", input2.rank - 1)
     if input1.rank != input2.rank:
@@ -88,8 +73,8 @@ def bilinear(input1: TensorType, input2: TensorType, weight: TensorType) -> Tens
 @rule(aten.mm.default)
 def mm(x: TensorType, mat2: TensorType) -> TensorType:
     """mm([M, K], [K, N]) -> [M, N]."""
-    _need_rank(x, 2, "mm")
-    _need_rank(mat2, 2, "mm")
+    need_rank(x, 2, "mm")
+    need_rank(mat2, 2, "mm")
     need_same_dtype("mm", x, mat2)
     need_equal(x.shape[1], mat2.shape[0], "mm")
     return TensorType((x.shape[0], mat2.shape[1]), x.dtype, x.device)
@@ -98,8 +83,8 @@ def mm(x: TensorType, mat2: TensorType) -> TensorType:
 @rule(aten.bmm.default)
 def bmm(x: TensorType, mat2: TensorType) -> TensorType:
     """bmm([B, M, K], [B, K, N]) -> [B, M, N]."""
-    _need_rank(x, 3, "bmm")
-    _need_rank(mat2, 3, "bmm")
+    need_rank(x, 3, "bmm")
+    need_rank(mat2, 3, "bmm")
     need_same_dtype("bmm", x, mat2)
     batch, rows, inner = x.shape
     need_equal(batch, mat2.shape[0], "bmm", 0)
@@ -148,8 +133,7 @@ def chain_matmul(matrices: Sequence[TensorType]) -> TensorType:
 def linalg_multi_dot(tensors: Sequence[TensorType]) -> TensorType:
     """multi_dot([[M, K] or [K], [K, ...], ..., [..., N] or [...]]) -> [M, N], [M], [N] or []."""
     if len(tensors) < 2:
-        reason = "it expects at least two tensors"
-        raise problem("operator-refused-types", op="multi_dot", reason=reason)
+        raise refusal("multi_dot", "it expects at least two tensors")
     result = tensors[0]
     for matrix in tensors[1:]:
         result = matmul(result, matrix)
@@ -162,8 +146,8 @@ def linalg_multi_dot(tensors: Sequence[TensorType]) -> TensorType:
 @rule(aten.mv.default)
 def mv(x: TensorType, vec: TensorType) -> TensorType:
     """mv([M, K], [K]) -> [M]."""
-    _need_rank(x, 2, "mv")
-    _need_rank(vec, 1, "mv")
+    need_rank(x, 2, "mv")
+    need_rank(vec, 1, "mv")
     need_same_dtype("mv", x, vec)
     need_equal(x.shape[1], vec.shape[0], "mv")
     return TensorType(x.shape[:1], x.dtype, x.device)
@@ -185,8 +169,8 @@ def addmv(x: TensorType, mat: TensorType, vec: TensorType) -> TensorType:
 @rule(aten.dot.default)
 def dot(x: TensorType, tensor: TensorType) -> TensorType:
     """dot([K], [K]) -> []."""
-    _need_rank(x, 1, "dot")
-    _need_rank(tensor, 1, "dot")
+    need_rank(x, 1, "dot")
+    need_rank(tensor, 1, "dot")
     need_same_dtype("dot", x, tensor)
     need_equal(x.shape[0], tensor.shape[0], "dot", 0)
     return TensorType((), x.dtype, x.device)
@@ -201,8 +185,8 @@ def vdot(x: TensorType, other: TensorType) -> TensorType:
 @rule(aten.outer.default, aten.ger.default)
 def outer(x: TensorType, vec2: TensorType) -> TensorType:
     """outer([M], [N]) -> [M, N]; dtypes are promoted."""
-    _need_rank(x, 1, "outer")
-    _need_rank(vec2, 1, "outer")
+    need_rank(x, 1, "outer")
+    need_rank(vec2, 1, "outer")
     return TensorType((x.shape[0], vec2.shape[0]), result_dtype([x, vec2]), x.device)
 
 
@@ -225,8 +209,7 @@ def matmul(x: TensorType, other: TensorType) -> TensorType:
     need_same_dtype("matmul", x, other)
     left, right = x.shape, other.shape
     if not left or not right:
-        reason = "both arguments need at least one dimension"
-        raise problem("operator-refused-types", op="matmul", reason=reason)
+        raise refusal("matmul", "both arguments need at least one dimension")
     need_equal(left[-1], right[-2:][0], "matmul")  # of a vector that is its only size
     columns = right[-1:] if len(right) > 1 else ()
     if len(right) <= 2:
@@ -241,8 +224,7 @@ def tensordot(
 ) -> TensorType:
     """tensordot([*a, *k], [*k, *b], k's dims, k's dims) -> [*a, *b]."""
     if len(dims_self) != len(dims_other):
-        reason = "both dimension lists should have the same length"
-        raise problem("operator-refused-types", op="tensordot", reason=reason)
+        raise refusal("tensordot", "both dimension lists should have the same length")
     need_same_dtype("tensordot", x, other)
     left = [wrap_dim(dim, x.rank) for dim in dims_self]
     right = [wrap_dim(dim, other.rank) for dim in dims_other]
@@ -297,6 +279,6 @@ def _joined_stride(t: TensorType, dim: int) -> Int:
 @rule(aten.trace.default)
 def trace(x: TensorType) -> TensorType:
     """trace([M, N]) -> []; integers give int64."""
-    _need_rank(x, 2, "trace")
+    need_rank(x, 2, "trace")
     floats = x.dtype.is_floating_point or x.dtype.is_complex
     return TensorType((), x.dtype if floats else torch.int64, x.device)

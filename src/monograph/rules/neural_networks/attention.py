@@ -11,7 +11,7 @@ from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.rules.elementwise.conversions import fresh_strides
-from monograph.rules.linear_algebra.products import need_same_dtype
+from monograph.rules.operand_checks import need_same_dtype, refusal
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import equal, need_equal, need_positive, surely_equal
 
@@ -162,8 +162,7 @@ def masked_softmax(x: TensorType, mask: TensorType, mask_type: int | None) -> Te
     Raises: operator-refused-types, sizes-disagree.
     """
     if mask.dtype is not torch.bool:
-        reason = "its mask must be of bools"
-        raise problem("operator-refused-types", op="_masked_softmax", reason=reason)
+        raise refusal("_masked_softmax", "its mask must be of bools")
     if mask_type not in (0, 1) and len(mask.shape) != len(x.shape):
         raise problem("rank-disagrees", what="_masked_softmax", expected=x.rank, got=mask.rank)
     rank = len(mask.shape)

@@ -19,6 +19,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import Expr, product
 from monograph.rules.memory_formats import squeezed, unsqueezed
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal, need_positive
 
@@ -234,8 +235,7 @@ def convolution_padded_by_word(
     if padding == "valid":
         return _convolved(input, weight, bias, stride, (0,), dilation, groups, op=op)
     if padding != "same" or any(step != 1 for step in _each(stride, n)):
-        reason = f"padding {padding!r} with stride {list(stride)}"
-        raise problem("operator-refused-types", op=op, reason=reason)
+        raise refusal(op, f"padding {padding!r} with stride {list(stride)}")
     # dilation*(kernel - 1) rows are added in all; an odd number means one more behind, and that
     # row is padded beforehand, by a contiguous copy.
     kernel = zip(_each(dilation, n), weight.shape[2:], strict=True)

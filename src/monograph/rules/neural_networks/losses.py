@@ -13,6 +13,7 @@ from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import fresh, maximum
+from monograph.rules.operand_checks import refusal
 from monograph.rules.reductions.norms import pairwise_distance
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import shared_rule
@@ -124,8 +125,7 @@ def kl_div(x: TensorType, target: TensorType, reduction: int) -> TensorType:
 def soft_margin_loss(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """soft_margin_loss([*a], [*a]) -> [*a], or [] reduced."""
     if broadcast_shapes(x.shape, target.shape) != x.shape:
-        reason = "the target is larger than the input"
-        raise problem("operator-refused-types", op="soft_margin_loss", reason=reason)
+        raise refusal("soft_margin_loss", "the target is larger than the input")
     return _reduced(elementwise([x], x.dtype), reduction)
 
 

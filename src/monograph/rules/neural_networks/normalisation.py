@@ -15,6 +15,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import product
 from monograph.rules.memory_formats import following
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import equal, need_equal
 
@@ -261,9 +262,7 @@ def native_group_norm(
     need_equal(product(input.shape), N * C * HxW, "group_norm")
     result = following(input, input.shape)
     if result.strides is None and not is_contiguous(input):
-        raise problem(
-            "operator-refused-types", op="native_group_norm", reason="it takes dense tensors only"
-        )
+        raise refusal("native_group_norm", "it takes dense tensors only")
     given = weight or bias
     dtype = input.dtype if given is None else given.dtype
     statistics = [TensorType((N, group), dtype, input.device) for _ in range(2)]

@@ -14,7 +14,7 @@ import torch
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import fresh
-from monograph.rules.linear_algebra.products import need_same_dtype
+from monograph.rules.operand_checks import need_same_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_equal, need_positive
 
@@ -71,8 +71,7 @@ def _check_layer(layer: _Layer, features: Int, batch: Int, states: Sequence[Tens
     if layer.op == "lstm" and len(params) // (layer.n_layers * directions) > len(wanted):
         wanted.append((layer.state, layer.hidden))  # the projection
     if len(params) != layer.n_layers * directions * len(wanted):
-        reason = f"{len(params)} parameters for {layer.n_layers} layers"
-        raise problem("operator-refused-types", op=op, reason=reason)
+        raise refusal(op, f"{len(params)} parameters for {layer.n_layers} layers")
     need_same_dtype(op, *states, *params)
     result = layer.state * directions
     first_layer = len(wanted) * directions

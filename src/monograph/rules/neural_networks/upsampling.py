@@ -10,6 +10,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import to_float, trunc
 from monograph.rules.memory_formats import following
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
@@ -72,8 +73,10 @@ def upsample(
     if output_size is not None:
         return _resized(x, output_size)
     if scale_factors is None or len(scale_factors) != len(x.shape) - 2:
-        reason = "it needs `output_size` or `scale_factors`, one for each spatial dimension"
-        raise problem("operator-refused-types", op="upsampling", reason=reason)
+        raise refusal(
+            "upsampling",
+            "it needs `output_size` or `scale_factors`, one for each spatial dimension",
+        )
     sizes = zip(x.shape[2:], scale_factors, strict=True)
     return _resized(x, [scaled_size(size, scale) for size, scale in sizes])
 

@@ -11,6 +11,7 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.rules.operand_checks import need_rank, refusal
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
@@ -101,8 +102,7 @@ def cdist(x1: TensorType, x2: TensorType) -> TensorType:
 @shared_rule(aten.pdist.default, aten._pdist_forward.default)
 def pdist(x: TensorType) -> TensorType:
     """pdist([N, M]) -> [N*(N - 1)/2], one for each pair of rows."""
-    if len(x.shape) != 2:
-        raise problem("rank-disagrees", what="pdist", expected=2, got=x.rank)
+    need_rank(x, 2, "pdist")
     n = x.shape[0]
     return TensorType((n * (n - 1) // 2,), x.dtype, x.device)
 
@@ -130,5 +130,4 @@ def cross(x: TensorType, other: TensorType, dim: int | None = None) -> TensorTyp
     for at, size in enumerate(x.shape):
         if equal(size, 3):
             return linalg_cross(x, other, dim=at)
-    reason = "no dimension has size 3"
-    raise problem("operator-refused-types", op="cross", reason=reason)
+    raise refusal("cross", "no dimension has size 3")

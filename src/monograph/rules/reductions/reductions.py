@@ -15,6 +15,7 @@ from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import maximum, minimum
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -54,11 +55,6 @@ def _reduced_many(shape: tuple[Int, ...], dims: Sequence[int], keepdim: bool) ->
     if keepdim:
         return tuple(1 if i in gone else size for i, size in enumerate(shape))
     return tuple(size for i, size in enumerate(shape) if i not in gone)
-
-
-def refusal(op: str, reason: str) -> Exception:
-    """The operator does not take these arguments."""
-    return problem("operator-refused-types", op=op, reason=reason)
 
 
 def _need_float(op: str, dtype: torch.dtype) -> None:

@@ -12,8 +12,8 @@ import torch
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType, like
-from monograph.diagnostics import problem
 from monograph.integers import ge, le, require
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ aten = torch.ops.aten
 
 def _check_ordered(x: TensorType, op: str) -> None:
     if x.dtype.is_complex:
-        reason = "complex numbers have no order"
-        raise problem("operator-refused-types", op=op, reason=reason)
+        raise refusal(op, "complex numbers have no order")
 
 
 def _with_positions(values: TensorType) -> tuple[TensorType, TensorType]:

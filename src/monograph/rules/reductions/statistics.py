@@ -9,6 +9,7 @@ import torch
 from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.rules.operand_checks import need_dimensions, need_rank
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
@@ -82,8 +83,7 @@ def _edges(x: TensorType, counts: Sequence[Int]) -> list[TensorType]:
 def _between(bins: Sequence[TensorType], op: str) -> list[Int]:
     """Bins lie between edges, so there is one less."""
     for edges in bins:
-        if len(edges.shape) != 1:
-            raise problem("rank-disagrees", what=op, expected=1, got=edges.rank)
+        need_rank(edges, 1, op)
     return [edges.shape[0] - 1 for edges in bins]
 
 
@@ -97,8 +97,7 @@ def histogram(
 
 
 def _need_coordinates(x: TensorType, n_axes: int, op: str) -> None:
-    if len(x.shape) < 2:
-        raise problem("rank-disagrees", what=op, expected="at least 2 dimensions", got=x.rank)
+    need_dimensions(x, 2, op)
     need_equal(x.shape[-1], n_axes, op, len(x.shape) - 1)
 
 

@@ -13,9 +13,9 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
-from monograph.diagnostics import problem
 from monograph.integers import ge, maximum, require
 from monograph.rules.memory_formats import following
+from monograph.rules.operand_checks import need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_equal
 
@@ -53,8 +53,7 @@ def gradient(x: TensorType, dim: int | Sequence[int] | None, edge_order: int) ->
 
 def _need_as_many(spacing: Sequence[object], dims: Sequence[int]) -> None:
     if len(spacing) != len(dims):
-        reason = f"{len(spacing)} spacings are given for {len(dims)} dimensions"
-        raise problem("operator-refused-types", op="gradient", reason=reason)
+        raise refusal("gradient", f"{len(spacing)} spacings are given for {len(dims)} dimensions")
 
 
 @shared_rule(aten.gradient.scalarrayint, aten.gradient.scalarrayarray)
@@ -76,8 +75,7 @@ def gradient_at(
     _need_as_many(spacing, dims)
     results: list[TensorType] = []
     for at, where in zip(dims, spacing, strict=True):
-        if len(where.shape) != 1:
-            raise problem("rank-disagrees", what="gradient", expected=1, got=where.rank)
+        need_rank(where, 1, "gradient")
         need_equal(where.shape[0], x.shape[at], "gradient", at)
         dtype = float_dtype(result_dtype([x, where]))
         results.extend(_gradients(x, (at,), edge_order, dtype))

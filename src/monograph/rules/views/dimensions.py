@@ -16,6 +16,7 @@ from monograph.abstract.layout import is_size_one
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
+from monograph.rules.operand_checks import need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal
 from monograph.rules.views.strides import tidy, viewed
@@ -80,9 +81,7 @@ def numpy_t(x: TensorType) -> TensorType:
 @rule(aten.mT.default, aten.mH.default, aten.adjoint.default)
 def matrix_transpose(x: TensorType) -> TensorType:
     """x: [*b, n, m] -> [*b, m, n]."""
-    if x.rank < 2:
-        expected = "at least 2 dimensions"
-        raise problem("rank-disagrees", what="a matrix transpose", expected=expected, got=x.rank)
+    need_dimensions(x, 2, "a matrix transpose")
     return transpose(x, -2, -1)
 
 
@@ -102,7 +101,7 @@ def permute(x: TensorType, dims: Sequence[int]) -> TensorType:
         raise problem("rank-disagrees", what="permute", expected=len(dims), got=rank)
     order = [wrap_dim(dim, rank) for dim in dims]
     if len(set(order)) != rank:
-        raise problem("operator-refused-types", op="permute", reason="repeated dims")
+        raise refusal("permute", "repeated dims")
     return permuted(x, order)
 
 
@@ -119,8 +118,7 @@ def movedim(x: TensorType, source: Sequence[int], destination: Sequence[int]) ->
     origin = [wrap_dim(dim, rank) for dim in source]
     target = [wrap_dim(dim, rank) for dim in destination]
     if len(origin) != len(target) or not len(set(origin)) == len(set(target)) == len(origin):
-        reason = "source and destination must be distinct dimensions, one for each"
-        raise problem("operator-refused-types", op="movedim", reason=reason)
+        raise refusal("movedim", "source and destination must be distinct dimensions, one for each")
     if not rank:
         return view_of(x, (), None)
     others = iter([dim for dim in range(rank) if dim not in origin])
@@ -233,8 +231,7 @@ def expanded(x: TensorType, size: Sequence[Int]) -> TensorType:
         wanted = shape[i]
         if isinstance(wanted, int) and wanted < 0:
             if wanted != -1 or i < lead:
-                reason = f"size {wanted} is not allowed in dimension {i}"
-                raise problem("operator-refused-types", op="expand", reason=reason)
+                raise refusal("expand", f"size {wanted} is not allowed in dimension {i}")
             shape[i] = own
         elif _is_repeated(own, wanted, i):
             strides[i] = 0
@@ -282,14 +279,12 @@ def meshgrid(tensors: Sequence[TensorType], indexing: str = "ij") -> list[Tensor
     """t_i: [n_i] or [] -> one [n_0, n_1, ...] each; "xy" exchanges the first two dimensions."""
     if indexing != "ij" and len(tensors) > 1:
         if indexing != "xy":
-            reason = f'indexing must be "xy" or "ij", not "{indexing}"'
-            raise problem("operator-refused-types", op="meshgrid", reason=reason)
+            raise refusal("meshgrid", f'indexing must be "xy" or "ij", not "{indexing}"')
         second, first, *rest = meshgrid([tensors[1], tensors[0], *tensors[2:]])
         return [first, second, *rest]
     first = tensors[0]
     if any(x.rank > 1 or x.dtype != first.dtype for x in tensors):
-        reason = "it takes tensors of at most one dimension and of one dtype"
-        raise problem("operator-refused-types", op="meshgrid", reason=reason)
+        raise refusal("meshgrid", "it takes tensors of at most one dimension and of one dtype")
     shape = tuple(x.numel() for x in tensors)
     ones = (1,) * len(shape)
     return [
@@ -306,8 +301,7 @@ def diagonal(x: TensorType, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """x: [*a, n, *b, m, *c] -> [*a, *b, *c, k], k the length of the diagonal `offset`."""
     first, second = wrap_dim(dim1, x.rank), wrap_dim(dim2, x.rank)
     if first == second:
-        reason = f"diagonal dimensions cannot be identical, {dim1} and {dim2}"
-        raise problem("operator-refused-types", op="diagonal", reason=reason)
+        raise refusal("diagonal", f"diagonal dimensions cannot be identical, {dim1} and {dim2}")
     strides = x.stride()
     rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
     length = at_least_zero(shorter(rows, columns))
@@ -346,8 +340,7 @@ def as_strided(
     """x's storage as [*size] with the given strides and offset."""
     shape, strides = tuple(size), tuple(stride)
     if len(shape) != len(strides):
-        reason = f"{len(shape)} sizes and {len(strides)} strides"
-        raise problem("operator-refused-types", op="as_strided", reason=reason)
+        raise refusal("as_strided", f"{len(shape)} sizes and {len(strides)} strides")
     return view_of(x, shape, tidy(shape, strides), storage_offset)
 
 
@@ -355,9 +348,7 @@ def as_strided(
 def unfold(x: TensorType, dimension: int, size: int, step: int) -> TensorType:
     """x: [*a, n, *b] -> [*a, (n - size)//step + 1, *b, size]."""
     if step <= 0:
-        raise problem(
-            "operator-refused-types", op="unfold", reason=f"step is {step} but must be > 0"
-        )
+        raise refusal("unfold", f"step is {step} but must be > 0")
     if not x.shape:
         require(le(size, 1), "sizes-disagree", left=size, right=1)
         return view_of(x, (size,), None)

@@ -15,6 +15,7 @@ from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, ge, gt, product, require, simplify
+from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import surely_equal
 from monograph.rules.views.strides import Sizes, copied, reshaped, tidy, viewed
@@ -192,8 +193,7 @@ def flatten(x: TensorType, start_dim: int = 0, end_dim: int = -1) -> TensorType:
         return reshaped(x, (1,))
     start, end = wrap_dim(start_dim, rank), wrap_dim(end_dim, rank)
     if start > end:
-        reason = "start_dim cannot come after end_dim"
-        raise problem("operator-refused-types", op="flatten", reason=reason)
+        raise refusal("flatten", "start_dim cannot come after end_dim")
     if start == end:
         return x
     return reshaped(x, (*x.shape[:start], product(x.shape[start : end + 1]), *x.shape[end + 1 :]))
@@ -203,7 +203,7 @@ def flatten(x: TensorType, start_dim: int = 0, end_dim: int = -1) -> TensorType:
 def unflatten(x: TensorType, dim: int, sizes: Sequence[Int]) -> TensorType:
     """x: [*a, n, *c], sizes: b with Π b = n -> [*a, *b, *c]."""
     if not sizes:
-        raise problem("operator-refused-types", op="unflatten", reason="sizes must be non-empty")
+        raise refusal("unflatten", "sizes must be non-empty")
     dim = wrap_dim(dim, len(x.shape))
     inner = inferred_shape(x.shape[dim : dim + 1], sizes)
     return viewed(x, (*x.shape[:dim], *inner, *x.shape[dim + 1 :]))
@@ -228,8 +228,7 @@ def view_dtype(x: TensorType, dtype: torch.dtype) -> TensorType:
     if old == new:
         return TensorType(x.shape, dtype, x.device, x.strides, x.offset)
     if not x.shape:
-        reason = "a 0-dim tensor cannot be viewed as a dtype of another size"
-        raise problem("operator-refused-types", op="view", reason=reason)
+        raise refusal("view", "a 0-dim tensor cannot be viewed as a dtype of another size")
     strides = x.stride()
     _need(eq(strides[-1], 1), x, dtype)
     if new < old:

@@ -34,8 +34,9 @@ from monograph.integers import (
     require,
     total,
 )
+from monograph.rules.operand_checks import need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import at_least, surely_equal
+from monograph.rules.size_checks import at_least, need_equal, surely_equal
 from monograph.rules.views.dimensions import at_least_zero, shorter
 
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ def _from_end(n: Int, bound: Int) -> Int:
 @rule(aten.narrow.default)
 def narrow(x: TensorType, dim: int, start: Int, length: Int) -> TensorType:
     """x: [*a, n, *b] -> [*a, length, *b], from `start`; nothing is clamped."""
-    if not x.shape:
-        raise problem("rank-disagrees", what="narrow", expected="at least 1 dimension", got=0)
+    need_dimensions(x, 1, "narrow")
     dim = wrap_dim(dim, len(x.shape))
     n = x.shape[dim]
     reason = "start and length exceed the size of the dimension"
@@ -184,7 +184,7 @@ def narrow(x: TensorType, dim: int, start: Int, length: Int) -> TensorType:
 def narrow_tensor(x: TensorType, dim: int, start: TensorType, length: Int) -> TensorType:
     """x: [*a, n, *b], start: i64[] -> [*a, length, *b]; where it starts depends on data."""
     if start.shape or start.dtype.is_floating_point or start.dtype == torch.bool:
-        raise problem("operator-refused-types", op="narrow", reason="start must be a 0-dim integer")
+        raise refusal("narrow", "start must be a 0-dim integer")
     dim = wrap_dim(dim, len(x.shape))
     n = x.shape[dim]
     if surely_equal(n, length):
@@ -231,8 +231,7 @@ def _from_either_end(n: Int, index: Int) -> Int:
 @rule(aten.unbind.int)
 def unbind(x: TensorType, dim: int = 0) -> list[TensorType]:
     """x: [*a, n, *b] -> n times [*a, *b]; the program is one for this n."""
-    if not x.shape:
-        raise problem("rank-disagrees", what="unbind", expected="at least 1 dimension", got=0)
+    need_dimensions(x, 1, "unbind")
     n = count_of(x.shape[wrap_dim(dim, len(x.shape))])
     return [select(x, dim, i) for i in range(n)]
 
@@ -282,8 +281,7 @@ def split_sizes(n: Int, size: Int) -> list[Int]:
     """
     if isinstance(n, int) and isinstance(size, int):
         if size < 0 or (size == 0 and n > 0):
-            reason = f"a split size of {size} for a dimension of size {n}"
-            raise problem("operator-refused-types", op="split", reason=reason)
+            raise refusal("split", f"a split size of {size} for a dimension of size {n}")
         count = max(-(-n // size), 1) if size else 1
         sizes: list[Int] = [size] * count
         sizes[-1] = n - size * (count - 1)
@@ -324,8 +322,7 @@ def chunk_sizes(n: Int, chunks: int) -> list[Int]:
     Raises: operator-refused-types, data-dependent-size.
     """
     if chunks <= 0:
-        reason = f"chunk expects a number of chunks greater than 0, not {chunks}"
-        raise problem("operator-refused-types", op="chunk", reason=reason)
+        raise refusal("chunk", f"chunk expects a number of chunks greater than 0, not {chunks}")
     size = ceildiv(n, chunks)
     if isinstance(n, int):
         return split_sizes(n, size) if n else [0] * chunks
@@ -346,8 +343,7 @@ def chunk_sizes(n: Int, chunks: int) -> list[Int]:
 
 
 def _dim(x: TensorType, dim: int, op: str) -> int:
-    if not x.shape:
-        raise problem("rank-disagrees", what=op, expected="at least 1 dimension", got=0)
+    need_dimensions(x, 1, op)
     return wrap_dim(dim, len(x.shape))
 
 
@@ -373,8 +369,7 @@ def split_with_sizes(x: TensorType, split_sizes: Sequence[Int], dim: int = 0) ->
     for size in split_sizes:
         if not isinstance(size, int) or size < 0:
             require(ge(size, 0), "sizes-disagree", left=size, right=n, dim=dim)
-    if not surely_equal(summed, n):
-        require(eq(summed, n), "sizes-disagree", left=summed, right=n, dim=dim)
+    need_equal(summed, n, dim=dim)
     return pieces(x, dim, split_sizes)
 
 
@@ -390,8 +385,7 @@ def tensor_split(x: TensorType, sections: Int, dim: int = 0) -> list[TensorType]
     dim = _dim(x, dim, "tensor_split")
     count = count_of(sections)
     if count <= 0:
-        reason = f"number of sections must be larger than 0, got {count}"
-        raise problem("operator-refused-types", op="tensor_split", reason=reason)
+        raise refusal("tensor_split", f"number of sections must be larger than 0, got {count}")
     n = x.shape[dim]
     # floor(n/k) + (1 if i < n % k) = floor((n + k - 1 - i) / k)
     return pieces(x, dim, [(n + (count - 1 - i)) // count for i in range(count)])
@@ -426,6 +420,6 @@ def hsplit(
         return tensor_split_indices(x, indices, axis)
     n = x.shape[axis]
     if sections == 0:
-        raise problem("operator-refused-types", op="tensor_split", reason="0 sections")
+        raise refusal("tensor_split", "0 sections")
     require(eq(n % sections, 0), "sizes-disagree", left=n % sections, right=0, dim=axis)
     return tensor_split(x, sections, axis)
