@@ -42,14 +42,14 @@ def test_squeeze_guards_what_it_keeps(facts, sizes):
 def test_squeeze_follows_the_example_where_it_is_one(facts, sizes):
     """And then the size is 1."""
     *_, one = sizes
-    assert views.squeeze_dim(tensor(3, one), 1).shape == (3,)
+    assert views.squeeze_dims(tensor(3, one), 1).shape == (3,)
     assert guards(facts) == ["one == 1"]
 
 
 def test_expand_repeats_ones_and_keeps_equal_sizes(facts, sizes):
     """No guard where the sizes are the same expression."""
     b, s, _ = sizes
-    result = views.expand(tensor(b, 1, s), [b, 12, -1])
+    result = views.expanded(tensor(b, 1, s), [b, 12, -1])
     assert result.shape == (b, 12, s)
     assert [text(step) for step in result.stride()] == ["s", "0", "1"]
     assert guards(facts) == []
@@ -58,7 +58,7 @@ def test_expand_repeats_ones_and_keeps_equal_sizes(facts, sizes):
 def test_expand_requires_other_sizes_to_be_equal(facts, sizes):
     """A size that is not 1 in the example equals the wanted one."""
     b, s, _ = sizes
-    assert views.expand(tensor(s), [b, 128]).shape == (b, 128)
+    assert views.expanded(tensor(s), [b, 128]).shape == (b, 128)
     assert guards(facts) == ["s == 128"]
 
 
@@ -80,9 +80,9 @@ def test_the_diagonal_is_as_long_as_the_shorter_side(facts, sizes):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: views.expand(tensor(3), [4]),
-        lambda: views.expand(tensor(3), [-1, 3]),
-        lambda: views.expand(tensor(2, 3), [3]),
+        lambda: views.expanded(tensor(3), [4]),
+        lambda: views.expanded(tensor(3), [-1, 3]),
+        lambda: views.expanded(tensor(2, 3), [3]),
         lambda: views.permute(tensor(2, 3), [0, 0]),
         lambda: views.permute(tensor(2, 3), [0]),
         lambda: views.t(tensor(2, 3, 4)),

@@ -127,7 +127,7 @@ def test_select_counts_from_the_end(facts, sizes):
         lambda: slicing.split(tensor(4), 0),
         lambda: slicing.chunk(tensor(4), 0),
         lambda: slicing.split_with_sizes(tensor(4), [1, 2]),
-        lambda: slicing.hsplit(tensor(5), 2),
+        lambda: slicing.hsplit(tensor(5), axis=1, needed=1, op="hsplit", sections=2),
         lambda: slicing.select(tensor(), 0, 0),
     ],
 )
