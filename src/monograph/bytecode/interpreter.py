@@ -59,6 +59,7 @@ class Interpreter(ThreadState):
         self.polyfills = POLYFILLS
         self.polyfilled_methods = METHOD_NAMES
         self.verdicts = {}
+        self.has_room = False
         self.current = self.caller = None
         self.handling = Handling()
         self.passing = self.clean = self.told = None

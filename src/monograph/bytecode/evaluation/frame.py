@@ -108,6 +108,7 @@ class ThreadState:
 
     The hooks (see `Hooks`) are None where nobody overrides them. `strange` are lists that are not
     what they look like, by identity: the hooks answer for them. `body` links code.
+    `has_room` is whether its outermost frame raised the native recursion limit.
     `current` is the innermost frame, `caller` the native one that the outermost call came from.
     Of the exception that is leaving frames, `passing` is itself, `clean` the entries of its
     traceback that are clean already; `told` is the one that native code was told is being handled.
@@ -124,6 +125,7 @@ class ThreadState:
         "enters",
         "fork",
         "handling",
+        "has_room",
         "inverted",
         "island",
         "iterated",
@@ -157,6 +159,7 @@ class ThreadState:
     enters: Callable[[FunctionType], bool] | None
     fork: Callable[..., Any] | None
     handling: Handling
+    has_room: bool
     inverted: Callable[..., Any] | None
     island: Callable[[FunctionType, str], None]
     iterated: Callable[..., Any] | None

@@ -6,6 +6,7 @@ walking native frames.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation import native_calls, recursion_limit
@@ -63,11 +64,11 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
 def _enter(frame: Frame, back: Frame | None) -> None:
     """Put a frame on top of the others. Raises: RecursionError where they are too many."""
     if back is None:
-        recursion_limit.enter()
+        frame.interpreter.has_room = recursion_limit.raise_native()
         frame.depth = 1
     else:
         frame.depth = back.depth + 1
-        if frame.depth > recursion_limit.limit():
+        if frame.depth > sys.getrecursionlimit():
             native_calls.fail(RecursionError("maximum recursion depth exceeded"))
     frame.back = back
     frame.interpreter.current = frame
@@ -77,8 +78,8 @@ def _leave(frame: Frame, back: Frame | None) -> None:
     frame.interpreter.current = back
     frame.back = frame.outside = None
     frame.depth = 0
-    if back is None:
-        recursion_limit.leave()
+    if back is None and frame.interpreter.has_room:
+        recursion_limit.lower()
 
 
 def _throw(frame: Frame, error: BaseException) -> None:

@@ -1,7 +1,8 @@
-"""How deep calls may go: the program's own limit, and the native one that leaves room for ours.
+"""The recursion limit of interpreted code: that of the program, with native room for our frames.
 
-One interpreted call takes several native ones, so while interpreted code runs the native limit is
-a multiple of the program's. Both are the process's, as the limit is CPython's own.
+One interpreted call takes several native ones, so while interpreted code runs, the native limit of
+its thread is a multiple of the program's. `sys.setrecursionlimit` sets that of all threads, hence
+the numbers are written where CPython counts for this one; no other thread sees a change.
 
 `with_room` keeps CPython from asking the system for memory at every call: it takes the frames of
 Python functions from chunks of 16 KiB, and gives a chunk back as soon as no frame is in it. Where a
@@ -10,13 +11,15 @@ loop calls across the end of a chunk, each call maps memory and unmaps it, 3 mic
 
 from __future__ import annotations
 
+import ctypes
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["enter", "leave", "limit", "set_limit", "with_room"]
+__all__ = ["lower", "raise_native", "set_limit", "with_room"]
 
 _NATIVE_PER_CALL = 8
 _ROOM = 33_000
@@ -27,43 +30,82 @@ The frames above it share what it leaves, almost half.
 
 T = TypeVar("T")
 
+_this_thread: Final = ctypes.pythonapi.PyThreadState_Get
+_this_thread.restype = ctypes.c_void_p
+_this_thread.argtypes = ()
 
-class _Depth:
-    """The limit of the program, and how many outermost frames are running."""
+_Numbers: Any = ctypes.c_int * 2
+"""How many more calls a thread may make, and its limit: side by side in its `PyThreadState`."""
+
+
+def _numbers(offset: int) -> Any:
+    return _Numbers.from_address(_this_thread() + offset)
+
+
+def _found() -> int:
+    """Where the numbers stand in a thread's state: a call more is one left less."""
+    candidates = range(24, 96, 4)
+
+    def read() -> list[tuple[int, int]]:
+        return [tuple(_numbers(offset)) for offset in candidates]
+
+    def read_deeper() -> list[tuple[int, int]]:
+        return read()
 
     limit = sys.getrecursionlimit()
-    n_running = 0
+    found = [
+        offset
+        for offset, one, two in zip(candidates, read(), read_deeper(), strict=True)
+        if one[1] == two[1] == limit and one[0] - 1 == two[0]
+    ]
+    assert len(found) == 1, "CPython counts the calls of a thread elsewhere"
+    return found[0]
 
 
-def limit() -> int:
-    """Return how deep the program's calls may go."""
-    return _Depth.limit if _Depth.n_running else sys.getrecursionlimit()
+_OFFSET: Final = _found()
+
+
+def raise_native() -> bool:
+    """Make room for interpreted calls in this thread; False where that is done already."""
+    return _set(sys.getrecursionlimit() * _NATIVE_PER_CALL)
+
+
+def lower() -> None:
+    """Give this thread the limit of the process again."""
+    _set(sys.getrecursionlimit())
 
 
 def set_limit(deepest: int) -> None:
-    """Do what the program wants of `sys.setrecursionlimit`."""
-    sys.setrecursionlimit(deepest * _NATIVE_PER_CALL if _Depth.n_running else deepest)
-    _Depth.limit = deepest
+    """Do what interpreted code wants of `sys.setrecursionlimit`, which counts native calls."""
+    numbers = _numbers(_OFFSET)
+    n_calls = numbers[1] - numbers[0]
+    numbers[0] += n_calls
+    try:
+        sys.setrecursionlimit(deepest)
+    finally:
+        numbers[0] -= n_calls
+    raise_native()
 
 
-def enter() -> None:
-    """Make room, as an outermost frame starts."""
-    if not _Depth.n_running:
-        _Depth.limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(_Depth.limit * _NATIVE_PER_CALL)
-    _Depth.n_running += 1
+def _set(limit: int) -> bool:
+    numbers = _numbers(_OFFSET)
+    more = limit - numbers[1]
+    numbers[0] += more
+    numbers[1] += more
+    return more != 0
 
 
-def leave() -> None:
-    """Put the limit back that the program has; one that native code has set meanwhile stays."""
-    _Depth.n_running -= 1
-    if not _Depth.n_running and sys.getrecursionlimit() == _Depth.limit * _NATIVE_PER_CALL:
-        sys.setrecursionlimit(_Depth.limit)
+def _claiming(n_words: int) -> Callable[[FunctionType], Any]:
+    """Let the frame of a function claim so much of the stack."""
+
+    def made(function: FunctionType) -> FunctionType:
+        code = function.__code__.replace(co_stacksize=n_words)
+        return FunctionType(code, function.__globals__, function.__name__)
+
+    return made
 
 
+@_claiming(_ROOM)
 def with_room(function: Callable[[], T]) -> T:
     """Call a function; the frames above it lie in one chunk of memory, if they are not too many."""
     return function()
-
-
-with_room.__code__ = with_room.__code__.replace(co_stacksize=_ROOM)

@@ -193,14 +193,6 @@ def error_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) 
     return error
 
 
-@polyfill(sys.getrecursionlimit)
-def recursion_limit_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Return how deep interpreted calls may go."""
-    if args or kwargs:
-        return call_native(interpreter, sys.getrecursionlimit, args, kwargs)
-    return recursion_limit.limit()
-
-
 @polyfill(sys.setrecursionlimit)
 def limit_recursion(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Say how deep interpreted calls may go."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import pytest
 
+from monograph.bytecode import interpret
 from monograph.bytecode.evaluation.recursion_limit import with_room
 
 
@@ -34,3 +36,47 @@ def test_the_frame_claims_most_of_half_a_mebibyte_and_frames_above_it_share_the_
         assert with_room(lambda: _at_depth(deepest, lambda: "up")) == "up"
     finally:
         sys.setrecursionlimit(limit)
+
+
+def test_no_other_thread_sees_the_room_that_interpreted_code_has():
+    """Neither what it asks for its limit nor how deep its own calls may go changes."""
+    before = sys.getrecursionlimit()
+    seen = []
+    answers = threading.Barrier(2, timeout=20)
+
+    def other():
+        answers.wait()
+        seen.append(sys.getrecursionlimit())
+        with pytest.raises(RecursionError):
+            _at_depth(before + 50, lambda: "too deep")
+        seen.append("refused")
+        answers.wait()
+
+    def program():
+        answers.wait()
+        answers.wait()
+        return sys.getrecursionlimit(), _at_depth(before - 200, lambda: "deep")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert interpret(program) == (before, "deep")
+    thread.join()
+    assert seen == [before, "refused"]
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_limit_that_interpreted_code_sets_is_that_of_its_own_calls():
+    """It goes on with the limit that it has set, which stays when it is over."""
+    before = sys.getrecursionlimit()
+
+    def program():
+        sys.setrecursionlimit(before + 500)
+        return _at_depth(before + 200, lambda: "deeper")
+
+    try:
+        assert interpret(program) == "deeper"
+        assert sys.getrecursionlimit() == before + 500
+    finally:
+        sys.setrecursionlimit(before)
+    with pytest.raises(RecursionError):
+        _at_depth(before + 200, lambda: "too deep")
