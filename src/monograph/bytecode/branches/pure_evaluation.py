@@ -1,4 +1,4 @@
-"""What a short stretch of code comes to, found out without running it.
+"""Evaluation without side effects: what a short stretch of code comes to, without running it.
 
 Only what can have no effect is followed: variables and constants, attributes of modules, branches,
 and calls of functions that do no more than that. What values mean is for a `Meaning` to say, which
@@ -25,7 +25,17 @@ from monograph.bytecode.linking import link
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Meaning", "Method", "Standpoint", "Unsure", "asker", "sides", "standpoint", "walk"]
+__all__ = [
+    "Meaning",
+    "Method",
+    "Standpoint",
+    "Unsure",
+    "asker",
+    "result_of",
+    "sides",
+    "standpoint",
+    "walk",
+]
 
 _OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 _MOST_STEPS = 200
@@ -66,6 +76,10 @@ class Meaning(Protocol):
 
     def call(self, callee: Any, args: list[Any]) -> Any:
         """The result of calling a method, or anything but a Python function."""
+        ...
+
+    def formatted(self, value: Any, conversion: str, spec: str) -> str:
+        """One field of an f-string; the conversion is "", "s", "r" or "a"."""
         ...
 
 
@@ -132,6 +146,21 @@ def walk(start: Standpoint, meaning: Meaning) -> Iterator[Standpoint]:
             walker.step()
         except Unsure:
             return
+
+
+def result_of(function: FunctionType, meaning: Meaning) -> Any:
+    """What a function without parameters returns. Raises: Unsure."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    try:
+        variables = {name: cell.cell_contents for name, cell in cells}
+    except ValueError as error:
+        raise Unsure from error
+    return _Walker(_start(function, variables), meaning, calls=0).returned()
+
+
+def _start(function: FunctionType, variables: dict[str, Any]) -> Standpoint:
+    builtins: Any = function.__builtins__
+    return Standpoint(function.__code__, 0, variables, function.__globals__, builtins)
 
 
 class _Walker:
@@ -216,6 +245,9 @@ class _Walker:
             return vars(owner)[name]
         return self._meaning.attribute(owner, name)
 
+    def nothing(self, _: Any) -> None:
+        """What makes closures ready, which they are."""
+
     def pop(self, _: Any) -> None:
         """Forget the top."""
         self.stack.pop()
@@ -297,9 +329,25 @@ class _Walker:
         if not is_plain or self._calls >= _MOST_CALLS:
             raise Unsure
         variables = dict(zip(code.co_varnames, args, strict=False))
-        builtins: Any = function.__builtins__
-        start = Standpoint(code, 0, variables, function.__globals__, builtins)
-        return _Walker(start, self._meaning, self._calls + 1).returned()
+        return _Walker(_start(function, variables), self._meaning, self._calls + 1).returned()
+
+    def format_value(self, argument: tuple[str, bool] | None) -> None:
+        """One field of an f-string."""
+        conversion, has_spec = argument or ("", False)
+        spec = self.stack.pop() if has_spec else ""
+        self.stack[-1] = self._meaning.formatted(self.stack[-1], conversion, spec)
+
+    def format_with(self, _: Any) -> None:
+        """One field of an f-string, with a format."""
+        self.format_value(("", True))
+
+    def convert(self, conversion: str) -> None:
+        """`!r` and its like."""
+        self.format_value((conversion, False))
+
+    def build_string(self, n: int) -> None:
+        """The parts of an f-string."""
+        self.stack[len(self.stack) - n :] = ["".join(self.stack[len(self.stack) - n :])]
 
     def return_value(self, _: Any) -> None:
         """The call is over."""
@@ -310,9 +358,15 @@ _FOLLOWED: Final[Mapping[str, Callable[[_Walker, Any], None]]] = MappingProxyTyp
     {
         "BINARY_OP": _Walker.operate,
         "BINARY_SUBSCR": _Walker.item,
+        "BUILD_STRING": _Walker.build_string,
         "CALL": _Walker.call,
         "COMPARE_OP": _Walker.operate,
+        "CONVERT_VALUE": _Walker.convert,
         "COPY": _Walker.copy,
+        "COPY_FREE_VARS": _Walker.nothing,
+        "FORMAT_SIMPLE": _Walker.format_value,
+        "FORMAT_VALUE": _Walker.format_value,
+        "FORMAT_WITH_SPEC": _Walker.format_with,
         "IMPORT_NAME": _Walker.import_name,
         "IS_OP": _Walker.same,
         "JUMP": _Walker.jump,

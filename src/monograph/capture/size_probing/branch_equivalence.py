@@ -228,5 +228,10 @@ class _AtSize:
                 raise Unsure
         return callee.owner
 
+    def formatted(self, value: Any, conversion: str, spec: str) -> str:
+        """Texts are not looked into."""
+        del value, conversion, spec
+        raise Unsure
+
 
 __all__ = ["decides_nothing", "overlooked"]

@@ -5,7 +5,7 @@ import operator
 
 import pytest
 
-from monograph.bytecode.branches.pure_evaluation import Standpoint, Unsure, sides, walk
+from monograph.bytecode.branches.pure_evaluation import Standpoint, Unsure, result_of, sides, walk
 from monograph.bytecode.linking import link
 
 LIMIT = 3
@@ -36,6 +36,10 @@ class Plain:
     def call(self, callee, args):
         """Nothing can be called."""
         raise Unsure
+
+    def formatted(self, value, conversion, spec):
+        """As Python has it."""
+        return format(repr(value) if conversion == "r" else value, spec)
 
 
 def twice(n):
@@ -109,3 +113,23 @@ def test_what_stays_on_the_stack(kept):
     start = Standpoint(either.__code__, 0, {"a": 1, "b": 2}, {}, {})
     ways = sides(start, body.offsets[at], "condition")
     assert ways[kept].stack == (["condition"] if kept else [])
+
+
+def test_the_result_of_a_function_with_variables_around_it():
+    """Closures, f-strings of every form, and calls of other functions are followed."""
+    n, words = 4, "four"
+    assert result_of(lambda: f"{n:>3}|{words!r}|{twice(n)}", Plain()) == "  4|'four'|8"
+    with pytest.raises(Unsure):
+        result_of(lambda: f"{sorted([n])}", Plain())
+
+
+def test_a_variable_without_a_value_is_not_read():
+    """Whether it has one when the function is called, nobody knows."""
+
+    def reads():
+        return late
+
+    with pytest.raises(Unsure):
+        result_of(reads, Plain())
+    late = 1
+    assert result_of(reads, Plain()) == late
