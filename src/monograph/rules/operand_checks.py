@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
+    import torch
+
     from monograph.abstract.tensor_type import TensorType
     from monograph.diagnostics import MonographError
 
@@ -33,6 +35,24 @@ def need_dimensions(x: TensorType, least: int, what: str) -> None:
     if len(x.shape) < least:
         expected = f"at least {least} dimension{'s' if least > 1 else ''}"
         raise problem("rank-disagrees", what=what, expected=expected, got=len(x.shape))
+
+
+def check_rank(fits: bool, what: str, expected: object, got: int) -> None:
+    """The number of dimensions is one that the operator takes.
+
+    Raises: rank-disagrees.
+    """
+    if not fits:
+        raise problem("rank-disagrees", what=what, expected=expected, got=got)
+
+
+def check_dtype(fits: bool, what: str, expected: object, got: torch.dtype) -> None:
+    """The dtype is one that the operator takes.
+
+    Raises: dtype-disagrees.
+    """
+    if not fits:
+        raise problem("dtype-disagrees", what=what, expected=expected, got=got)
 
 
 def need_same_dtype(op: str, first: TensorType, *others: TensorType | None) -> None:

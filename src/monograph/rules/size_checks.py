@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from monograph.diagnostics import problem
 from monograph.integers import choose, eq, ge, known, lt, ne, require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from monograph.integers import Int, Truth
 
@@ -74,6 +75,20 @@ def need_equal(left: Int, right: Int, operator: str = "", dim: int | None = None
             dim=dim,
             operator=operator,
         )
+
+
+def need_same_shape(
+    shape: Sequence[Int], given: Sequence[Int], operator: str, what: str = ""
+) -> None:
+    """A shape that the operator compares with another.
+
+    Raises: rank-disagrees, sizes-disagree.
+    """
+    if len(shape) != len(given):
+        what = what or operator
+        raise problem("rank-disagrees", what=what, expected=len(shape), got=len(given))
+    for dim, (left, right) in enumerate(zip(shape, given, strict=True)):
+        need_equal(left, right, operator, dim)
 
 
 def need_positive(sizes: Iterable[Int], operator: str) -> None:

@@ -18,7 +18,7 @@ from monograph.integers import (
     require,
 )
 from monograph.rules.elementwise.conversions import check_format, fresh_strides
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def given_strides(shape: tuple[Int, ...], strides: Sequence[Int]) -> tuple[Int, 
     Raises: rank-disagrees.
     """
     steps = tuple(strides)
-    if len(steps) != len(shape):
-        raise problem("rank-disagrees", what="stride", expected=len(shape), got=len(steps))
+    check_rank(len(steps) == len(shape), "stride", len(shape), len(steps))
     return None if steps == contiguous_strides(shape) else steps
 
 

@@ -10,7 +10,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Expr, Int, fresh, ge, maximum, minimum, require
 from monograph.rules.creation.factories import Dtype, made, sizes
-from monograph.rules.operand_checks import need_dimensions
+from monograph.rules.operand_checks import check_dtype, need_dimensions
 from monograph.rules.registry import rule, shared_rule
 
 aten = torch.ops.aten
@@ -64,8 +64,7 @@ def triu_indices(
 @rule(aten.one_hot.default)
 def one_hot(x: TensorType, num_classes: Int = -1) -> TensorType:
     """one_hot(i64[*a], n) -> i64[*a, n]; without n its size depends on the values."""
-    if x.dtype != torch.int64:
-        raise problem("dtype-disagrees", what="one_hot", expected="int64", got=x.dtype)
+    check_dtype(x.dtype == torch.int64, "one_hot", "int64", x.dtype)
     if isinstance(num_classes, int) and num_classes < 1:
         if num_classes != -1:
             raise problem("size-must-be-positive", size=num_classes, what="num_classes")

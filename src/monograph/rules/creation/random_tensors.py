@@ -13,12 +13,11 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import Number, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType, like
-from monograph.diagnostics import problem
 from monograph.integers import eq, ge, known, ne, require
 from monograph.rules.creation.factories import Dtype, made, not_negative, shaped_like, sizes
 from monograph.rules.elementwise.conversions import expands_to, fresh_strides
 from monograph.rules.elementwise.pointwise import refused
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_dtype, check_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -57,8 +56,7 @@ def filled(x: TensorType) -> TensorType:
 @shared_rule(aten.poisson.default, op="poisson")
 def bernoulli(x: TensorType, op: str) -> TensorType:
     """bernoulli(p: [*a]) -> [*a]; floats only."""
-    if kind(x.dtype) != 2:
-        raise problem("dtype-disagrees", what=op, expected="a float tensor", got=x.dtype)
+    check_dtype(kind(x.dtype) == 2, op, "a float tensor", x.dtype)
     return like(x)
 
 
@@ -84,10 +82,7 @@ def bernoulli_tensor(x: TensorType, p: TensorType) -> TensorType:
 @shared_rule(aten.multinomial.default)
 def multinomial(x: TensorType, num_samples: Int, replacement: bool) -> TensorType:
     """multinomial([*a, n], k) -> i64[*a, k]; k ≤ n unless values may repeat."""
-    if x.rank not in (1, 2):
-        raise problem(
-            "rank-disagrees", what="multinomial", expected="1 or 2 dimensions", got=x.rank
-        )
+    check_rank(x.rank in (1, 2), "multinomial", "1 or 2 dimensions", x.rank)
     bernoulli(x, "multinomial")
     require(ge(num_samples, 1), "size-must-be-positive", size=num_samples, what="num_samples")
     if not replacement:

@@ -23,7 +23,7 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, any_of, eq, fresh, ge, lt, product, require
 from monograph.rules.data_movement.data_dependent import number_found
-from monograph.rules.operand_checks import need_rank, refusal
+from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal, surely_equal
 
@@ -175,16 +175,14 @@ def index_put(
 
     Raises: dtype-disagrees, operator-refused-types, sizes-disagree.
     """
-    if values.dtype != x.dtype:
-        raise problem("dtype-disagrees", what="index_put", expected=x.dtype, got=values.dtype)
+    check_dtype(values.dtype == x.dtype, "index_put", x.dtype, values.dtype)
     if not any(index is not None and index.dtype in MASKS for index in indices):
         _check_fits(values.shape, _read_shape(_reading(x, indices)))
     return like(x, strides=dense_like_strides(x))
 
 
 def _check_fits(given: tuple[Int, ...], wanted: tuple[Int, ...]) -> None:
-    if len(given) > len(wanted):
-        raise problem("rank-disagrees", what="index_put", expected=len(wanted), got=len(given))
+    check_rank(len(given) <= len(wanted), "index_put", len(wanted), len(given))
     for i in range(1, len(given) + 1):
         a, b = given[-i], wanted[-i]
         if not (isinstance(a, int) and a == 1) and not surely_equal(a, b):
@@ -214,8 +212,7 @@ def index_select(x: TensorType, dim: int, index: TensorType) -> TensorType:
 def _check_source(x: TensorType, dim: int, index: TensorType, source: TensorType, op: str) -> None:
     """The source of `index_add` and the like is x with as many rows as there are positions."""
     _check_vector(index, op)
-    if x.dtype != source.dtype:
-        raise problem("dtype-disagrees", what=op, expected=x.dtype, got=source.dtype)
+    check_dtype(x.dtype == source.dtype, op, x.dtype, source.dtype)
     wanted: tuple[Int, ...] = ()
     if x.shape:
         at = wrap_dim(dim, len(x.shape))
@@ -253,16 +250,14 @@ def index_fill(
 @rule(aten.take.default)
 def take(x: TensorType, index: TensorType) -> TensorType:
     """x: [*a], index: i64[*b] into x flattened -> [*b]."""
-    if index.dtype != torch.int64:
-        raise problem("dtype-disagrees", what="take", expected=torch.int64, got=index.dtype)
+    check_dtype(index.dtype == torch.int64, "take", torch.int64, index.dtype)
     return like(x, index.shape)
 
 
 @shared_rule(aten.put.default)
 def put(x: TensorType, index: TensorType, source: TensorType) -> TensorType:
     """x: [*a], index: i64[*b] into x flattened, source: Π b elements -> [*a]."""
-    if x.dtype != source.dtype:
-        raise problem("dtype-disagrees", what="put", expected=x.dtype, got=source.dtype)
+    check_dtype(x.dtype == source.dtype, "put", x.dtype, source.dtype)
     same = eq(index.numel(), source.numel())
     require(same, "sizes-disagree", left=index.numel(), right=source.numel())
     return like(x, strides=dense_like_strides(x))
@@ -271,8 +266,7 @@ def put(x: TensorType, index: TensorType, source: TensorType) -> TensorType:
 @rule(aten.masked_scatter.default)
 def masked_scatter(x: TensorType, mask: TensorType, source: TensorType) -> TensorType:
     """x: [*a], mask: bool[*b] -> [*broadcast(a, b)]."""
-    if x.dtype != source.dtype:
-        raise problem("dtype-disagrees", what="masked_scatter", expected=x.dtype, got=source.dtype)
+    check_dtype(x.dtype == source.dtype, "masked_scatter", x.dtype, source.dtype)
     if mask.dtype != torch.bool:
         raise problem("dtype-disagrees", what="masked_scatter", expected="bool", got=mask.dtype)
     return like(x, broadcast_shapes(x.shape, mask.shape))
@@ -282,8 +276,7 @@ def masked_scatter(x: TensorType, mask: TensorType, source: TensorType) -> Tenso
 
 
 def _check_indices(what: str, indices: TensorType) -> None:
-    if indices.dtype not in INTEGERS:
-        raise problem("dtype-disagrees", what=what, expected="int64 or int32", got=indices.dtype)
+    check_dtype(indices.dtype in INTEGERS, what, "int64 or int32", indices.dtype)
 
 
 @shared_rule(aten.embedding.default)

@@ -17,7 +17,7 @@ from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, eq, maximum, product, require, total
-from monograph.rules.operand_checks import need_rank, refusal
+from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import need_equal
 from monograph.rules.views.dimensions import (
@@ -46,8 +46,7 @@ def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:
     some = [x for x in tensors if not _is_nothing(x)]
     first = some[0] if some else tensors[0]
     rank = len(first.shape)
-    if not rank:
-        raise problem("rank-disagrees", what="cat", expected="at least 1 dimension", got=0)
+    check_rank(rank, "cat", "at least 1 dimension", 0)
     dim = wrap_dim(dim, rank)
     dtype = first.dtype
     if any(x.dtype is not dtype for x in tensors):
@@ -66,8 +65,7 @@ def _is_nothing(x: TensorType) -> bool:
 
 def _check_agree(first: TensorType, x: TensorType, dim: int) -> None:
     left, right = first.shape, x.shape
-    if len(left) != len(right):
-        raise problem("rank-disagrees", what="cat", expected=len(left), got=len(right))
+    check_rank(len(left) == len(right), "cat", len(left), len(right))
     for i, (a, b) in enumerate(zip(left, right, strict=True)):
         if i == dim or a is b or (type(a) is int and type(b) is int and a == b):
             continue
@@ -137,8 +135,7 @@ def column_stack(tensors: Sequence[TensorType]) -> TensorType:
 @rule(aten.block_diag.default)
 def block_diag(tensors: Sequence[TensorType]) -> TensorType:
     """[t_i: [n_i, m_i]] -> [Σ n_i, Σ m_i]; a 1-dim tensor is a row."""
-    if any(x.rank > 2 for x in tensors):
-        raise problem("rank-disagrees", what="block_diag", expected="at most 2 dimensions", got=3)
+    check_rank(any(x.rank <= 2 for x in tensors), "block_diag", "at most 2 dimensions", 3)
     shapes = [(1, 1)[: 2 - x.rank] + x.shape for x in tensors]
     shape = (total(rows for rows, _ in shapes), total(columns for _, columns in shapes))
     return like(tensors[0], shape, result_dtype(tensors))
@@ -147,8 +144,7 @@ def block_diag(tensors: Sequence[TensorType]) -> TensorType:
 @rule(aten.cartesian_prod.default)
 def cartesian_prod(tensors: Sequence[TensorType]) -> TensorType:
     """[t_i: [n_i]] k times -> [Π n_i, k]; one tensor is returned as it is."""
-    if any(x.rank != 1 for x in tensors):
-        raise problem("rank-disagrees", what="cartesian_prod", expected=1, got=0)
+    check_rank(any(x.rank == 1 for x in tensors), "cartesian_prod", 1, 0)
     if len(tensors) == 1:
         return tensors[0]
     return like(tensors[0], (product(x.shape[0] for x in tensors), len(tensors)))
@@ -196,8 +192,7 @@ def chunk_cat(tensors: Sequence[TensorType], dim: int, num_chunks: int) -> Tenso
     at = wrap_dim(dim, len(first.shape))
     width: Int = 0
     for x in tensors:
-        if x.dtype is not first.dtype:
-            raise problem("dtype-disagrees", what="_chunk_cat", expected=first.dtype, got=x.dtype)
+        check_dtype(x.dtype is first.dtype, "_chunk_cat", first.dtype, x.dtype)
         for place, (left, right) in enumerate(zip(first.shape[:at], x.shape[:at], strict=True)):
             need_equal(left, right, "_chunk_cat", place)
         width += -(-x.shape[at] // num_chunks) * product(x.shape[at + 1 :])

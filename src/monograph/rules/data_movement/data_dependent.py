@@ -14,9 +14,8 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType, like
-from monograph.diagnostics import problem
 from monograph.integers import Real, active, any_of, eq, fresh, ge, known, le, require
-from monograph.rules.operand_checks import need_rank, refusal
+from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import need_equal, surely_equal
 
@@ -78,8 +77,7 @@ def nonzero_static(x: TensorType, size: Int) -> TensorType:
 @rule(aten.masked_select.default)
 def masked_select(x: TensorType, mask: TensorType) -> TensorType:
     """x: [*a], mask: bool[*b] -> [u], u of the elements of broadcast(a, b)."""
-    if mask.dtype != torch.bool:
-        raise problem("dtype-disagrees", what="masked_select", expected="bool", got=mask.dtype)
+    check_dtype(mask.dtype == torch.bool, "masked_select", "bool", mask.dtype)
     whole = like(x, broadcast_shapes(x.shape, mask.shape))
     return _vector(x, count_up_to("the number of selected elements", whole.numel()))
 
@@ -223,8 +221,7 @@ def searchsorted(
     shape = x.shape if isinstance(x, TensorType) else ()
     own = sorted_sequence.shape
     if len(own) != 1:
-        if len(own) != len(shape):
-            raise problem("rank-disagrees", what="searchsorted", expected=len(shape), got=len(own))
+        check_rank(len(own) == len(shape), "searchsorted", len(shape), len(own))
         for i, (a, b) in enumerate(zip(own[:-1], shape[:-1], strict=True)):
             need_equal(a, b, dim=i)
     dtype = torch.int32 if out_int32 else torch.int64

@@ -13,6 +13,7 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import le, require
+from monograph.rules.operand_checks import check_dtype, check_rank
 from monograph.rules.registry import rule, shared_rule
 
 aten = torch.ops.aten
@@ -33,8 +34,7 @@ def _check_within(index: TensorType, x: TensorType, except_dim: int, op: str) ->
     if is_empty(index):
         return
     inner, outer = index.shape or (1,), x.shape or (1,)
-    if len(inner) != len(outer):
-        raise problem("rank-disagrees", what=op, expected=len(outer), got=len(inner))
+    check_rank(len(inner) == len(outer), op, len(outer), len(inner))
     for i, (a, b) in enumerate(zip(inner, outer, strict=True)):
         if i != except_dim and a is not b:
             require(le(a, b), "sizes-disagree", left=b, right=a, dim=i)
@@ -55,8 +55,7 @@ def take_along_dim(x: TensorType, indices: TensorType, dim: int | None = None) -
     if dim is None:
         return like(x, (indices.numel(),))
     rank = len(x.shape)
-    if len(indices.shape) != rank:
-        raise problem("rank-disagrees", what="take_along_dim", expected=rank, got=indices.rank)
+    check_rank(len(indices.shape) == rank, "take_along_dim", rank, indices.rank)
     at = wrap_dim(dim, rank)
     if not rank:
         return like(x)
@@ -74,7 +73,6 @@ def scatter(
     _check_index(index, op)
     _check_within(index, x, wrap_dim(dim, len(x.shape)), op)
     if src is not None:
-        if src.dtype != x.dtype:
-            raise problem("dtype-disagrees", what=op, expected=x.dtype, got=src.dtype)
+        check_dtype(src.dtype == x.dtype, op, x.dtype, src.dtype)
         _check_within(index, src, -1, op)
     return like(x)

@@ -17,7 +17,7 @@ from monograph.abstract.layout import dense_like_strides, strides_for, suggest_m
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import Real, eq, ge, le, lt, product, require
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, need_equal, surely_equal
 from monograph.rules.views.slicing import part_of
@@ -184,8 +184,7 @@ def im2col(
     stride: Sequence[int],
 ) -> TensorType:
     """x: [b, c, h, w] or [c, h, w] -> [b, c * Π kernel_size, places of the window]."""
-    if x.rank not in {3, 4}:
-        raise problem("rank-disagrees", what="im2col", expected="3 or 4 dimensions", got=x.rank)
+    check_rank(x.rank in {3, 4}, "im2col", "3 or 4 dimensions", x.rank)
     *batch, channels, height, width = x.shape
     columns = _places((height, width), kernel_size, dilation, padding, stride)
     return like(x, (*batch, channels * product(kernel_size), columns))
@@ -201,8 +200,7 @@ def col2im(
     stride: Sequence[int],
 ) -> TensorType:
     """x: [b, c * Π kernel_size, places] or without b -> [b, c, *output_size]."""
-    if x.rank not in {2, 3}:
-        raise problem("rank-disagrees", what="col2im", expected="2 or 3 dimensions", got=x.rank)
+    check_rank(x.rank in {2, 3}, "col2im", "2 or 3 dimensions", x.rank)
     *batch, rows, columns = x.shape
     window = product(kernel_size)
     places = _places(output_size, kernel_size, dilation, padding, stride)

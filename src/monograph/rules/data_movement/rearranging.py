@@ -18,9 +18,8 @@ from monograph.abstract.layout import (
     suggest_memory_format,
 )
 from monograph.abstract.tensor_type import TensorType, like
-from monograph.diagnostics import problem
 from monograph.integers import Expr, eq, ge, product, require
-from monograph.rules.operand_checks import need_dimensions, refusal
+from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule
 from monograph.rules.size_checks import equal, need_equal, surely_equal
 from monograph.rules.views.dimensions import as_strided, diagonal, transpose
@@ -41,8 +40,7 @@ aten = torch.ops.aten
 def repeat(x: TensorType, repeats: Sequence[Int]) -> TensorType:
     """x: [*a], repeats: r -> [..., r_i * a_i, ...]; surplus repeats are dimensions in front."""
     lead = len(repeats) - len(x.shape)
-    if lead < 0:
-        raise problem("rank-disagrees", what="repeat", expected=len(repeats), got=x.rank)
+    check_rank(lead >= 0, "repeat", len(repeats), x.rank)
     for times in repeats:
         if not isinstance(times, int) or times < 0:
             reason = "a number of repeats is negative"
@@ -197,8 +195,7 @@ def _overwritten(x: TensorType, part: TensorType, src: TensorType, op: str) -> T
 
     An expanded `x` is copied densely first.
     """
-    if len(part.shape) != len(src.shape):
-        raise problem("rank-disagrees", what=op, expected=part.rank, got=src.rank)
+    check_rank(len(part.shape) == len(src.shape), op, part.rank, src.rank)
     for i, (a, b) in enumerate(zip(part.shape, src.shape, strict=True)):
         need_equal(a, b, dim=i)
     if x.strides is not None and any(map(_is_repeated, x.shape, x.strides)):

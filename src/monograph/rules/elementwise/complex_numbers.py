@@ -10,10 +10,9 @@ import torch
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import kind
 from monograph.abstract.tensor_type import TensorType, view_of
-from monograph.diagnostics import problem
 from monograph.integers import eq, require
-from monograph.rules.elementwise.masks_and_bounds import same_dtype
 from monograph.rules.elementwise.pointwise import refused
+from monograph.rules.operand_checks import check_rank, need_same_dtype
 from monograph.rules.registry import rule
 
 aten = torch.ops.aten
@@ -22,7 +21,7 @@ aten = torch.ops.aten
 @rule(aten.complex.default)
 def complex(real: TensorType, imag: TensorType) -> TensorType:
     """complex([*a], [*b]) -> c[*broadcast(a, b)]."""
-    same_dtype("complex", real, imag)
+    need_same_dtype("complex", real, imag)
     if kind(real.dtype) != 2:
         raise refused(aten.complex.default, real.dtype)
     return elementwise((real, imag), real.dtype.to_complex())
@@ -31,7 +30,7 @@ def complex(real: TensorType, imag: TensorType) -> TensorType:
 @rule(aten.polar.default)
 def polar(abs: TensorType, angle: TensorType) -> TensorType:
     """polar([*a], [*b]) -> c[*broadcast(a, b)]."""
-    same_dtype("polar", abs, angle)
+    need_same_dtype("polar", abs, angle)
     if kind(abs.dtype) != 2:
         raise refused(aten.polar.default, abs.dtype)
     return elementwise((abs, angle), abs.dtype.to_complex())
@@ -54,8 +53,7 @@ def view_as_real(x: TensorType) -> TensorType:
 @rule(aten.view_as_complex.default)
 def view_as_complex(x: TensorType) -> TensorType:
     """view_as_complex([*a, 2]) -> c[*a]; the last stride is 1, the others and the offset even."""
-    if not x.shape:
-        raise problem("rank-disagrees", what="view_as_complex", expected="a last size 2", got=0)
+    check_rank(x.shape, "view_as_complex", "a last size 2", 0)
     if kind(x.dtype) != 2:
         raise refused(aten.view_as_complex.default, x.dtype)
     last = x.shape[-1]

@@ -18,7 +18,7 @@ from monograph.abstract.layout import (
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, known, require
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_rank, refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -154,8 +154,7 @@ def expands_to(source: Sequence[Int], target: Sequence[Int], operator: str) -> N
 
     Raises: sizes-disagree, rank-disagrees.
     """
-    if len(source) > len(target):
-        raise problem("rank-disagrees", what=operator, expected=len(target), got=len(source))
+    check_rank(len(source) <= len(target), operator, len(target), len(source))
     for dim, (have, want) in enumerate(zip(reversed(source), reversed(target), strict=False)):
         if have is want or have == want or (isinstance(have, int) and have == 1):
             continue

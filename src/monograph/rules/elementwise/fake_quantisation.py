@@ -11,8 +11,7 @@ import torch
 
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
-from monograph.diagnostics import problem
-from monograph.rules.operand_checks import need_rank
+from monograph.rules.operand_checks import check_dtype, need_rank
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
@@ -27,8 +26,7 @@ aten = torch.ops.aten
 @shared_rule(aten._fake_quantize_learnable_per_tensor_affine.default)
 def fake_quantize(x: TensorType) -> TensorType:
     """fake_quantize([*], scale: [1] or number, zero_point: [1] or number) -> [*]."""
-    if not x.dtype.is_floating_point:
-        raise problem("dtype-disagrees", what="fake_quantize", expected="floats", got=x.dtype)
+    check_dtype(x.dtype.is_floating_point, "fake_quantize", "floats", x.dtype)
     return elementwise([x], x.dtype)
 
 

@@ -14,22 +14,19 @@ from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.integers import eq, require
 from monograph.rules.elementwise.pointwise import REAL_NUMBERS, REALS, Number, double, refused
-from monograph.rules.operand_checks import need_dimensions, refusal
+from monograph.rules.operand_checks import (
+    check_dtype,
+    check_rank,
+    need_dimensions,
+    need_same_dtype,
+    refusal,
+)
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from monograph.integers import Int
 
 aten = torch.ops.aten
-
-
-def same_dtype(what: str, x: TensorType, other: TensorType) -> None:
-    """Refuse operands of two dtypes where the operator does not convert.
-
-    Raises: dtype-disagrees.
-    """
-    if x.dtype != other.dtype:
-        raise problem("dtype-disagrees", what=what, expected=x.dtype, got=other.dtype)
 
 
 @rule(aten.clamp.default, aten.clip.default)
@@ -60,10 +57,9 @@ def clamp_tensor(
 @rule(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
 def where(condition: TensorType, x: TensorType | Number, other: TensorType | Number) -> TensorType:
     """where([*c], [*a] | number, [*b] | number) -> [*broadcast(c, a, b)]."""
-    if condition.dtype not in (torch.bool, torch.uint8):
-        raise problem(
-            "dtype-disagrees", what="where", expected="a bool condition", got=condition.dtype
-        )
+    check_dtype(
+        condition.dtype in (torch.bool, torch.uint8), "where", "a bool condition", condition.dtype
+    )
     dtype = result_dtype((x, other))
     return elementwise([t for t in (condition, x, other) if isinstance(t, TensorType)], dtype)
 
@@ -71,8 +67,7 @@ def where(condition: TensorType, x: TensorType | Number, other: TensorType | Num
 @rule(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(x: TensorType, mask: TensorType, value: TensorType | Number) -> TensorType:
     """masked_fill([*a], bool[*m], []) -> [*broadcast(a, m)], contiguous."""
-    if mask.dtype != torch.bool:
-        raise problem("dtype-disagrees", what="masked_fill", expected="a bool mask", got=mask.dtype)
+    check_dtype(mask.dtype == torch.bool, "masked_fill", "a bool mask", mask.dtype)
     if isinstance(value, TensorType) and value.shape:
         raise problem("rank-disagrees", what="value", expected=0, got=value.rank)
     return like(x, broadcast_shapes(x.shape, mask.shape))
@@ -81,13 +76,13 @@ def masked_fill(x: TensorType, mask: TensorType, value: TensorType | Number) -> 
 @rule(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(x: TensorType, end: TensorType, weight: TensorType | Number) -> TensorType:
     """lerp([*a], [*b], [*w] | number) -> [*broadcast(a, b, w)]."""
-    same_dtype("lerp", x, end)
+    need_same_dtype("lerp", x, end)
     if kind(x.dtype) < 2:
         raise refused(aten.lerp.Scalar, x.dtype)
     if not isinstance(weight, TensorType):
         return elementwise((x, end), x.dtype)
     if weight.shape:
-        same_dtype("lerp", x, weight)
+        need_same_dtype("lerp", x, weight)
     return elementwise((x, end, weight), x.dtype)
 
 
@@ -124,14 +119,14 @@ def isclose(x: TensorType, other: TensorType, rtol: float, atol: float) -> Tenso
     """isclose([*a], [*b]) -> bool[*broadcast(a, b)]; both of one dtype."""
     if rtol < 0 or atol < 0:
         raise refusal("isclose", "a tolerance is at least 0")
-    same_dtype("isclose", x, other)
+    need_same_dtype("isclose", x, other)
     return elementwise((x, other), torch.bool)
 
 
 @rule(aten.heaviside.default)
 def heaviside(x: TensorType, values: TensorType) -> TensorType:
     """heaviside([*a], [*b]) -> [*broadcast(a, b)]; both of one dtype."""
-    same_dtype("heaviside", x, values)
+    need_same_dtype("heaviside", x, values)
     if kind(x.dtype) not in REALS:
         raise refused(aten.heaviside.default, x.dtype)
     return elementwise((x, values), x.dtype)
@@ -152,11 +147,8 @@ def isin(
 @rule(aten.prelu.default)
 def prelu(x: TensorType, weight: TensorType) -> TensorType:
     """prelu([n, c, *a], [c] | [1] | []) -> [n, c, *a]."""
-    same_dtype("prelu", x, weight)
-    if weight.rank > 1:
-        raise problem(
-            "rank-disagrees", what="weight", expected="0 or 1 dimensions", got=weight.rank
-        )
+    need_same_dtype("prelu", x, weight)
+    check_rank(weight.rank <= 1, "weight", "0 or 1 dimensions", weight.rank)
     count = weight.shape[0] if weight.shape else 1
     if not (isinstance(count, int) and count == 1):
         channels: Int = x.shape[1] if x.rank > 1 else 1
@@ -167,7 +159,7 @@ def prelu(x: TensorType, weight: TensorType) -> TensorType:
 @rule(aten._prelu_kernel.default)
 def _prelu_kernel(x: TensorType, weight: TensorType) -> TensorType:
     """_prelu_kernel([*a], [*b]) -> [*broadcast(a, b)]."""
-    same_dtype("_prelu_kernel", x, weight)
+    need_same_dtype("_prelu_kernel", x, weight)
     return elementwise((x, weight), x.dtype)
 
 

@@ -15,7 +15,7 @@ from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import maximum, minimum
-from monograph.rules.operand_checks import need_dimensions, refusal
+from monograph.rules.operand_checks import check_dtype, check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal
 
@@ -126,8 +126,7 @@ def _is_vector(A: TensorType, B: TensorType) -> bool:
 def linalg_solve(A: TensorType, B: TensorType, left: bool) -> TensorType:
     """solve([*a, N, N], [*b, N, K]) -> [*(a with b), N, K]; or vectors [*, N] -> [*, N]."""
     _need_square(A, "linalg.solve")
-    if B.dtype is not A.dtype:
-        raise problem("dtype-disagrees", what="linalg.solve", expected=A.dtype, got=B.dtype)
+    check_dtype(B.dtype is A.dtype, "linalg.solve", A.dtype, B.dtype)
     vector = _is_vector(A, B)
     if vector and not left:
         raise refusal("linalg.solve", "vectors are solved for with left=True only")
@@ -253,14 +252,12 @@ def linalg_lstsq(x: TensorType, b: TensorType, driver: str | None) -> tuple[Tens
     Observed: columns lie max(M, N) apart, the room in which LAPACK solves.
     """
     _need_matrix(x, "linalg.lstsq")
-    if x.dtype is not b.dtype:
-        raise problem("dtype-disagrees", what="linalg.lstsq", expected=x.dtype, got=b.dtype)
+    check_dtype(x.dtype is b.dtype, "linalg.lstsq", x.dtype, b.dtype)
     driver = driver or "gelsy"
     vector = _is_vector(x, b)
     *batch, rows, columns = x.shape
     matrix = (*b.shape, 1) if vector else b.shape
-    if len(matrix) != len(x.shape):
-        raise problem("rank-disagrees", what="linalg.lstsq", expected=x.rank, got=b.rank)
+    check_rank(len(matrix) == len(x.shape), "linalg.lstsq", x.rank, b.rank)
     for dim, (left, right) in enumerate(zip(x.shape[:-1], matrix[:-1], strict=True)):
         need_equal(left, right, "linalg.lstsq", dim)
     room, sides = maximum(rows, columns), matrix[-1]

@@ -12,7 +12,7 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.rules.operand_checks import need_rank, need_same_dtype, refusal
+from monograph.rules.operand_checks import check_rank, need_rank, need_same_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
 
@@ -60,8 +60,7 @@ def bilinear(input1: TensorType, input2: TensorType, weight: TensorType) -> Tens
     need_rank(weight, 3, "weight of bilinear")
     need_equal(input1.shape[-1], weight.shape[1], "bilinear", input1.rank - 1)
     need_equal(input2.shape[-1], weight.shape[2], "bilinear", input2.rank - 1)
-    if input1.rank != input2.rank:
-        raise problem("rank-disagrees", what="bilinear", expected=input1.rank, got=input2.rank)
+    check_rank(input1.rank == input2.rank, "bilinear", input1.rank, input2.rank)
     for dim, (left, right) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
         need_equal(left, right, "bilinear", dim)
     return TensorType((*input1.shape[:-1], weight.shape[0]), input1.dtype, input1.device)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from monograph.abstract.tensor_type import TensorType, like
-from monograph.diagnostics import problem
 from monograph.rules.memory_formats import following
 from monograph.rules.neural_networks.pooling import max_pool
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import need_equal
+from monograph.rules.size_checks import need_equal, need_same_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +25,7 @@ aten = torch.ops.aten
 def _need_same_shape(op: str, one: TensorType, *others: TensorType) -> None:
     """The kernels read all of these in step, and do not look how long each is."""
     for other in others:
-        if len(other.shape) != len(one.shape):
-            raise problem("rank-disagrees", what=op, expected=one.rank, got=other.rank)
-        for at, (left, right) in enumerate(zip(one.shape, other.shape, strict=True)):
-            need_equal(left, right, op, at)
+        need_same_shape(one.shape, other.shape, op)
 
 
 def _need_rows(op: str, x: TensorType, grad: TensorType, reduction: int) -> None:

@@ -13,11 +13,11 @@ from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import fresh, maximum
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_dtype, refusal
 from monograph.rules.reductions.norms import pairwise_distance
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import shared_rule
-from monograph.rules.size_checks import need_equal
+from monograph.rules.size_checks import need_equal, need_same_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,15 +34,6 @@ def _reduced(each: TensorType, reduction: int) -> TensorType:
 def _pointwise(operands: Sequence[TensorType], reduction: int) -> TensorType:
     """A loss that is an elementwise expression of its operands, in the order it takes them up."""
     return _reduced(elementwise(operands, result_dtype(operands)), reduction)
-
-
-def _need_same_shape(x: TensorType, target: TensorType, op: str) -> None:
-    if x.shape == target.shape:
-        return
-    if len(x.shape) != len(target.shape):
-        raise problem("rank-disagrees", what=op, expected=x.rank, got=target.rank)
-    for dim, (left, right) in enumerate(zip(x.shape, target.shape, strict=True)):
-        need_equal(left, right, op, dim)
 
 
 # ------------------------------------------------------------------------------ regression
@@ -90,7 +81,7 @@ def poisson_nll_loss(
 @shared_rule(aten.binary_cross_entropy.default)
 def binary_cross_entropy(x: TensorType, target: TensorType, reduction: int) -> TensorType:
     """binary_cross_entropy([*a], [*a]) -> [*a], or [] reduced."""
-    _need_same_shape(x, target, "binary_cross_entropy")
+    need_same_shape(x.shape, target.shape, "binary_cross_entropy")
     return _reduced(TensorType(x.shape, x.dtype, x.device, dense_like_strides(x)), reduction)
 
 
@@ -102,14 +93,13 @@ def binary_cross_entropy_with_logits(
 
     It is computed in place of `1 - target`, so the target says dtype and layout.
     """
-    if not target.dtype.is_floating_point:
-        raise problem(
-            "dtype-disagrees",
-            what="target of binary_cross_entropy_with_logits",
-            expected="floats",
-            got=target.dtype,
-        )
-    _need_same_shape(x, target, "binary_cross_entropy_with_logits")
+    check_dtype(
+        target.dtype.is_floating_point,
+        "target of binary_cross_entropy_with_logits",
+        "floats",
+        target.dtype,
+    )
+    need_same_shape(x.shape, target.shape, "binary_cross_entropy_with_logits")
     return _reduced(elementwise([target], target.dtype), reduction)
 
 
@@ -199,7 +189,7 @@ def multilabel_margin_loss_forward(
     x: TensorType, target: TensorType, reduction: int
 ) -> tuple[TensorType, TensorType]:
     """multilabel_margin_loss([N, C], i64[N, C]) -> [N], or [] reduced; is_target [N, C]."""
-    _need_same_shape(x, target, "multilabel_margin_loss")
+    need_same_shape(x.shape, target.shape, "multilabel_margin_loss")
     each = TensorType(_batch(x), x.dtype, x.device)
     return _reduced(each, reduction), TensorType(target.shape, x.dtype, x.device)
 
@@ -257,7 +247,7 @@ def cross_entropy_loss(
     """cross_entropy([N, C, *d], i64[N, *d] or floats [N, C, *d]) -> [N, *d], or [] reduced."""
     if len(x.shape) != len(target.shape):
         return nll_loss(x, target, weight, reduction)
-    _need_same_shape(x, target, "cross_entropy")
+    need_same_shape(x.shape, target.shape, "cross_entropy")
     classes = 0 if len(x.shape) == 1 else 1
     _check_weight(weight, x.shape[classes], "cross_entropy")
     shape = reduced(x.shape, classes, False)

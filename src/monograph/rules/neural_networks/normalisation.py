@@ -17,7 +17,7 @@ from monograph.integers import product
 from monograph.rules.memory_formats import following
 from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import shared_rule
-from monograph.rules.size_checks import equal, need_equal
+from monograph.rules.size_checks import equal, need_equal, need_same_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +32,8 @@ _HALVES = (torch.float16, torch.bfloat16)
 def _need_same_shape(
     t: TensorType | None, shape: Sequence[Int], op: str, what: str = "weight"
 ) -> None:
-    if t is None or t.shape == tuple(shape):
-        return
-    if len(t.shape) != len(shape):
-        raise problem("rank-disagrees", what=f"{what} of {op}", expected=len(shape), got=t.rank)
-    for dim, (left, right) in enumerate(zip(t.shape, shape, strict=True)):
-        need_equal(left, right, op, dim)
+    if t is not None:
+        need_same_shape(shape, t.shape, op, f"{what} of {op}")
 
 
 def _float_of_half(dtype: torch.dtype) -> torch.dtype:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from monograph.abstract.tensor_type import TensorType
-from monograph.diagnostics import problem
 from monograph.integers import to_float, trunc
 from monograph.rules.memory_formats import following
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_rank, refusal
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
@@ -26,10 +25,9 @@ Scale = "float | Real | None"
 
 def _resized(x: TensorType, output_size: Sequence[Int]) -> TensorType:
     """[N, C, *spatial] -> [N, C, *output_size]."""
-    if len(x.shape) != len(output_size) + 2:
-        raise problem(
-            "rank-disagrees", what="upsampling", expected=len(output_size) + 2, got=len(x.shape)
-        )
+    check_rank(
+        len(x.shape) == len(output_size) + 2, "upsampling", len(output_size) + 2, len(x.shape)
+    )
     return following(x, (*x.shape[:2], *output_size))
 
 
@@ -87,10 +85,7 @@ def upsample(
 @shared_rule(aten.grid_sampler.default, aten.grid_sampler_2d.default, aten.grid_sampler_3d.default)
 def grid_sampler(input: TensorType, grid: TensorType) -> TensorType:
     """grid_sampler([N, C, *n], grid: [N, *m, len(n)]) -> [N, C, *m], contiguous."""
-    if len(input.shape) != len(grid.shape):
-        raise problem(
-            "rank-disagrees", what="grid of grid_sampler", expected=input.rank, got=grid.rank
-        )
+    check_rank(len(input.shape) == len(grid.shape), "grid of grid_sampler", input.rank, grid.rank)
     need_equal(input.shape[0], grid.shape[0], "grid_sampler", 0)
     need_equal(len(input.shape) - 2, grid.shape[-1], "grid_sampler", grid.rank - 1)
     return TensorType((*input.shape[:2], *grid.shape[1:-1]), input.dtype, input.device)

@@ -11,7 +11,7 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.rules.operand_checks import need_rank, refusal
+from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
@@ -40,8 +40,7 @@ def norm(
     op: str,
 ) -> TensorType:
     """vector_norm([*a, n, *b], n's dim) -> [*a, *b], real."""
-    if kind(x.dtype) < 2:
-        raise problem("dtype-disagrees", what=op, expected="floats or complex numbers", got=x.dtype)
+    check_dtype(kind(x.dtype) >= 2, op, "floats or complex numbers", x.dtype)
     result = (dtype or x.dtype).to_real()
     return TensorType(reduced(x.shape, dim, keepdim), result, x.device)
 
@@ -74,8 +73,7 @@ def dist(x: TensorType, other: TensorType) -> TensorType:
 def cosine_similarity(x1: TensorType, x2: TensorType, dim: int) -> TensorType:
     """cosine_similarity([*a], [*a], dim) -> [*a] without dim; the two broadcast."""
     dtype = result_dtype([x1, x2])
-    if not dtype.is_floating_point:
-        raise problem("dtype-disagrees", what="cosine_similarity", expected="floats", got=dtype)
+    check_dtype(dtype.is_floating_point, "cosine_similarity", "floats", dtype)
     shape = broadcast_shapes(x1.shape, x2.shape)
     return TensorType(reduced(shape, dim, False), dtype, x1.device)
 
@@ -113,8 +111,7 @@ def pdist(x: TensorType) -> TensorType:
 @rule(aten.linalg_cross.default)
 def linalg_cross(x: TensorType, other: TensorType, *, dim: int = -1) -> TensorType:
     """cross([*a, 3], [*a, 3]) -> [*a, 3]; the two broadcast."""
-    if len(x.shape) != len(other.shape):
-        raise problem("rank-disagrees", what="linalg.cross", expected=x.rank, got=other.rank)
+    check_rank(len(x.shape) == len(other.shape), "linalg.cross", x.rank, other.rank)
     at = wrap_dim(dim, len(x.shape))
     for t in (x, other):
         need_equal(t.shape[at], 3, "linalg.cross", at)

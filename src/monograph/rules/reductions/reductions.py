@@ -13,9 +13,8 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType, view_of
-from monograph.diagnostics import problem
 from monograph.integers import maximum, minimum
-from monograph.rules.operand_checks import refusal
+from monograph.rules.operand_checks import check_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
@@ -58,8 +57,7 @@ def _reduced_many(shape: tuple[Int, ...], dims: Sequence[int], keepdim: bool) ->
 
 
 def _need_float(op: str, dtype: torch.dtype) -> None:
-    if kind(dtype) < 2:
-        raise problem("dtype-disagrees", what=op, expected="floats or complex numbers", got=dtype)
+    check_dtype(kind(dtype) >= 2, op, "floats or complex numbers", dtype)
 
 
 # ------------------------------------------------------------------------------ sums and products
@@ -186,8 +184,7 @@ def _same_shape(x: TensorType, dim: int, dtype: torch.dtype) -> TensorType:
 def softmax(x: TensorType, dim: int, dtype: Dtype = None) -> TensorType:
     """softmax([*]) -> [*]; floats only."""
     wanted = dtype or x.dtype
-    if not wanted.is_floating_point:
-        raise problem("dtype-disagrees", what="softmax", expected="floats", got=wanted)
+    check_dtype(wanted.is_floating_point, "softmax", "floats", wanted)
     return _same_shape(x, dim, wanted)
 
 
@@ -260,10 +257,9 @@ def _joined(
 @shared_rule(aten.quantile.scalar, aten.nanquantile.scalar)
 def quantile(x: TensorType, q: TensorType | float, dim: int | None, keepdim: bool) -> TensorType:
     """quantile([*a, n, *b], q: [m] or [], n's dim) -> [m, *a, *b] or [*a, *b]."""
-    if x.dtype not in (torch.float32, torch.float64):
-        raise problem(
-            "dtype-disagrees", what="quantile", expected="float32 or float64", got=x.dtype
-        )
+    check_dtype(
+        x.dtype in (torch.float32, torch.float64), "quantile", "float32 or float64", x.dtype
+    )
     shape = reduced(x.shape, dim, keepdim)
     if not isinstance(q, TensorType) or not q.shape:
         return TensorType(shape, x.dtype, x.device)

@@ -9,7 +9,7 @@ import torch
 from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
-from monograph.rules.operand_checks import need_dimensions, need_rank
+from monograph.rules.operand_checks import check_dtype, check_rank, need_dimensions, need_rank
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
@@ -30,8 +30,7 @@ def _covariance(x: TensorType, op: str, weights: TensorType | None = None) -> Te
 
     Weights that are floats are multiplied with the numbers, and so widen them.
     """
-    if len(x.shape) > 2:
-        raise problem("rank-disagrees", what=op, expected="at most 2 dimensions", got=x.rank)
+    check_rank(len(x.shape) <= 2, op, "at most 2 dimensions", x.rank)
     if x.dtype is torch.bool:
         raise problem("dtype-disagrees", what=op, expected="numbers", got=x.dtype)
     rows = x.shape[0] if len(x.shape) == 2 else 1
@@ -46,8 +45,7 @@ def cov(x: TensorType, fweights: TensorType | None, aweights: TensorType | None)
     count = x.shape[-1] if x.shape else 1
     for weights in (fweights, aweights):
         if weights is not None:
-            if len(weights.shape) > 1:
-                raise problem("rank-disagrees", what="cov", expected=1, got=weights.rank)
+            check_rank(len(weights.shape) <= 1, "cov", 1, weights.rank)
             need_equal(weights.shape[0] if weights.shape else 1, count, "cov")
     return _covariance(x, "cov", aweights)
 
@@ -62,8 +60,7 @@ def corrcoef(x: TensorType) -> TensorType:
 
 
 def _need_floats(x: TensorType, op: str) -> None:
-    if not x.dtype.is_floating_point:
-        raise problem("dtype-disagrees", what=op, expected="floats", got=x.dtype)
+    check_dtype(x.dtype.is_floating_point, op, "floats", x.dtype)
 
 
 def _counted(
@@ -135,6 +132,5 @@ def histogramdd_of_edges(
 @shared_rule(aten.hash_tensor.default)
 def hash_tensor(x: TensorType, dim: Sequence[int], keepdim: bool) -> TensorType:
     """hash_tensor([*a, n, *b], n's dim) -> u64[*a, *b]."""
-    if kind(x.dtype) > 2:
-        raise problem("dtype-disagrees", what="hash_tensor", expected="real numbers", got=x.dtype)
+    check_dtype(kind(x.dtype) <= 2, "hash_tensor", "real numbers", x.dtype)
     return TensorType(reduced(x.shape, dim, keepdim), torch.uint64, x.device)

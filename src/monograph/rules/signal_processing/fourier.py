@@ -24,6 +24,7 @@ from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import eq, require
 from monograph.rules.memory_formats import following
+from monograph.rules.operand_checks import check_dtype
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import at_least, equal, need_equal, need_positive
 from monograph.rules.views.slicing import count_of
@@ -103,8 +104,7 @@ def _promoted(x: TensorType, op: str, *, need_complex: bool = False) -> TensorTy
 
 
 def _need_real(x: TensorType, op: str) -> None:
-    if x.dtype.is_complex:
-        raise problem("dtype-disagrees", what=op, expected="real numbers", got=x.dtype)
+    check_dtype(not x.dtype.is_complex, op, "real numbers", x.dtype)
 
 
 def _sized(x: TensorType, dims: Sequence[int], sizes: Sequence[Int] | None) -> TensorType:
@@ -263,8 +263,7 @@ def istft(
     return_complex: bool,
 ) -> TensorType:
     """istft(complex [*, F, T], n_fft) -> [*, n_fft + hop*(T - 1)], less n_fft if centred."""
-    if not x.dtype.is_complex:
-        raise problem("dtype-disagrees", what="istft", expected="complex numbers", got=x.dtype)
+    check_dtype(x.dtype.is_complex, "istft", "complex numbers", x.dtype)
     if len(x.shape) not in (2, 3):
         raise problem("rank-disagrees", what="istft", expected="2 or 3", got=x.rank)
     *batch, n_frequencies, n_frames = x.shape

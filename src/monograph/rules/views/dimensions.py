@@ -1,7 +1,7 @@
 """Views that move, add, drop or repeat whole dimensions: only sizes and strides change.
 
 Laws: a dimension is dropped by `squeeze` and repeated by `expand` only if its size is 1; where a
-symbol leaves that open, the answer is a guard (see `sides`). Repeating sets a stride to 0.
+symbol leaves that open, the answer is a guard (see `size_checks`). Repeating sets a stride to 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from monograph.abstract.layout import is_size_one
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
-from monograph.rules.operand_checks import need_dimensions, refusal
+from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal
 from monograph.rules.views.strides import tidy, viewed
@@ -67,8 +67,7 @@ def swapaxes(x: TensorType, axis0: int, axis1: int) -> TensorType:
 @rule(aten.t.default)
 def t(x: TensorType) -> TensorType:
     """x: [n, m] -> [m, n]; [n] -> [n]; [] -> []."""
-    if len(x.shape) > 2:
-        raise problem("rank-disagrees", what="t", expected="at most 2 dimensions", got=x.rank)
+    check_rank(len(x.shape) <= 2, "t", "at most 2 dimensions", x.rank)
     return transpose(x, 0, 1) if len(x.shape) == 2 else view_of(x, x.shape, x.strides)
 
 
@@ -88,8 +87,7 @@ def matrix_transpose(x: TensorType) -> TensorType:
 @rule(aten.matrix_H.default)
 def matrix_h(x: TensorType) -> TensorType:
     """x: [n, m] -> [m, n]; [] -> []."""
-    if x.rank not in {0, 2}:
-        raise problem("rank-disagrees", what="H", expected="0 or 2 dimensions", got=x.rank)
+    check_rank(x.rank in {0, 2}, "H", "0 or 2 dimensions", x.rank)
     return transpose(x, -2, -1) if x.rank else x
 
 
@@ -97,8 +95,7 @@ def matrix_h(x: TensorType) -> TensorType:
 def permute(x: TensorType, dims: Sequence[int]) -> TensorType:
     """x: [*a] -> [a[dims[0]], a[dims[1]], ...]."""
     rank = len(x.shape)
-    if len(dims) != rank:
-        raise problem("rank-disagrees", what="permute", expected=len(dims), got=rank)
+    check_rank(len(dims) == rank, "permute", len(dims), rank)
     order = [wrap_dim(dim, rank) for dim in dims]
     if len(set(order)) != rank:
         raise refusal("permute", "repeated dims")
@@ -222,8 +219,7 @@ def expanded(x: TensorType, size: Sequence[Int]) -> TensorType:
     """
     old = x.shape
     lead = len(size) - len(old)
-    if lead < 0:
-        raise problem("rank-disagrees", what="expand", expected=len(size), got=len(old))
+    check_rank(lead >= 0, "expand", len(size), len(old))
     shape = list(size)
     strides = [0] * lead + list(x.stride())
     for i in range(len(shape) - 1, -1, -1):

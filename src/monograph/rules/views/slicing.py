@@ -34,7 +34,7 @@ from monograph.integers import (
     require,
     total,
 )
-from monograph.rules.operand_checks import need_dimensions, refusal
+from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import at_least, need_equal, surely_equal
 from monograph.rules.views.dimensions import at_least_zero, shorter
@@ -81,8 +81,7 @@ def slice_tensor(
 ) -> TensorType:
     """x: [*a, n, *b] -> [*a, k, *b], k the elements of `start:end:step`."""
     shape = x.shape
-    if not shape:
-        raise problem("rank-disagrees", what="slice", expected="at least 1 dimension", got=0)
+    check_rank(shape, "slice", "at least 1 dimension", 0)
     dim = wrap_dim(dim, len(shape))
     if (end is None or end == TO_THE_END) and (start is None or start == 0) and step == 1:
         return TensorType(shape, x.dtype, x.device, x.strides, x.offset)
@@ -200,8 +199,7 @@ def select(x: TensorType, dim: int, index: Int) -> TensorType:
     Raises: operator-refused-types where the index is out of range.
     """
     shape, strides = x.shape, x.stride()
-    if not shape:
-        raise problem("rank-disagrees", what="select", expected="at least 1 dimension", got=0)
+    check_rank(shape, "select", "at least 1 dimension", 0)
     dim = wrap_dim(dim, len(shape))
     n = shape[dim]
     at = _from_either_end(n, index)
