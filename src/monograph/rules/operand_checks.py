@@ -37,7 +37,7 @@ def need_dimensions(x: TensorType, least: int, what: str) -> None:
         raise problem("rank-disagrees", what=what, expected=expected, got=len(x.shape))
 
 
-def check_rank(fits: bool, what: str, expected: object, got: int) -> None:
+def check_rank(fits: object, what: str, expected: object, got: int) -> None:
     """The number of dimensions is one that the operator takes.
 
     Raises: rank-disagrees.
@@ -46,7 +46,7 @@ def check_rank(fits: bool, what: str, expected: object, got: int) -> None:
         raise problem("rank-disagrees", what=what, expected=expected, got=got)
 
 
-def check_dtype(fits: bool, what: str, expected: object, got: torch.dtype) -> None:
+def check_dtype(fits: object, what: str, expected: object, got: torch.dtype) -> None:
     """The dtype is one that the operator takes.
 
     Raises: dtype-disagrees.

@@ -16,7 +16,7 @@ from monograph.diagnostics import problem
 from monograph.integers import fresh
 from monograph.rules.operand_checks import need_same_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import need_equal, need_positive
+from monograph.rules.size_checks import need_positive, need_same_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,14 +31,7 @@ def _need_shape(t: TensorType, shape: tuple[Int, ...], op: str) -> None:
 
     Raises: rank-disagrees, sizes-disagree.
     """
-    if t.shape == shape:
-        return
-    if len(t.shape) != len(shape):
-        raise problem(
-            "rank-disagrees", what=f"a parameter of {op}", expected=len(shape), got=t.rank
-        )
-    for dim, (left, right) in enumerate(zip(t.shape, shape, strict=True)):
-        need_equal(left, right, op, dim)
+    need_same_shape(shape, t.shape, op, f"a parameter of {op}")
 
 
 def _state(x: TensorType) -> TensorType:
