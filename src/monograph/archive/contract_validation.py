@@ -1,4 +1,4 @@
-"""What a contract from a file must be before code is made of it.
+"""Contract validation: what a contract from a file must be before code is made of it.
 
 Checks are compiled from a contract, signatures from the names of arguments, and Python text from
 both. Law: no text of a file becomes code but names that are names, kinds of devices and questions

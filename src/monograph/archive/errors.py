@@ -1,4 +1,4 @@
-"""The refusals of this folder: each names the file's member and what is wrong with it.
+"""Parse errors of archives: each names the file's member and what is wrong with it.
 
 `Refused` travels inside the folder, where the reader of a value does not know which member it is
 in; `reading` turns it, and whatever hostile bytes make Python raise, into a diagnostic.

@@ -1,4 +1,4 @@
-"""What a file holds, for people: members, versions, and each program with its contract and state.
+"""Inspection of a file, for people: members, versions, each program's contract and state.
 
 Nothing of the file is run, as with `load`; a program that cannot be read is said so, and the others
 are shown all the same.

@@ -1,4 +1,4 @@
-"""From the published schema and tensors to a verified program, whoever wrote them.
+"""Deserialisation of a program: the published schema and tensors become a verified one.
 
 Law: a program saved here has the contract it was saved with; one of torch.export has the conditions
 that it states. Every tensor is as the graph says, and the program is verified.

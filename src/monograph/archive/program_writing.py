@@ -1,4 +1,4 @@
-"""A program in the published schema: its graph, signature, structures, ranges and conditions.
+"""Serialisation of a program in the published schema: graph, signature, ranges, conditions.
 
 Tensors are not among it. The same form is written into files and handed over to torch.export.
 """

@@ -1,4 +1,4 @@
-"""What was saved is read back and run beside the program on its examples, before it is trusted."""
+"""The round-trip check: what was saved is read back and run beside the program on its examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a program that only we can read: contract, provenance, names, report.
+"""The sidecar of a program, which only we read: contract, provenance, names, report.
 
 It stands in `extra/monograph.<model>.json`, beside the program it belongs to, and says the checksum
 of that program: a contract is never applied to a graph that somebody else changed.

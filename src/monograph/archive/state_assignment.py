@@ -1,4 +1,4 @@
-"""Weights given to a program that was loaded, or captured without any, on the meta device.
+"""State assignment: weights for a program that was loaded or captured on the meta device.
 
 Law: afterwards every tensor has data, is of the shape and dtype the graph says, and lies on the
 device the graph computes on. Names that belong together stay one parameter.

@@ -1,4 +1,4 @@
-"""Programs that torch.export saved: what their files say of symbols, conditions and names.
+"""Compatibility with torch.export's files: what they say of symbols, conditions and names.
 
 Their contract is what the file states: structure, dtypes, devices, sizes, ranges and conditions. A
 condition that cannot be read is refused, since nobody could check it.

@@ -1,4 +1,4 @@
-"""What version a file has, and how an older one becomes one of today.
+"""Format versions: which one a file has, and how an older one becomes one of today.
 
 `extra/monograph.<model>.json` carries `format`; each upgrader turns the version it is named for
 into the next. A file newer than this reader is refused: it may hold what this reader would ignore.

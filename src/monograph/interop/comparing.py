@@ -1,4 +1,4 @@
-"""What another system made of a program answers the examples as the program does, or is refused."""
+"""Differential check of a hand-over: its result answers the examples as the program does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs as machine code: compiled in this process, or ahead of time into a package.
+"""Compilation to machine code: in this process, or ahead of time into a package.
 
 Law: whoever calls, the contract is checked first, so what runs is what was captured. A package was
 called on the examples, twice, beside the program it was made of, before its file is there.

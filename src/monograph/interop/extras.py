@@ -1,4 +1,4 @@
-"""Packages that only some hand-overs need: imported when asked for, and missed by name."""
+"""Optional packages that some hand-overs need: imported when asked for, missed by name."""
 
 from __future__ import annotations
 

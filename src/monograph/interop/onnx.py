@@ -1,4 +1,4 @@
-"""A program as an ONNX model, through torch's translator; sizes that vary are dynamic axes.
+"""Export to ONNX, through torch's translator; sizes that vary are dynamic axes.
 
 What an ONNX model cannot say is refused: it has no state that outlives a call, and writes to no
 input. It checks no condition beyond the rank and fixed sizes of its inputs: the others are logged.

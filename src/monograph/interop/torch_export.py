@@ -1,4 +1,4 @@
-"""To and from the ExportedProgram of torch.export, sharing the weights.
+"""Conversion to and from the ExportedProgram of torch.export, sharing the weights.
 
 Both ways lead through the schema of files, so what is handed over is what a file would hold: one
 form, read by the same readers and checked the same. What stock has no form for is refused; what

@@ -1,4 +1,4 @@
-"""Which values of a graph may share memory, which memory is written to, and which is returned.
+"""Alias sets of a graph: which values may share memory, is it written to, is it returned.
 
 A conservative partition: two nodes are apart only where no operator can have made one a view of the
 other. A composite operator may return its argument (`dropout` in evaluation does), so its results

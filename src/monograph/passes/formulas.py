@@ -1,4 +1,4 @@
-"""A decomposition formula becomes a graph: it is run once on abstract tensors, and recorded.
+"""Tracing of decomposition formulas: each is run once on abstract tensors, and recorded.
 
 A formula is any function that computes what an operator computes: one of PyTorch's, the body of a
 composite operator, or a user's. It sees symbolic sizes, and asks about them as user code does.

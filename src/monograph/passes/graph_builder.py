@@ -1,4 +1,4 @@
-"""The graph that lowering writes: nodes with their types, their provenance, and their regions.
+"""The graph builder of passes: nodes with their types, their provenance, and their regions.
 
 Arguments are nodes, constants, and numbers as expressions (`Expr`, `Real`, `Relation`), which are
 written when a node needs them; what a node returns is inferred by the rules of its operator, unless

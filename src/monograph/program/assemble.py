@@ -1,4 +1,4 @@
-"""From what a capture leaves behind to a verified program."""
+"""Assembly of a verified program from its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines of the user constrain the inputs of a program: all of them, or those about one size.
+"""Constraint provenance: which lines of the user constrain the inputs, or one size.
 
 Sizes are written by where they are seen (`x.shape[0]`), so that each line can be tried.
 """

@@ -1,4 +1,4 @@
-"""What a caller must satisfy, as data: a clause per flat input, ranges, relations with origins.
+"""The input contract, as data: a clause per flat input, ranges, relations with origins.
 
 Law: a call is accepted iff its structure is `in_spec`, every clause holds, every symbol solved from
 the sizes lies in its range, and every relation holds. `compile_checks` writes the function that

@@ -1,4 +1,4 @@
-"""The branches and loops of a program, as Python that people read beside the user's lines.
+"""Control flow in structured form: branches and loops as Python beside the user's lines.
 
 Each call of a control-flow operator is written as what it stands for: `if` and `else`, `while`, or
 `for`. In it are the operators of its bodies, with the names that they have in the graph; a comment

@@ -1,4 +1,4 @@
-"""Which operators a program's graph may call, by the name of its dialect, and what departs from it.
+"""Dialects: which operators a program's graph may call, and what departs from that.
 
     TRAINING   what capture records: any operator, in place or not
     ATEN       operators that write to no argument but copies made for them

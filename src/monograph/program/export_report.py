@@ -1,4 +1,4 @@
-"""What an export found out that its user may not expect: data, for reports and for people.
+"""The export report: what was found out that its user may not expect, as data.
 
 Nothing here is silent: sizes that were left to capture and turned out constant are also logged.
 """

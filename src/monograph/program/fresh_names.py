@@ -1,4 +1,4 @@
-"""Names for what is written anew: variables of Python text, nodes of graphs, operators."""
+"""Unique names for what is generated: variables of Python text, nodes of graphs, operators."""
 
 from __future__ import annotations
 

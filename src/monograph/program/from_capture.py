@@ -1,4 +1,4 @@
-"""A finished capture becomes a program: regions, signature, state, contract.
+"""From a finished capture to a program: regions, signature, state, contract.
 
 Read by: `api.export`. Everything a program is made of is named here once.
 """

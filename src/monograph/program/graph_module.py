@@ -1,4 +1,4 @@
-"""A `torch.fx.GraphModule` that writes its Python code when somebody first needs it.
+"""A `torch.fx.GraphModule` with lazy code generation.
 
 Law: an instance is in one of two states. Its class is `GraphModule` itself: no code yet. Its class
 is a subclass of its own, which holds the generated `forward`: code is there. `materialize` goes

@@ -1,4 +1,4 @@
-"""A program as one compact piece of HTML, for notebooks: summary, signature, contract, code."""
+"""HTML of a program, for notebooks: summary, signature, contract, code."""
 
 from __future__ import annotations
 

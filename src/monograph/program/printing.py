@@ -1,4 +1,4 @@
-"""A graph as text people read: every value with its type, every run of nodes with the user's line.
+"""The graph printer: every value with its type, every run of nodes with the user's line.
 
 The text is torch's own readable form, character for character, so that a program prints here as it
 prints there; types go through `type_text` because our values are abstract tensors.

@@ -1,4 +1,4 @@
-"""What each input and output of a program's graph stands for, under the names torch.export uses.
+"""The graph signature: what inputs and outputs stand for, under the names of torch.export.
 
 Law: `input_specs` lists the placeholders in order, `output_specs` the values of the output node in
 order; a name in either is a node name. The classes compare and print as torch's own do, field for

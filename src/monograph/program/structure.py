@@ -1,4 +1,4 @@
-"""How a call's arguments become the flat list of leaves that a graph takes, and where each leaf is.
+"""Flattening of a call's arguments into the leaves that a graph takes, and their paths.
 
 Law: arguments are accepted when their structure is that of the example, exactly: the same container
 types, lengths, keys of the same types in the same order, contexts of registered types. Two

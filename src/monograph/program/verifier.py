@@ -1,4 +1,4 @@
-"""The rules every program obeys, checked each time one is built.
+"""The IR verifier: rules every program obeys, checked each time one is built.
 
     nodes       are placeholders, calls of operators, get_attr of subgraphs, and one output
     names       are unique, and a value is made before it is used

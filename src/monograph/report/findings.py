@@ -1,4 +1,4 @@
-"""The findings of an export as plain data, which every form of a report is made from.
+"""Findings of an export as plain data, which every form of a report is made from.
 
 Law: a finding holds no code, no tensor and no symbol: texts, numbers, and places in files.
 """

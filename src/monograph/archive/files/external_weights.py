@@ -1,4 +1,4 @@
-"""Weights that lie beside a program, in safetensors files that several programs share.
+"""External weights: beside a program, in safetensors files that several programs share.
 
 Our record says which tensors are there, under which names and with which sums. Law: a file that is
 there already is used as it is, and only where it holds the very same numbers; what it does not hold

@@ -1,4 +1,4 @@
-"""Example inputs as `torch.save` wrote them, read without pickle.
+"""A restricted unpickler: example inputs as `torch.save` wrote them, read without pickle.
 
 A pickle is a program for a small stack machine. Some thirty of its instructions are read, by an
 interpreter that can build tensors, containers and scalars and nothing else: a name is looked up in

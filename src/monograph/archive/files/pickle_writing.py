@@ -1,4 +1,4 @@
-"""Example inputs in the form `torch.save` gives them, written without pickle.
+"""A pickler of example inputs, in the form `torch.save` gives them, without pickle.
 
 A pickle is a program for a small stack machine; a dozen of its instructions build tensors,
 containers and scalars, and the classes that are registered as structures.

@@ -1,4 +1,4 @@
-"""Tensors in safetensors files: one file, or a checkpoint folder as Hugging Face lays it out.
+"""Safetensors files: one file, or a checkpoint folder as Hugging Face lays it out.
 
 A file is the length of its header, the header (JSON: name, dtype, shape and place of each tensor),
 and the bytes. Law: nothing in a file is believed before it is checked; tensors view the mapped

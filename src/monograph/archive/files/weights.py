@@ -1,4 +1,4 @@
-"""Tensors in a file: the bytes of their storages, and how each tensor lies in one.
+"""Serialised weights: the bytes of storages, and how each tensor lies in one.
 
 Law: tensors that share storage in memory share it again after reading, and one parameter under two
 names is one parameter: two of the same bytes, seen the same way, are one unless our record

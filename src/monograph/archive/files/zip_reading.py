@@ -1,4 +1,4 @@
-"""The zip file a program is in, read without trusting it: members by name, as views of the file.
+"""A zip reader that does not trust its file: members by name, as views of the mapped file.
 
 Law: every byte of a member lies inside the file and belongs to no other member; the end record ends
 the file and the directory ends where it begins; local headers and directory agree. Members are

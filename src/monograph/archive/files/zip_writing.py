@@ -1,4 +1,4 @@
-"""A zip file written front to back: members stored as they are, each beginning at a multiple of 64.
+"""A zip writer, front to back: members stored as they are, each at a multiple of 64.
 
 Law: the bytes depend on the members alone, not on the time, the path or the process. Nothing is
 held but the directory; a member is summed and written from where it lies.

@@ -1,4 +1,4 @@
-"""What a node is given, as a tagged choice: `{"as_ints": [2, 3]}`.
+"""Serialised arguments of a node, as a tagged union: `{"as_ints": [2, 3]}`.
 
 Law: what is written for an argument is read as an equal argument, of the same type except that a
 tuple comes back as a list.

@@ -1,4 +1,4 @@
-"""Records of ours in a file: what other tools' formats have no place for, field by field.
+"""Dataclasses as JSON, field by field: what other tools' formats have no place for.
 
 Law: every dataclass of `program/contract.py` is carried with every field, under its name; so are
 guards, reports and the names of arguments. What is read has the types its fields are annotated

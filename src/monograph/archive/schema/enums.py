@@ -1,5 +1,5 @@
 # table: the numbers and names that stand for torch's constants in a file.
-"""What stands for a dtype, a layout, a memory format or a function in a program's JSON.
+"""Enumerations of the schema: dtypes, layouts, memory formats and operators in a file.
 
 The numbers are those of the published schema, which are not the ones torch uses in memory.
 """

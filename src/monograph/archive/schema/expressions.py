@@ -1,4 +1,4 @@
-"""Expressions of sizes in a file: sympy's constructor calls, written, and read without sympy.
+"""Serialised size expressions: sympy's constructor calls, written, and read without sympy.
 
 Law: what `ExpressionWriter` makes of an expression of ours, `ExpressionReader` makes the same value
 of. Text is read by Python's own grammar and never run; before an operation is done, its result is

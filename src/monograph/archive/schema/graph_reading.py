@@ -1,4 +1,4 @@
-"""A graph from JSON: names become nodes, and every name is made before it is used.
+"""Deserialisation of graphs: names become nodes, each made before it is used.
 
 Law: a value has one name and one maker; a call gives its operator no argument the operator does not
 have, and as many results as it returns. Nodes that take results apart, which the file leaves out,

@@ -1,4 +1,4 @@
-"""A graph as JSON: nodes in order, their arguments by name, and the type of every value.
+"""Serialisation of graphs: nodes in order, their arguments by name, each value's type.
 
 What takes a result apart (`getitem`) is not written: a node lists the names of its results. A
 subgraph is written where it is used, as an argument.

@@ -1,4 +1,4 @@
-"""Relations of a contract as the Python conditions that stock programs carry, and back.
+"""Guards as Python conditions, which programs of torch.export carry, and back.
 
 They are written for readers that know nothing else of a contract; a relation they cannot say is
 left out there, and stands in our own record in any case.

@@ -1,4 +1,4 @@
-"""JSON that is what it should be: every reader asks for a kind of value, and gets it or refuses."""
+"""Validation of JSON: every reader asks for a kind of value, and gets it or refuses."""
 
 from __future__ import annotations
 

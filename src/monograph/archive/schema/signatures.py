@@ -1,4 +1,4 @@
-"""What inputs and outputs of a graph stand for, in a file and back."""
+"""Serialised graph signatures: what inputs and outputs stand for, in a file and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures of inputs and outputs in a file: containers by the names they are registered under.
+"""Serialised pytree structures: containers by the names they are registered under.
 
 Law: nothing is imported to read one. A class is found among those registered with pytrees in this
 process, an enum among the modules that are loaded.

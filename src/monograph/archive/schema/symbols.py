@@ -1,4 +1,4 @@
-"""The symbols of a program in a file: names, ranges, examples, and what was stated of them.
+"""Serialised symbols of a program: names, ranges, examples, and what was stated of them.
 
 Law: reading states the same relations of the same symbols in the same order, so what is known of
 them afterwards is what was known when the program was saved. A name's letters say what it stands

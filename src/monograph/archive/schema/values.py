@@ -1,4 +1,4 @@
-"""Types of values in a file: tensors without data, and numbers that depend on sizes.
+"""Serialised value types: tensors without data, and numbers that depend on sizes.
 
 Law: a value read has sizes, strides and offset that are integers or expressions of symbols the file
 declares, a dtype and a device that exist, and as many strides as sizes. What it says is believed;

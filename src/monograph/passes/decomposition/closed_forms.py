@@ -1,4 +1,4 @@
-"""What the most frequent operators come to, said outright where their formulas need not be run.
+"""Decompositions in closed form, of frequent operators whose formulas need not be run.
 
 A shortcut takes what the operator takes, tensors as nodes, and gives what PyTorch's formulas end
 in, or `NotImplemented` where it does not know: then they are run. Law: it writes what they write,

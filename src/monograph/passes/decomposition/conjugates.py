@@ -1,4 +1,4 @@
-"""Conjugates: tensors whose memory holds the conjugate of their values, which no type tells.
+"""The conjugate bit: memory that holds the conjugate of its values, which no type tells.
 
 The real and the imaginary part are views of the memory, and PyTorch's formulas for them hold where
 it is not that of a conjugate; so they are kept as they are where it may be.

@@ -1,4 +1,4 @@
-"""Formulas of ours for operators whose formula in PyTorch gives something else than the operator.
+"""Corrected decompositions, for operators whose formula in PyTorch computes something else.
 
 Layers of recurrent networks: PyTorch's formula drops nothing between them, whatever `dropout` says
 (it compares the number of layers with the layer in the wrong order). Attention by the CPU's kernel:

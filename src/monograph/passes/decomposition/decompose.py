@@ -1,4 +1,4 @@
-"""A whole program's graph, functional and in the operators that a table of formulas leaves."""
+"""Decomposition of a program: its graph functional, and in the operators a table leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the results of a lowered program lie in memory, for inputs that lie otherwise than example's.
+"""Output strides of lowered programs, for inputs with other strides than the example's.
 
 Most operators lay out their result as their arguments lie, and so does what they are made of.
 Where the two differ, a program answers for inputs alone that lie as the example did.

@@ -1,4 +1,4 @@
-"""From a program's graph to one without writes, in the operators a table leaves.
+"""The lowering of a graph: without writes, in the operators a table leaves.
 
 One walk over the graph. An operator that the table has a formula for becomes a copy of its
 template: the formula is run once for each distinct (operator, argument types, constants), lowered

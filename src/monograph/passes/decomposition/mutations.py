@@ -1,4 +1,4 @@
-"""Operators that write to their arguments, lowered: the functional form, and then the writes."""
+"""Lowering of in-place operators: the functional form, and then the writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the nodes of a lowered graph come from."""
+"""Node metadata after lowering: where each node comes from."""
 
 from __future__ import annotations
 

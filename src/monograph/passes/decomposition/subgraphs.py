@@ -1,4 +1,4 @@
-"""Operators that run subgraphs, lowered: each body becomes a graph in the same simpler operators.
+"""Lowering of higher-order operators: each body becomes a graph in the same operators.
 
 A body is walked as a graph inside of the new one, so the values it is given are those that stand
 for them outside, and whatever it needs besides (sizes that a formula asks for) becomes an input.

@@ -1,4 +1,4 @@
-"""The table of formulas that `run_decompositions` works with.
+"""The decomposition table that `run_decompositions` works with.
 
 An operator is looked up in what the user put there, then in PyTorch's formulas for core ATen, then
 among composite operators, which are what they call.

@@ -1,4 +1,4 @@
-"""What lowering remembers: formulas that were run, and the templates made of them.
+"""The cache of templates and recorded formulas, kept for one lowering or for a table.
 
 At fixed sizes a template depends on nothing of a program, so it is kept with the table that led to
 it and serves every program; what depends on a program's sizes is kept for one lowering.

@@ -1,4 +1,4 @@
-"""What an operator becomes for given argument types: written once, copied wherever it is needed."""
+"""Templates of decompositions: what an operator becomes for given types, copied at each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that users wrote: whoever gives one wants it applied, or to be told why it is not.
+"""Users' decompositions: whoever gives one wants it applied, or to be told why it is not.
 
 PyTorch's own may fail for some arguments, and then the operator is kept; so it is where a user's
 says `NotImplemented`, or holds for some sizes alone. One that raises, or returns something else

@@ -1,4 +1,4 @@
-"""Which values autograd may follow, and writes that it does not see.
+"""Autograd history in a graph: which values have one, and writes that it does not see.
 
 In eager a write under `no_grad`, or through a detached view, changes data and leaves the history as
 it was. No operator computes such a value: it would have the data of one tensor and the gradient of

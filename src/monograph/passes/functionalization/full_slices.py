@@ -1,4 +1,4 @@
-"""Slices that take all there is: one index of several, or a view of the whole.
+"""Identity slices: one index of several that takes all there is, or a view of the whole.
 
 Python writes `x[:, 0]` as a slice and a selection. PyTorch records the slice only where sizes vary.
 """

@@ -1,4 +1,4 @@
-"""The functional form of an operator that writes to its arguments: `add` for `add_` and `add.out`.
+"""Functional variants of operators that write to arguments: `add` for `add_` and `add.out`.
 
 PyTorch derives these forms from one another by name and argument types, and so do we.
 """

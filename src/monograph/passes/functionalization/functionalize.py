@@ -1,4 +1,4 @@
-"""Tensors that are written to, without writes: a storage has a newest value, and views follow it.
+"""Functionalisation of writes: a storage has a newest value, and its views follow it.
 
     Storage   the newest value of the whole tensor that owns the memory, and how often it changed
     Alias     a tensor in that memory: the storage, and the views that lead from the whole to it

@@ -1,4 +1,4 @@
-"""Which inputs of a graph are touched once another was written to, so that sharing memory matters.
+"""Read-after-write dependences: inputs that are read once another was written to.
 
 Law: a graph without writes, which keeps every value it was given until the end, answers as the
 original did for inputs that overlap, unless the overlap is of a pair found here.

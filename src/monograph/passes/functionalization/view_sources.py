@@ -1,4 +1,4 @@
-"""What a node of a functional graph is a view of."""
+"""View chains: what a node of a functional graph is a view of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing through a view, without writing: what its source becomes when the view has new values.
+"""Inverses of views: what a tensor becomes when a view of it has new values.
 
     scatter(view, source, value)  is a tensor like `source` with `view(result) == value`, and equal
     to `source` wherever the view does not reach.

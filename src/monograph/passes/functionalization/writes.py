@@ -1,4 +1,4 @@
-"""Which tensors of a graph own memory that something writes to, found before the graph is lowered.
+"""Written storages: which tensors own memory that something writes to, before lowering.
 
 Only those are followed as aliases; all others are values from the start.
 """

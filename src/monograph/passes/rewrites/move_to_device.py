@@ -1,4 +1,4 @@
-"""Moving a program to another device: its state, what its graph creates, and what it takes."""
+"""Device conversion of a program: its state, what its graph creates, and what it takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions: the largest parts of a graph that a backend supports, each to be handed over whole.
+"""Graph partitioning: the largest parts that a backend supports, each handed over whole.
 
 Law: a partition is convex: no value leaves it and comes back, so it can run as one step. Parts that
 write, draw random numbers, or touch memory that is written to stay outside.

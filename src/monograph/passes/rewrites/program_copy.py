@@ -1,4 +1,4 @@
-"""What a rewrite works on: a copy of a program's graph, and what its inputs stand for.
+"""The subject of a rewrite: a copy of a program's graph, and what its inputs stand for.
 
 A rewrite edits it in place. `state_inputs` are the placeholders that stand for state; a rewrite
 may add some, or erase those that nothing uses. What it says in `devices` and `dtypes` becomes the

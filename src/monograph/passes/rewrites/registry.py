@@ -1,4 +1,4 @@
-"""Rewrites by name: one decorated function a file, the file named as the function.
+"""The registry of rewrites: one decorated function a file, the file named as the function.
 
     @rewrite
     def dead_code(edited: ProgramCopy) -> None: ...

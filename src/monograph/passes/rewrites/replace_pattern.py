@@ -1,4 +1,4 @@
-"""Rewriting by pattern: wherever a small graph of operators occurs, another takes its place.
+"""Pattern rewriting: wherever a small graph of operators occurs, another takes its place.
 
 A pattern is a function of operator calls; its parameters match any value, numbers and sizes
 included. Law: an occurrence is replaced only where nothing inside it is used outside, and nothing

@@ -1,4 +1,4 @@
-"""State on another device or in another dtype, with what it shares.
+"""Conversion of state to another device or dtype, with what it shares.
 
 Law: names of one tensor stay names of one tensor, tensors that share memory share it again, a
 Parameter stays one and keeps its flag; what is there already stays the same object.

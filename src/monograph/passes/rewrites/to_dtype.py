@@ -1,4 +1,4 @@
-"""Another floating-point type throughout: what was float32 becomes, say, bfloat16.
+"""Dtype conversion of a program: what was float32 becomes, say, bfloat16, throughout.
 
 Law: every value of the old type is of the new one: state, inputs, results, and the types that
 operators name. So what user code computed in the old type on purpose is computed in the new one.

@@ -1,4 +1,4 @@
-"""What a node of a graph returns, worked out from its operator and its arguments."""
+"""Type inference of one node: what it returns, from its operator and its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types after a pass: worked out anew for what the pass changed, and for what follows from it.
+"""Type propagation after a pass: to what the pass changed, and to what follows from it.
 
 A pass may call another operator in a node's place, or give a node other arguments, and leave what
 the node says of its result as it was. Law: after `retype`, what a call says it returns is what its

@@ -1,4 +1,4 @@
-"""What a program asserts while it runs, with the values that broke it.
+"""Run-time assertions: what a program asserts while it runs, with the values that broke it.
 
 A graph holds `aten._assert_scalar` and `aten._assert_tensor_metadata`, which other tools know, with
 a fixed text or none; that of `program.module()` calls `assert_holds` and `assert_promised` instead,

@@ -1,4 +1,4 @@
-"""From a contract to one plain function that checks a call's flat inputs.
+"""Guard code: from a contract to one plain function that checks a call's flat inputs.
 
 Law: the function returns None iff `broken_clauses` finds nothing. Its fast path is straight-line
 code over the inputs; whatever goes wrong there, be it a comparison or an attribute that an input

@@ -1,4 +1,4 @@
-"""What a program does to the objects that its caller passes in, as the original did to its own.
+"""Input mutation: write-back to the objects that callers pass in, as the original wrote.
 
 Before the first operator runs the objects are found, and must hold what they held at the export;
 after the last one they get what they hold then. Law: a call that is refused changes nothing.

@@ -1,4 +1,4 @@
-"""Whether inputs share memory, down to the byte.
+"""Memory overlap of inputs, down to the byte.
 
 Law: two tensors overlap iff some byte belongs to an element of both, wherever their storages begin:
 two views of one array of NumPy's have storages of their own. One tensor overlaps itself, is folded,

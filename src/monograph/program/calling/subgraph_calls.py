@@ -1,4 +1,4 @@
-"""Running subgraphs when a program runs: regions in their mode, branches, and steps of loops.
+"""Execution of higher-order operators: regions in their mode, branches, steps of loops.
 
 A program's graph calls torch's higher-order operators, which other tools know. Called eagerly they
 load Dynamo first (seconds, once), they leave a mode changed if the body raises, and some have no

@@ -1,4 +1,4 @@
-"""The contract of a program as assertions, one line a condition."""
+"""Source of assertions for a contract, one line a condition."""
 
 from __future__ import annotations
 

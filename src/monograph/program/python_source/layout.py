@@ -1,4 +1,4 @@
-"""Python source broken into lines as the usual formatters break it.
+"""A pretty printer: Python source broken into lines as the usual formatters break it.
 
 Text is given as a tree: a piece that cannot be broken, or brackets with what stands between them.
 A line that is too long is opened at its outermost brackets: first with everything inside on one

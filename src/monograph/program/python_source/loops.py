@@ -1,4 +1,4 @@
-"""Loops and maps over bodies as Python statements, which do what `region_calls` does."""
+"""Source of loops and maps over bodies, which do what `subgraph_calls` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program as one Python file that people read, run and step through.
+"""Source of a whole program: one Python file that people read, run and step through.
 
 The file has a function with the original's parameters, after the state it reads: `forward(state,
 x)`. Its lines are the calls of the graph, under the user's lines that they come from; sizes are

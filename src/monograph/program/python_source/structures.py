@@ -1,4 +1,4 @@
-"""Structures of inputs and results as Python source: how they are built, and taken apart."""
+"""Source of pytree structures: how inputs and results are built, and taken apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a graph as Python source: constants, and arithmetic of sizes."""
+"""Source of values: constants, and arithmetic of sizes."""
 
 from __future__ import annotations
 

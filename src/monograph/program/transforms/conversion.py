@@ -1,4 +1,4 @@
-"""`program.to(...)`: another program, on another device or in another floating-point type.
+"""`program.to(...)`: conversion to another device or another floating-point type.
 
 Law: on another device it computes the same function there. In another dtype it is the program of
 `module.to(dtype)`, or it is refused: where user code asked for a dtype or named one, where values

@@ -1,4 +1,4 @@
-"""`run_decompositions`: another program that computes the same in other operators, without writes.
+"""`run_decompositions`: the same program in other operators, without writes.
 
 What the graph wrote to in place is among its outputs instead, which `program.module()` writes back;
 everything else about the program is kept: its contract, its sizes, its state.

@@ -1,4 +1,4 @@
-"""Rewriting a program: a copy of its graph is given to passes, and what comes back is verified.
+"""Rewriting a program: a copy of its graph is given to passes, and the result is verified.
 
 A pass is a `Rewrite` of `monograph.passes`, or any function over a `torch.fx.GraphModule` that
 edits it in place, returns another, or returns an object with one in `graph_module`.

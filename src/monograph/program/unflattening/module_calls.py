@@ -1,4 +1,4 @@
-"""What the graphs of an unflattened program call: modules that may have been exchanged since.
+"""Calls between unflattened modules, which may have been exchanged since.
 
 Most calls are plain `call_module` nodes. These functions serve the others: a module that a scope
 does not own, a later call of a module whose graph differs from its first, and arguments or results

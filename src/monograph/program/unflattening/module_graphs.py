@@ -1,4 +1,4 @@
-"""From the tree of calls and regions to one graph per module.
+"""Graphs of unflattened modules, from the tree of calls and regions.
 
 A module called several times has one graph per way it was called: calls that do the same share one.
 """

@@ -1,4 +1,4 @@
-"""The calls and regions of a flat graph as a tree, and which values cross their borders.
+"""The scope tree of a flat graph: calls and regions, and which values cross their borders.
 
 A scope is a call of a module, or a region of `no_grad` or `autocast`; the root is the program.
 Laws: every node of the flat graph is an item of exactly one scope, and reading the tree depth first

@@ -1,4 +1,4 @@
-"""The module hierarchy back: a program as modules that call each other, as the original did.
+"""Unflattening: a program as modules that call each other, as the original did.
 
 Every module of the original that is called is a module again, under its own name, holding its own
 state; each can be called, looked at and exchanged. The contract stays: the whole is checked as
