@@ -27,25 +27,32 @@ if TYPE_CHECKING:
 _LOGGER: Final = logging.getLogger("monograph")
 
 
-@dataclass(frozen=True, slots=True)
-class Specialization:
-    """A size or number declared `Dim.AUTO` that the model fixes; `at` are the lines that do."""
+class _Located:
+    """What happened at lines of the user, innermost first."""
 
-    path: str
-    value: float
-    at: tuple[Spot, ...] = ()
+    __slots__ = ()
+    at: tuple[Spot, ...]
 
     @property
     def place(self) -> str:
         """The innermost line, as `model.py:12`; "" if unknown."""
         return where(self.at)
 
+
+@dataclass(frozen=True, slots=True)
+class Specialization(_Located):
+    """A size or number declared `Dim.AUTO` that the model fixes; `at` are the lines that do."""
+
+    path: str
+    value: float
+    at: tuple[Spot, ...] = ()
+
     def __str__(self) -> str:
         return f"{self.path} == {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(_Located):
     """A size of 0 or 1 that was declared and is refused; `what` the module does differently there.
 
     `at` are the lines where it first does.
@@ -56,17 +63,12 @@ class LeftOut:
     what: str
     at: tuple[Spot, ...] = ()
 
-    @property
-    def place(self) -> str:
-        """The innermost line, as `model.py:12`; "" if unknown."""
-        return where(self.at)
-
     def __str__(self) -> str:
         return f"{self.path} == {self.value}: there the module {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumed(_Located):
     """A plain value outside of the inputs that the model read: the program keeps it for good.
 
     `kind` is attribute, global or closure; `name` is how the code calls it: `self.training`.
@@ -76,11 +78,6 @@ class Assumed:
     name: str
     value: Any
     at: tuple[Spot, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """The innermost line, as `model.py:12`; "" if unknown."""
-        return where(self.at)
 
     def __str__(self) -> str:
         return f"{self.name} == {self.value!r}"
@@ -99,16 +96,11 @@ class NativeIsland:
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoredEffect:
+class IgnoredEffect(_Located):
     """A write that outlives a call of the model, and that the program does not make."""
 
     what: str
     at: tuple[Spot, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """The innermost line, as `model.py:12`; "" if unknown."""
-        return where(self.at)
 
     def __str__(self) -> str:
         return self.what
@@ -123,7 +115,7 @@ class Because:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(_Located):
     """What `export` would refuse, of a draft: the message as data.
 
     `assumed` says what the program takes for true instead; `is_checked` whether it asserts that
@@ -141,11 +133,6 @@ class Problem:
     assumed: str = ""
     is_checked: bool = False
     edits: tuple[Edit, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """The innermost line, as `model.py:12`; "" if unknown."""
-        return where(self.at)
 
     @property
     def diagnostic(self) -> Diagnostic:

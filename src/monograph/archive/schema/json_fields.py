@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import keyword
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from monograph.archive.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Kind = TypeVar("Kind")
 
 LARGEST = (1 << 63) - 1
 MOST_BYTES = 1 << 30
@@ -48,44 +53,22 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """An object.
+def _reader(kind: type[Kind], what: str) -> Callable[[Any], Kind]:
+    """What gives a value of this type back, and refuses any other."""
 
-    Raises: Refused.
-    """
-    if not isinstance(value, dict):
-        raise Refused(f"{_shown(value)} stands where an object should")
-    return value  # pyright: ignore[reportReturnType]  # JSON has string keys
+    def read(value: Any) -> Kind:
+        if not isinstance(value, kind):
+            raise Refused(f"{_shown(value)} stands where {what} should")
+        return value
 
-
-def listed(value: Any) -> list[Any]:
-    """A list.
-
-    Raises: Refused.
-    """
-    if not isinstance(value, list):
-        raise Refused(f"{_shown(value)} stands where a list should")
-    return value
+    return read
 
 
-def text(value: Any) -> str:
-    """A string.
-
-    Raises: Refused.
-    """
-    if not isinstance(value, str):
-        raise Refused(f"{_shown(value)} stands where a string should")
-    return value
-
-
-def boolean(value: Any) -> bool:
-    """A truth value.
-
-    Raises: Refused.
-    """
-    if not isinstance(value, bool):
-        raise Refused(f"{_shown(value)} stands where true or false should")
-    return value
+# Each raises Refused.
+mapping: Callable[[Any], dict[str, Any]] = _reader(dict, "an object")
+listed: Callable[[Any], list[Any]] = _reader(list, "a list")
+text = _reader(str, "a string")
+boolean = _reader(bool, "true or false")
 
 
 def integer(value: Any, lower: int | None = None, upper: int = LARGEST) -> int:

@@ -57,6 +57,10 @@ TARGETED_OUTPUTS: Final = {
     OutputKind.GRADIENT_TO_USER_INPUT: ("gradient_to_user_input", "user_input_name"),
     OutputKind.USER_INPUT_MUTATION: ("user_input_mutation", "user_input_name"),
 }
+BARE_OUTPUTS: Final = {
+    OutputKind.LOSS_OUTPUT: ("loss_output", TensorArgument),
+    OutputKind.TOKEN: ("token", TokenArgument),
+}
 INPUT_OF: Final = {tag: (kind, field) for kind, (tag, field) in STATE_INPUTS.items()}
 OUTPUT_OF: Final = {tag: (kind, field) for kind, (tag, field) in TARGETED_OUTPUTS.items()}
 
@@ -124,10 +128,8 @@ def _output(spec: OutputSpec) -> Json:
     if found is not None:
         tag, field = found
         return {tag: {"arg": arg, field: spec.target}}
-    if spec.kind is OutputKind.LOSS_OUTPUT:
-        return {"loss_output": {"arg": arg}}
-    if spec.kind is OutputKind.TOKEN:
-        return {"token": {"arg": arg}}
+    if spec.kind in BARE_OUTPUTS:
+        return {BARE_OUTPUTS[spec.kind][0]: {"arg": arg}}
     return {"user_output": {"arg": argument_json(spec.arg)}}
 
 
@@ -208,10 +210,9 @@ def _read_output(tag: str, inner: Any) -> OutputSpec:
         return OutputSpec(kind, TensorArgument(_name(fields)), read(text(fields[field])))
     if tag == "user_output":
         return OutputSpec(OutputKind.USER_OUTPUT, read_argument(fields["arg"]), None)
-    if tag == "loss_output":
-        return OutputSpec(OutputKind.LOSS_OUTPUT, TensorArgument(_name(fields)), None)
-    if tag == "token":
-        return OutputSpec(OutputKind.TOKEN, TokenArgument(_name(fields)), None)
+    for kind, (bare, argument) in BARE_OUTPUTS.items():
+        if tag == bare:
+            return OutputSpec(kind, argument(_name(fields)), None)
     raise Refused(f"an output is {tag[:40]!r}")
 
 

@@ -25,32 +25,33 @@ if TYPE_CHECKING:
 
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Int
-    from monograph.passes.decomposition.lowering import Lowering
+    from monograph.passes.graph_builder import GraphBuilder
 
 aten = torch.ops.aten
 
 SHORTCUTS: dict[Any, Callable[..., Any]] = {}
-"""By overload; each takes what computes an operator (`Calls`), and then the operator's arguments.
+"""By overload; each takes what computes operators, and then the arguments of its own.
 
 One that does not know writes nothing, and leaves nothing unused behind otherwise.
 """
 
 
-class Calls:
-    """Computes operators on values."""
+class OperatorCalls:
+    """Computes operators on values; `lower` takes an overload, its arguments and its keywords."""
 
-    __slots__ = ("lowering",)
+    __slots__ = ("builder", "lower")
 
-    def __init__(self, lowering: Lowering) -> None:
-        self.lowering = lowering
+    def __init__(self, lower: Callable[..., Any], builder: GraphBuilder) -> None:
+        self.lower = lower
+        self.builder = builder
 
     def __call__(self, overload: OpOverload, *args: Any, **kwargs: Any) -> Any:
         """An operator's result, or all of them."""
-        return self.lowering.plain(overload, args, kwargs)
+        return self.lower(overload, args, kwargs)
 
     def first(self, overload: OpOverload, *args: Any) -> Node:
         """The first result of an operator that has several, and no formula."""
-        return self.lowering.builder.call_for_first(overload, args)
+        return self.builder.call_for_first(overload, args)
 
 
 def shortcut(*overloads: Any) -> Callable[[Any], Any]:
@@ -64,12 +65,12 @@ def shortcut(*overloads: Any) -> Callable[[Any], Any]:
 
 
 @shortcut(aten.t.default)
-def _t(call: Calls, x: Node) -> Any:
+def _t(call: OperatorCalls, x: Node) -> Any:
     return call(aten.permute.default, x, [1, 0]) if tensor_type(x).rank == 2 else NotImplemented
 
 
 @shortcut(aten.transpose.int)
-def _transpose(call: Calls, x: Node, dim0: int, dim1: int) -> Any:
+def _transpose(call: OperatorCalls, x: Node, dim0: int, dim1: int) -> Any:
     rank = tensor_type(x).rank
     order = list(range(rank))
     if dim0 % max(rank, 1) == dim1 % max(rank, 1):
@@ -79,7 +80,7 @@ def _transpose(call: Calls, x: Node, dim0: int, dim1: int) -> Any:
 
 
 @shortcut(aten.reshape.default, aten._reshape_alias.default)  # noqa: SLF001 - an operator's name
-def _reshape(call: Calls, x: Node, shape: Sequence[Int], _strides: Any = None) -> Any:
+def _reshape(call: OperatorCalls, x: Node, shape: Sequence[Int], _strides: Any = None) -> Any:
     given = tensor_type(x)
     if given.strides is None:
         return call(aten.view.default, x, list(shape))
@@ -94,7 +95,7 @@ def _reshape(call: Calls, x: Node, shape: Sequence[Int], _strides: Any = None) -
 
 
 @shortcut(aten.contiguous.default)
-def _contiguous(call: Calls, x: Node, memory_format: Any = torch.contiguous_format) -> Any:
+def _contiguous(call: OperatorCalls, x: Node, memory_format: Any = torch.contiguous_format) -> Any:
     if memory_format is not torch.contiguous_format:
         return NotImplemented
     given = tensor_type(x)
@@ -110,7 +111,7 @@ def _contiguous(call: Calls, x: Node, memory_format: Any = torch.contiguous_form
 
 
 @shortcut(aten.linear.default)
-def _linear(call: Calls, x: Node, weight: Node, bias: Node | None = None) -> Any:
+def _linear(call: OperatorCalls, x: Node, weight: Node, bias: Node | None = None) -> Any:
     given = tensor_type(x)
     if tensor_type(weight).rank != 2 or given.rank < 2:
         return NotImplemented
@@ -133,7 +134,7 @@ def _linear(call: Calls, x: Node, weight: Node, bias: Node | None = None) -> Any
 
 
 @shortcut(aten.matmul.default)
-def _matmul(call: Calls, x: Node, y: Node) -> Any:
+def _matmul(call: OperatorCalls, x: Node, y: Node) -> Any:
     left, right = tensor_type(x), tensor_type(y)
     if left.rank == right.rank == 2:
         return call(aten.mm.default, x, y)
@@ -149,7 +150,7 @@ def _matmul(call: Calls, x: Node, y: Node) -> Any:
     return _products(call, x, y, batch)
 
 
-def _products(call: Calls, x: Node, y: Node, batch: Sequence[Int]) -> Any:
+def _products(call: OperatorCalls, x: Node, y: Node, batch: Sequence[Int]) -> Any:
     """A stack of products, with one dimension for all that tell them apart."""
     left, right = tensor_type(x), tensor_type(y)
     flat: list[Node] = []
@@ -162,7 +163,7 @@ def _products(call: Calls, x: Node, y: Node, batch: Sequence[Int]) -> Any:
 
 @shortcut(aten.layer_norm.default)
 def _layer_norm(
-    call: Calls,
+    call: OperatorCalls,
     x: Node,
     shape: Sequence[Int],
     weight: Node | None = None,
@@ -174,14 +175,14 @@ def _layer_norm(
 
 
 @shortcut(aten.softmax.int)
-def _softmax(call: Calls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
+def _softmax(call: OperatorCalls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
     if dtype is not None or not tensor_type(x).dtype.is_floating_point:
         return NotImplemented
     return call(aten._softmax.default, x, dim, False)  # noqa: SLF001 - an operator's name
 
 
 @shortcut(aten._safe_softmax.default)  # noqa: SLF001 - an operator's name
-def _safe_softmax(call: Calls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
+def _safe_softmax(call: OperatorCalls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
     made = _softmax(call, x, dim, dtype)
     if made is NotImplemented:
         return made
@@ -193,7 +194,7 @@ def _safe_softmax(call: Calls, x: Node, dim: int, dtype: torch.dtype | None = No
 
 @shortcut(aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
 def _convolution(
-    call: Calls,
+    call: OperatorCalls,
     x: Node,
     weight: Node,
     bias: Node | None = None,
@@ -212,7 +213,7 @@ def _convolution(
 
 @shortcut(aten.batch_norm.default)
 def _batch_norm(
-    call: Calls,
+    call: OperatorCalls,
     x: Node,
     weight: Node | None,
     bias: Node | None,
@@ -232,12 +233,12 @@ def _batch_norm(
 
 
 @shortcut(aten.max_pool2d.default)
-def _max_pool2d(call: Calls, x: Node, *steps: Any) -> Any:
+def _max_pool2d(call: OperatorCalls, x: Node, *steps: Any) -> Any:
     return call.first(aten.max_pool2d_with_indices.default, x, *steps)
 
 
 @shortcut(aten.adaptive_avg_pool2d.default)
-def _adaptive_avg_pool2d(call: Calls, x: Node, output_size: Sequence[Int]) -> Any:
+def _adaptive_avg_pool2d(call: OperatorCalls, x: Node, output_size: Sequence[Int]) -> Any:
     given = tensor_type(x)
     is_plain = given.rank == 4 and given.strides is None and given.device.type == "cpu"
     if not is_plain or list(output_size) != [1, 1]:
@@ -248,7 +249,7 @@ def _adaptive_avg_pool2d(call: Calls, x: Node, output_size: Sequence[Int]) -> An
 
 
 @shortcut(aten.flatten.using_ints)
-def _flatten(call: Calls, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any:
+def _flatten(call: OperatorCalls, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any:
     given = tensor_type(x)
     if given.strides is not None or not given.rank:
         return NotImplemented
@@ -261,7 +262,7 @@ def _flatten(call: Calls, x: Node, start_dim: int = 0, end_dim: int = -1) -> Any
 
 @shortcut(aten.to.dtype)
 def _to_dtype(
-    call: Calls,
+    call: OperatorCalls,
     x: Node,
     dtype: torch.dtype,
     non_blocking: bool = False,  # noqa: FBT001, FBT002 - as in the schema
@@ -276,8 +277,8 @@ def _to_dtype(
 
 
 @shortcut(aten.dropout.default)
-def _dropout(call: Calls, x: Node, _p: float, train: bool) -> Any:  # noqa: FBT001 - as in the schema
+def _dropout(call: OperatorCalls, x: Node, _p: float, train: bool) -> Any:  # noqa: FBT001 - as in the schema
     return NotImplemented if train else call(aten.clone.default, x)
 
 
-__all__ = ["SHORTCUTS", "Calls", "shortcut"]
+__all__ = ["SHORTCUTS", "OperatorCalls", "shortcut"]

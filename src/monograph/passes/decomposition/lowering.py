@@ -26,7 +26,7 @@ from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
 from monograph.passes.decomposition.arguments import any_alias, call_key, gather, mapped
-from monograph.passes.decomposition.closed_forms import SHORTCUTS, Calls
+from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
 from monograph.passes.decomposition.layouts import LAID_OUT_ANEW, layout_from
 from monograph.passes.decomposition.mutations import (
@@ -38,8 +38,7 @@ from monograph.passes.decomposition.mutations import (
 from monograph.passes.decomposition.node_metadata import module_of, provenance_of
 from monograph.passes.decomposition.subgraphs import BODIES, lower_call
 from monograph.passes.decomposition.table import DecompositionTable
-from monograph.passes.decomposition.template_cache import TemplateCache, is_static
-from monograph.passes.decomposition.template_recording import write_first
+from monograph.passes.decomposition.template_cache import TemplateCache, is_static, write_first
 from monograph.passes.decomposition.templates import Template, instantiate, template_of
 from monograph.passes.decomposition.user_formulas import (
     NOT_APPLIED,
@@ -371,7 +370,7 @@ class Lowering:
             fixed = is_static(types) and is_static(keywords.values())
             shortcut = SHORTCUTS.get(overload) if self.has_shortcuts and not exact else None
             if fixed and shortcut is not None:
-                call = partial(shortcut, Calls(self), *args, **kwargs)
+                call = partial(shortcut, OperatorCalls(self.plain, self.builder), *args, **kwargs)
                 results = write_first(call, tensors, key, self.builder, self.cache)
                 if results is not NotImplemented:
                     return results
@@ -451,7 +450,7 @@ class Lowering:
 
         args = [given(value) for value in types]
         named = {name: given(value) for name, value in keywords.items()}
-        results = shortcut(Calls(inside), *args, **named)
+        results = shortcut(OperatorCalls(inside.plain, inside.builder), *args, **named)
         return None if results is NotImplemented else template_of(slots, builder, results)
 
     def expanded(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:

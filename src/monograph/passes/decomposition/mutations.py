@@ -14,8 +14,7 @@ from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.integers import ge, known
 from monograph.passes.decomposition.arguments import as_called, call_key, gather
-from monograph.passes.decomposition.template_cache import is_static
-from monograph.passes.decomposition.template_recording import write_first
+from monograph.passes.decomposition.template_cache import is_static, write_first
 from monograph.passes.decomposition.templates import instantiate
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functionalization.autograd_history import hides_writes, is_hidden, seen_from

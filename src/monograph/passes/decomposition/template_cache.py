@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.tensor_type import TensorType
+from monograph.host.fx_nodes import last_node
 from monograph.integers import Expr, Facts, Real, Relation
+from monograph.passes.decomposition.templates import Template, template_from
+from monograph.passes.graph_builder import GraphBuilder
 
 if TYPE_CHECKING:
-    from monograph.passes.decomposition.templates import Template
+    from collections.abc import Callable, Iterator
+
+    from torch.fx.node import Node
+
     from monograph.passes.formulas import Formula
 
 _MOST: Final = 10_000
@@ -98,3 +104,35 @@ def is_static(types: Any) -> bool:
         ):
             return False
     return True
+
+
+def write_first(
+    write: Callable[[], Any],
+    tensors: list[Node],
+    key: Any,
+    builder: GraphBuilder,
+    cache: TemplateCache,
+) -> Any:
+    """Let `write` write to the builder, and remember what it wrote as made of these tensors.
+
+    The first call of its kind is written straight into the graph, and is the template of the next;
+    only where what is written depends on types alone, all sizes are fixed, and nothing of it is
+    unused: the graph has the same nodes under the same names, whether a process met such a call
+    before or not.
+
+    Gives its results, `NotImplemented` if it wrote nothing. A tensor given twice leaves open which
+    of both a node takes, so there is nothing to remember then.
+    """
+    begin = last_node(builder.writer.graph)
+    results = write()
+    if results is not NotImplemented and len({*tensors}) == len(tensors):
+        describe = GraphBuilder(cache.static.facts, builder.writer).described_anew
+        template = template_from(tensors, _after(begin), results, describe)
+        cache.keep(key, template, is_static=True)
+    return results
+
+
+def _after(node: Node) -> Iterator[Node]:
+    while node.next.op != "root":
+        node = node.next
+        yield node
