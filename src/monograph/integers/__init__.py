@@ -23,7 +23,7 @@ from monograph.integers.decision.redundant_guards import needed_guards
 from monograph.integers.decision.relaxation import followers, if_let_in, leaves_out, relax
 from monograph.integers.events import Event, Narrowed, Replaced, Standing, Stated, SymbolMade
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, declared_interval
-from monograph.integers.facts import Contradiction, Facts, Guard, Origin
+from monograph.integers.facts import NEVER, Contradiction, Facts, Guard, Origin
 from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.interval import INFINITY, Bound, Interval
 from monograph.integers.magnitude import SIZE_LIMIT
@@ -85,6 +85,7 @@ __all__ = [
     "FLOAT_FUNCTIONS",
     "INFINITY",
     "INTEGER_FUNCTIONS",
+    "NEVER",
     "SIZE_LIMIT",
     "Argument",
     "Bound",

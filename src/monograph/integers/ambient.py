@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics import MonographError, problem
 from monograph.integers.expr import SPOKEN, Expr, Int
-from monograph.integers.facts import Contradiction, Facts
+from monograph.integers.facts import NEVER, Contradiction, Facts
 from monograph.integers.printing import relation_text
 from monograph.integers.real import Real
 from monograph.integers.relation import Truth, eq, ne, negate, relation_symbols
@@ -153,7 +153,7 @@ def require(r: Truth, name: str, **facts: Any) -> None:
         return
     example = None if answer is False else here.hint_of_relation(r)
     if answer is False or example is False:
-        here.premises[False] = True
+        here.premises[NEVER] = True
         raise problem(name, **facts)
     try:
         if example is None:
@@ -161,7 +161,7 @@ def require(r: Truth, name: str, **facts: Any) -> None:
         else:
             here.guard(r)
     except Contradiction as error:
-        here.premises[False] = True
+        here.premises[NEVER] = True
         raise problem(name, **facts) from error
 
 
@@ -184,7 +184,7 @@ def decide(r: Truth) -> bool:
         return answer
     example = here.hint_of_relation(r)
     if example is None:
-        here.premises[False] = True
+        here.premises[NEVER] = True
         refusal = _undecidable(here, r)
         if here.example is None:
             raise refusal

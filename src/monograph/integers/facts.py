@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType, MappingProxyType
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from monograph.integers.decision.propagation import learn
 from monograph.integers.decision.proving import known
@@ -31,7 +31,10 @@ from monograph.integers.real import Real, call
 from monograph.integers.relation import Relation, Truth, eq, ge, holds, le
 from monograph.integers.structure import evaluate, substitute
 
-__all__ = ["Contradiction", "Example", "Facts", "Guard", "Origin"]
+__all__ = ["NEVER", "Contradiction", "Example", "Facts", "Guard", "Origin"]
+
+NEVER: Final[Truth] = False
+"""A premise that never holds: with it among those of a run, no other sizes run alike."""
 
 _ANONYMOUS = re.compile(r"[a-z]\d+")
 
@@ -138,8 +141,8 @@ class Facts:
         self.guards: list[Guard] = []
         self.assertions: list[Guard] = []
         # What was answered or stated since somebody put these here, and what `simplify` made of
-        # expressions: a run that is told the same does the same. `False: True`, which never holds,
-        # stands for a refusal: whoever caught it went on by the example.
+        # expressions: a run that is told the same does the same. `NEVER` among them stands for a
+        # refusal: whoever caught it went on by the example.
         self.premises: dict[Truth, bool] = {}
         self.rewritten: dict[Expr, Int] = {}
 

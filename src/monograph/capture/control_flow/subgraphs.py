@@ -43,7 +43,7 @@ from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
 from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
-from monograph.integers import fresh, use
+from monograph.integers import NEVER, fresh, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,9 +89,8 @@ class Body:
         self.graph: Graph = self.page.graph
         self.before = frozenset(recorder.facts.symbols)
         """The sizes that are known outside of it."""
-        recorder.premises[False] = (
-            True  # what is told in here is noted nowhere: only a run can tell
-        )
+        # What is told in here is noted nowhere: only a run can tell.
+        recorder.premises[NEVER] = True
         self.facts = recorder.facts.branch()
         if assumed is not True:
             self.facts.assume(assumed)
