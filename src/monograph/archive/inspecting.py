@@ -10,19 +10,20 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.archive.errors import reading
 from monograph.archive.files.zip_reading import open_container
 from monograph.archive.loading import OURS, load, model_names
 from monograph.archive.program_writing import unsaid
 from monograph.archive.schema.json_fields import mapping, parse_json
 from monograph.diagnostics import MonographError
+from monograph.passes.graph_walks import calls
 from monograph.program import ExportedProgram, dtype_text
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
+
+    import torch
 
     from monograph.archive.files.zip_reading import Container
 
@@ -109,12 +110,9 @@ def _program(program: ExportedProgram) -> Iterator[str]:
 
 
 def _operators(module: torch.nn.Module) -> Iterator[str]:
-    for each in module.modules():
-        if isinstance(each, torch.fx.GraphModule):
-            for node in each.graph.nodes:
-                if node.op == "call_function":
-                    target: Any = node.target
-                    yield str(target) if hasattr(target, "_schema") else target.__name__
+    for node in calls(module):
+        target: Any = node.target
+        yield str(target) if hasattr(target, "_schema") else target.__name__
 
 
 def _tensors(title: str, found: Iterable[torch.Tensor]) -> str:

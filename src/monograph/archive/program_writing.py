@@ -22,6 +22,7 @@ from monograph.archive.torch_export_files import leaf_paths
 from monograph.archive.versions import SCHEMA
 from monograph.diagnostics import problem
 from monograph.integers import Facts, relation_text
+from monograph.passes.graph_walks import calls
 from monograph.program import ExportedProgram, InputKind, TensorClause
 from monograph.program.contract import (
     answer_text,
@@ -30,7 +31,7 @@ from monograph.program.contract import (
     range_text,
     state_asked,
 )
-from monograph.program.dialect import ATEN, TRAINING, calls, writes_to
+from monograph.program.dialect import ATEN, TRAINING, writes_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.abstract.symbols import to_sym
 from monograph.archive.contract_validation import check_contract, check_names
 from monograph.archive.errors import Refused
@@ -28,11 +26,12 @@ from monograph.archive.schema.json_fields import (
 from monograph.archive.schema.symbols import SymbolReader, SymbolWriter
 from monograph.archive.versions import FORMAT, upgraded
 from monograph.diagnostics import Place
+from monograph.passes.graph_walks import graph_modules
 from monograph.program import CallNames, Contract, Report
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS, TRAINING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import torch
 
     from monograph.archive.schema.graph_writing import SidecarValues
     from monograph.archive.schema.values import Json
@@ -88,9 +87,9 @@ def _frames(module: torch.nn.Module, records: RecordWriter) -> Json:
     runs: dict[tuple[int, ...], int] = {}
     graphs: dict[str, dict[str, int]] = {}
     numbered: dict[int, int] = {}
-    for path, graph in _graphs(module, ""):
+    for path, each in graph_modules(module):
         found: dict[str, int] = {}
-        for node in graph.nodes:
+        for node in each.graph.nodes:
             frames = node.meta.get("frames")
             if frames:
                 number = numbered.get(id(frames))
@@ -100,13 +99,6 @@ def _frames(module: torch.nn.Module, records: RecordWriter) -> Json:
                 found[node.name] = number
         graphs[path] = found
     return {"runs": [list(run) for run in runs], "graphs": graphs}
-
-
-def _graphs(module: torch.nn.Module, path: str) -> Iterator[tuple[str, torch.fx.Graph]]:
-    if isinstance(module, torch.fx.GraphModule):
-        yield path, module.graph
-        for name, child in module.named_children():
-            yield from _graphs(child, f"{path}.{name}" if path else name)
 
 
 # ---------------------------------------------------------------------------------------- reading
@@ -208,11 +200,11 @@ def restore_values(module: torch.nn.Module, record: Sidecar) -> None:
     if record.reasons:
         meta: Any = module.meta
         meta[REASONS] = record.reasons
-    for path, graph in _graphs(module, ""):
+    for path, each in graph_modules(module):
         values, items = mapping(record.values.get(path, {})), mapping(record.items.get(path, {}))
         if not values and not items:
             continue
-        for node in graph.nodes:
+        for node in each.graph.nodes:
             if node.name in values:
                 relation = record.symbols.expressions.truth(text(values[node.name]))
                 node.meta["val"] = to_sym(relation, record.symbols.facts)
@@ -233,9 +225,9 @@ def restore_frames(module: torch.nn.Module, record: Sidecar) -> None:
         for run in listed(record.frames["runs"])
     ]
     graphs = mapping(record.frames["graphs"])
-    for path, graph in _graphs(module, ""):
+    for path, each in graph_modules(module):
         found = mapping(graphs.get(path, {}))
-        for node in graph.nodes:
+        for node in each.graph.nodes:
             number = found.get(node.name)
             if number is not None:
                 node.meta["frames"] = runs[integer(number, 0, len(runs) - 1)]

@@ -22,6 +22,7 @@ from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.interop.comparing import check_answers
 from monograph.interop.torch_export import said, unchecked
+from monograph.passes.graph_walks import calls, graph_modules
 from monograph.program.calling.subgraph_calls import LOOPS, run_cond
 from monograph.program.stateful_module import Gate
 
@@ -58,13 +59,7 @@ def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
 
 def _is_taken_whole(program: ExportedProgram) -> bool:
     """Whether a program has branches and loops, all of a kind that Dynamo takes as they are."""
-    nodes = [
-        node
-        for each in program.graph_module.modules()
-        if isinstance(each, torch.fx.GraphModule)
-        for node in each.graph.nodes
-        if node.op == "call_function"
-    ]
+    nodes = [*calls(program.graph_module)]
     targets = {node.target for node in nodes}
     return (
         program.contract.changes is None
@@ -76,13 +71,12 @@ def _is_taken_whole(program: ExportedProgram) -> bool:
 
 def _around_loops(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Let Dynamo leave out branches and loops: inside of some it fails."""
-    for each in module.modules():
-        if isinstance(each, torch.fx.GraphModule):
-            stepped = [node for node in each.graph.nodes if node.target in STEPPED]
-            for node in stepped:
-                node.target = torch.compiler.disable(node.target)
-            if stepped:
-                each.recompile()
+    for _, each in graph_modules(module):
+        stepped = [node for node in each.graph.nodes if node.target in STEPPED]
+        for node in stepped:
+            node.target = torch.compiler.disable(node.target)
+        if stepped:
+            each.recompile()
     return module
 
 

@@ -17,6 +17,7 @@ from torch.fx.node import Node
 
 from monograph.archive import program_of_schema, schema_of, unsaid
 from monograph.diagnostics import problem
+from monograph.passes.graph_walks import graph_modules
 from monograph.program.calling.assertions import ASSERT_METADATA, ASSERT_SCALAR
 
 if TYPE_CHECKING:
@@ -74,9 +75,7 @@ def _compare_sizes_as_numbers(graph_module: torch.fx.GraphModule) -> None:
     `_assert_tensor_metadata` compares them as well where tensors are real. On fake tensors stock
     finds that a list is no `torch.Size`, whatever is in it, and so could not lower the program.
     """
-    for module in graph_module.modules():
-        if not isinstance(module, torch.fx.GraphModule):
-            continue
+    for _, module in graph_modules(graph_module):
         found: list[Any] = module.graph.find_nodes(op="call_function", target=ASSERT_METADATA)
         stated = [node for node in found if len(node.args) > 1 and node.args[1] is not None]
         for node in stated:

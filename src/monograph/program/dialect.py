@@ -17,10 +17,9 @@ from monograph.host.decompositions import is_core
 from monograph.host.operator_types import OpOverload
 from monograph.passes.alias_analysis import written_by
 from monograph.passes.decomposition.user_formulas import NOT_APPLIED
+from monograph.passes.graph_walks import calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch.fx.node import Node
 
 TRAINING: Final = "TRAINING"
@@ -65,10 +64,3 @@ def writes_to(node: Node) -> list[Node]:
     """The arguments that an operator writes to."""
     target: Any = node.target
     return written_by(node, target) if isinstance(target, OpOverload) else []
-
-
-def calls(module: torch.fx.GraphModule) -> Iterator[Node]:
-    """Every call of a graph and of the subgraphs it calls."""
-    for child in module.modules():
-        if isinstance(child, torch.fx.GraphModule):
-            yield from (node for node in child.graph.nodes if node.op == "call_function")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.lazy_imports import deferred
+from monograph.passes.graph_walks import calls
 from monograph.program.conditions import Conditions, Explanation, conditions_of, explain_size
-from monograph.program.dialect import TRAINING, calls, dialect_fault, exceptions
+from monograph.program.dialect import TRAINING, dialect_fault, exceptions
 from monograph.program.export_report import Report
 from monograph.program.verifier import verify
 

@@ -26,7 +26,7 @@ def count(program, *targets):
     """Count the calls of some operators, regions included."""
     return sum(
         node.target in targets
-        for module in passes.rewrites.program_copy.graphs_of(program.graph_module)
+        for _, module in passes.graph_walks.graph_modules(program.graph_module)
         for node in module.graph.nodes
     )
 

@@ -35,7 +35,7 @@ from monograph.passes.decomposition.mutations import (
     silent_mutation,
     statistics,
 )
-from monograph.passes.decomposition.node_metadata import module_of, provenance_of
+from monograph.passes.decomposition.node_metadata import provenance_of
 from monograph.passes.decomposition.subgraphs import BODIES, lower_call
 from monograph.passes.decomposition.table import DecompositionTable
 from monograph.passes.decomposition.template_cache import TemplateCache, is_static, write_first
@@ -69,6 +69,7 @@ from monograph.passes.graph_builder import (
     same_layout,
     tensor_type,
 )
+from monograph.passes.graph_walks import subgraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -219,7 +220,7 @@ class Lowering:
         """A subgraph in a grad mode or under autocast, walked in place."""
         kind = "grad" if node.target is _GRAD else "autocast"
         place = 1 if kind == "grad" else 4
-        child: Any = module_of(node.args[place])
+        child = subgraph_of(node.args[place])
         inner = dict(
             zip(
                 [each for each in child.graph.nodes if each.op == "placeholder"],

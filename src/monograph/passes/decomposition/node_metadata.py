@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from torch.fx.traceback import NodeSource, NodeSourceAction
 
 if TYPE_CHECKING:
-    import torch
     from torch.fx.node import Node
 
 MADE_BY: Final = "ExportedProgram.run_decompositions()"
@@ -21,12 +20,4 @@ def provenance_of(node: Node) -> dict[str, Any]:
     return meta
 
 
-def module_of(node: Any) -> torch.nn.Module:
-    """The subgraph that a get_attr node names."""
-    value: Any = node.graph.owning_module
-    for part in str(node.target).split("."):
-        value = getattr(value, part)
-    return value
-
-
-__all__ = ["MADE_BY", "module_of", "provenance_of"]
+__all__ = ["MADE_BY", "provenance_of"]

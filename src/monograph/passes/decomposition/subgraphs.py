@@ -21,6 +21,7 @@ from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE
 from monograph.integers import Expr, Real
 from monograph.passes.decomposition.arguments import mapped
 from monograph.passes.graph_builder import is_tensor, same_layout, tensor_type
+from monograph.passes.graph_walks import subgraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,9 +70,7 @@ def _base(attribute: Node) -> str:
 
 def _body(lowering: Lowering, attribute: Node, n_own: int, values: Sequence[Any]) -> Subgraph:
     builder = lowering.builder
-    child: Any = attribute.graph.owning_module
-    for part in str(attribute.target).split("."):
-        child = getattr(child, part)
+    child = subgraph_of(attribute)
     page = builder.writer.inner_page()
     outer = builder.writer.turn_to(page), builder.children, builder.state, lowering.regions
     provenance = builder.provenance

@@ -14,6 +14,7 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from monograph.host.fx_nodes import append_node, close_graph
+from monograph.passes.graph_walks import graph_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -102,15 +103,7 @@ class ProgramCopy:
 
     def graphs(self) -> Iterator[torch.fx.GraphModule]:
         """The graph modules: the program's, then those of regions and other subgraphs."""
-        return graphs_of(self.module)
-
-
-def graphs_of(module: torch.fx.GraphModule) -> Iterator[torch.fx.GraphModule]:
-    """Give a graph module and all below it."""
-    yield module
-    for child in module.children():
-        if isinstance(child, torch.fx.GraphModule):
-            yield from graphs_of(child)
+        return (each for _, each in graph_modules(self.module))
 
 
 def copied(
@@ -133,4 +126,4 @@ def copied(
     return make(children, graph)
 
 
-__all__ = ["ProgramCopy", "StateInput", "copied", "graphs_of"]
+__all__ = ["ProgramCopy", "StateInput", "copied"]

@@ -12,6 +12,7 @@ from monograph.capture.recording.operators import OPERATORS
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
 from monograph.passes.graph_builder import argument_type, described
+from monograph.passes.graph_walks import subgraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +45,7 @@ def inferred(node: Node, memo: Memo, facts: Facts) -> tuple[Any] | None:
 def _result_of_region(node: Node) -> Any:
     """A region returns what its subgraph does."""
     (body,) = (each for each in node.all_input_nodes if each.op == "get_attr")
-    child: Any = getattr(body.graph.owning_module, str(body.target))
-    returned: Any = child.graph.output_node().args[0]
+    returned: Any = subgraph_of(body).graph.output_node().args[0]
     return tuple([each.meta["val"] if isinstance(each, Node) else each for each in returned])
 
 

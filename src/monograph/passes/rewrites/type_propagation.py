@@ -19,7 +19,7 @@ from monograph.diagnostics import problem
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.integers import use
 from monograph.passes.graph_builder import same_layout
-from monograph.passes.rewrites.program_copy import graphs_of
+from monograph.passes.graph_walks import graph_modules
 from monograph.passes.rewrites.type_inference import inferred
 from monograph.rules.fallback import Memo
 
@@ -44,7 +44,7 @@ def snapshot(module: torch.fx.GraphModule) -> Snapshot:
     """Remember every node of a graph and of the subgraphs it calls."""
     return {
         node: NodeSnapshot(node.target, node.args, node.kwargs, node.meta.get("val"))
-        for each in graphs_of(module)
+        for _, each in graph_modules(module)
         for node in each.graph.nodes
     }
 
@@ -58,7 +58,7 @@ def retype(module: torch.fx.GraphModule, before: Snapshot, facts: Facts) -> None
     _restore_inputs(module, before)
     memo = Memo()
     with use(facts):
-        for each in graphs_of(module):
+        for _, each in graph_modules(module):
             changed: set[Node] = set()
             for node in each.graph.nodes:
                 _retype(module, node, before, changed, memo, facts)

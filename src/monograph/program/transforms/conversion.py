@@ -15,8 +15,8 @@ from torch.fx.node import map_aggregate
 from monograph.abstract.tensor import AbstractTensor
 from monograph.diagnostics import problem
 from monograph.host.conversions import conversion_of
+from monograph.passes.graph_walks import graph_modules
 from monograph.passes.rewrites.move_to_device import move_to_device
-from monograph.passes.rewrites.program_copy import graphs_of
 from monograph.passes.rewrites.to_dtype import is_born_here, to_dtype
 from monograph.program.contract import where
 from monograph.program.dialect import TRAINING
@@ -56,7 +56,7 @@ def _in_dtype(program: ExportedProgram, dtype: torch.dtype) -> ExportedProgram:
 
 
 def _nodes(program: ExportedProgram) -> Iterator[Node]:
-    for module in graphs_of(program.graph_module):
+    for _, module in graph_modules(program.graph_module):
         yield from module.graph.nodes
 
 

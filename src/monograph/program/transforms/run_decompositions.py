@@ -21,6 +21,7 @@ from monograph.integers import Facts
 from monograph.passes import core_decompositions, decompose, facts_of_program
 from monograph.passes.decomposition.table import DecompositionTable
 from monograph.passes.functionalization.read_after_write import read_after_write
+from monograph.passes.graph_walks import calls
 from monograph.program.calling.memory_overlap import reach_of
 from monograph.program.contract import FoundLater, TensorClause, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
@@ -131,11 +132,10 @@ def _casts_written_out(program: ExportedProgram) -> Iterator[Answer]:
         if each.question == "autocast" and each.value is None
     }
     _, autocast = region_operators()
-    for module in program.graph_module.modules():
-        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
-            if node.target is autocast and node.args[0] not in known:
-                known.add(node.args[0])
-                yield Answer("autocast", None, node.args[0], None, node.meta.get("frames"))
+    for node in calls(program.graph_module):
+        if node.target is autocast and node.args[0] not in known:
+            known.add(node.args[0])
+            yield Answer("autocast", None, node.args[0], None, node.meta.get("frames"))
 
 
 def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contract]:
