@@ -263,7 +263,7 @@ def difference_of(expected: Seen, actual: Seen) -> str:
         "aliasing": lambda: same_text(expected.aliasing, actual.aliasing, "aliasing"),
         "state": lambda: same_sharing(expected, actual),
         "flags": lambda: same_text(expected.flags, actual.flags, "flags"),
-        "gradients": lambda: same(expected.gradients, actual.gradients, "the gradients"),
+        "gradients": lambda: same_gradients(expected.gradients, actual.gradients),
         "buffers": lambda: same(expected.buffers, actual.buffers, "the buffers"),
         "grad mode": lambda: same_text(expected.grad_mode, actual.grad_mode, "grad mode"),
         "random": lambda: same_random(expected.random, actual.random),
@@ -274,6 +274,16 @@ def difference_of(expected: Seen, actual: Seen) -> str:
         except AssertionError as error:
             return f"{name}: {str(error)[:300]}".replace("\n", " ")
     return ""
+
+
+def same_gradients(expected: object, actual: object) -> None:
+    """Hold that there are the same, or none, or that autograd refuses both by the same name."""
+    kinds = [
+        each if isinstance(each, str) else "none" if each is None else "some"
+        for each in (expected, actual)
+    ]
+    same_text(*kinds, "the kind")
+    same(expected, actual, "the gradients")
 
 
 def same_text(expected: object, actual: object, what: str) -> None:
