@@ -71,17 +71,20 @@ def test_broken_files_are_said_to_be(tmp_path, capsys):
     assert cli.inspect(str(tmp_path / "none.pt2")) == 2
 
 
-def test_the_command_runs(tmp_path):
-    """As a process, with its options and its exit status."""
+def test_the_command_runs(tmp_path, capsys, monkeypatch):
+    """With its options and its exit status: here where it succeeds, as a process where it fails."""
     pytest.importorskip("typer")
     file = tmp_path / "linear.pt2"
     monograph.save(linear(), file, verify=False)
-    program = "from monograph.cli import main; main()"
-    arguments = [sys.executable, "-c", program, "inspect", str(file), "--checksums"]
-    done = subprocess.run(arguments, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "aten.linear.default" in done.stdout
+    command = ["inspect", str(file), "--checksums"]
+    monkeypatch.setattr(sys, "argv", ["monograph", *command])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code in {0, None}
+    assert "aten.linear.default" in capsys.readouterr().out
     file.write_bytes(b"no program")
+    program = "from monograph.cli import main; main()"
+    arguments = [sys.executable, "-c", program, *command]
     done = subprocess.run(arguments, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "archive-damaged" in done.stderr

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 from torch.utils import _pytree as pytree
 
+import monograph
 from bench.models import perturbed
 from monograph.diagnostics import ContractError
 from tests.models.registry import Model
@@ -101,6 +102,17 @@ def capture(model: Model, exporter: Exporter, how: str, *, strict: bool = False)
     assert torch.equal(rng, torch.random.get_rng_state()), "capturing drew random numbers"
     assert_same(values, (args, kwargs), "the example inputs")
     return program
+
+
+_CAPTURED: dict[tuple[str, str, str], monograph.ExportedProgram] = {}
+
+
+def captured_once(model: Model, exporter: Exporter, how: str):
+    """A copy of what `capture` gives, made once in a process."""
+    key = model.name, exporter.home.__name__, how
+    if key not in _CAPTURED:
+        _CAPTURED[key] = capture(model, exporter, how)
+    return copy.deepcopy(_CAPTURED[key])
 
 
 # --------------------------------------------------------------------------- the model, untouched

@@ -9,6 +9,7 @@ from tests.models.harness import (
     build,
     call,
     capture,
+    captured_once,
     gradients,
     inputs_at,
 )
@@ -40,7 +41,7 @@ def test_edges_agree_or_are_refused(model, exporter):
     """At sizes 0 and 1 the program answers as the model, or refuses before it runs."""
     if not model.edges:
         pytest.skip("no edges are listed")
-    program = capture(model, exporter, "automatic")
+    program = captured_once(model, exporter, "automatic")
     for sizes in model.edges:
         _, inputs = build(model)
         at_edge = inputs_at(inputs, sizes, 5)
@@ -55,7 +56,7 @@ def test_edges_agree_or_are_refused(model, exporter):
 def test_gradients_flow_through_the_program(name, exporter):
     """The parameters of the program receive the gradients that the model's receive."""
     model = MODELS[name]
-    program = capture(model, exporter, "automatic")
+    program = captured_once(model, exporter, "automatic")
     for sizes in model.sizes:
         reference, inputs = build(model)
         at_sizes = inputs_at(inputs, sizes, 6)

@@ -5,7 +5,7 @@ import torch
 
 from bench.models import ResNet, perturbed
 from monograph import export, passes
-from tests.models.harness import SEED_OF_CALL, build, call, capture, inputs_at
+from tests.models.harness import SEED_OF_CALL, build, call, captured_once, inputs_at
 from tests.models.test_models import every_model
 
 CHANGES = {
@@ -21,7 +21,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_rewritten_model_answers_at_other_sizes(model, name, exporter):
     """Captured with varying sizes and rewritten, it gives what the model gives."""
-    program = capture(model, exporter, "automatic")
+    program = captured_once(model, exporter, "automatic")
     rewritten = program.transform(CHANGES[name])
     for sizes in model.sizes[:1] if model.training else model.sizes:
         reference, inputs = build(model)

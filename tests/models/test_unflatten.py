@@ -1,14 +1,14 @@
 """Every registered model comes back as modules that answer, and hold state, as the original's."""
 
 from monograph import unflatten
-from tests.models.harness import assert_answers_as, build, capture
+from tests.models.harness import assert_answers_as, build, captured_once
 from tests.models.test_models import every_model
 
 
 @every_model
 def test_unflattened_answers_at_other_sizes(model, exporter):
     """Captured with varying sizes and unflattened, it gives what the model gives at other sizes."""
-    program = capture(model, exporter, "automatic")
+    program = captured_once(model, exporter, "automatic")
     reference, _ = build(model)
     for sizes in model.sizes:
         module = unflatten(program)
@@ -19,7 +19,7 @@ def test_unflattened_answers_at_other_sizes(model, exporter):
 @every_model
 def test_called_modules_come_back(model, exporter):
     """Each called module of the original is found under its name and has the original's state."""
-    program = capture(model, exporter, "static")
+    program = captured_once(model, exporter, "static")
     reference, _ = build(model)
     module = unflatten(program)
     called = {entry.fqn for entry in program.module_call_graph if "@" not in entry.fqn}

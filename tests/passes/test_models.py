@@ -8,7 +8,13 @@ from bench.lowered_operators import ATTENTION, EQUAL, NO_MORE, operators, verdic
 from bench.models import CASES
 from monograph.interop import to_torch
 from tests.models import hugging_face, own  # noqa: F401  importing registers the models
-from tests.models.harness import assert_answers_as, build, capture, exporter_named
+from tests.models.harness import (
+    assert_answers_as,
+    build,
+    capture,
+    captured_once,
+    exporter_named,
+)
 from tests.models.registry import MODELS
 
 OURS = exporter_named("monograph:export")
@@ -18,7 +24,7 @@ OURS = exporter_named("monograph:export")
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_lowered_model_answers_as_the_model(model, how):
     """At all sizes that the captured program is held to; nothing else is left to lower."""
-    lowered = capture(model, OURS, how).run_decompositions()
+    lowered = captured_once(model, OURS, how).run_decompositions()
     assert not lowered.graph_signature.mutated_in_place
     for sizes in model.sizes if how == "automatic" else model.sizes[:1]:
         module = lowered.module()
@@ -58,25 +64,24 @@ def test_with_torchs_formula_of_attention_operators_are_the_same():
 
 NORMALISES = "aten._native_batch_norm_legit.default"
 PEER = exporter_named("torch.export:export")
-HUGGING_FACE = [name for name, each in MODELS.items() if each.build.__module__.endswith("_face")]
+FEW = ("attention", "lstm", "resnet")
+"""One of each kind: torch.export and its lowering take seconds for each."""
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name in HUGGING_FACE else name
-        for name in MODELS
-    ],
+    [pytest.param(name, marks=[] if name in FEW else [pytest.mark.slow]) for name in MODELS],
 )
 def test_operators_are_those_of_torch_but_for_what_is_explained(name):
     """PyTorch lowers its own program to the same, and ours to no fewer operators.
 
     Attention's result lies as eager's does in ours, and otherwise in PyTorch's lowered programs:
-    what follows it is copied there, or multiplied in stacks.
+    what follows it is copied there, or multiplied in stacks. Attention, recurrence and convolution
+    are tried here, every other model by the slow tests.
     """
     model = MODELS[name]
-    captured = capture(model, OURS, "static")
+    captured = captured_once(model, OURS, "static")
     lowered = captured.run_decompositions()
     found, difference = verdict(lowered, to_torch(captured).run_decompositions())
     assert found in NO_MORE, difference
