@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from monograph.bytecode import hide_from_tracers, show_to_tracers
 from monograph.capture import (
     ControlFlow,
     Request,
@@ -74,15 +75,19 @@ def export(
         ignores_side_effects=side_effects == "ignore",
         control_flow=control_flow,
     )
+    hide_from_tracers()
     try:
-        captured = capture(request)
-    except ExportError as error:
-        found = all_problems(request, error)
-        if found is error:
-            raise
-        raise found.with_traceback(error.__traceback__) from found.__cause__
-    check_declarations(captured.inputs, captured.facts)
-    program = program_of(captured)
+        try:
+            captured = capture(request)
+        except ExportError as error:
+            found = all_problems(request, error)
+            if found is error:
+                raise
+            raise found.with_traceback(error.__traceback__) from found.__cause__
+        check_declarations(captured.inputs, captured.facts)
+        program = program_of(captured)
+    finally:
+        show_to_tracers()
     if isinstance(dynamic_shapes, AdditionalInputs):
         dynamic_shapes.verify(program)
     return program
@@ -120,7 +125,11 @@ def draft_export(
         strict=strict,
         control_flow=control_flow,
     )
-    found = draft(request)
+    hide_from_tracers()
+    try:
+        found = draft(request)
+    finally:
+        show_to_tracers()
     if found.captured is None:
         errors = found.errors()
         assert found.ended_by is not None, "a capture ends, or is ended"

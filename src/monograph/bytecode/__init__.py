@@ -12,6 +12,10 @@ from monograph.bytecode.evaluation.frame import MISSING, Frame
 from monograph.bytecode.evaluation.hooks import Watcher
 from monograph.bytecode.evaluation.special_methods import ours
 from monograph.bytecode.evaluation.symbolic_iterators import Rounds, Source
+from monograph.bytecode.evaluation.tracing import begin as hide_from_tracers
+from monograph.bytecode.evaluation.tracing import end as show_to_tracers
+from monograph.bytecode.evaluation.tracing import hidden as hidden_from_tracers
+from monograph.bytecode.evaluation.tracing import shown as shown_to_tracers
 from monograph.bytecode.interpreter import Interpreter, interpret
 from monograph.bytecode.own_builtins import keep_builtins
 
@@ -22,8 +26,12 @@ __all__ = [
     "Rounds",
     "Source",
     "Watcher",
+    "hidden_from_tracers",
+    "hide_from_tracers",
     "interpret",
     "ours",
+    "show_to_tracers",
+    "shown_to_tracers",
     "stand_alike",
 ]
 

@@ -12,6 +12,8 @@ from monograph.bytecode.evaluation.calling import call
 from monograph.bytecode.evaluation.frame import Handling, ThreadState
 from monograph.bytecode.evaluation.hooks import Watcher
 from monograph.bytecode.evaluation.tracebacks import show_users_frames
+from monograph.bytecode.evaluation.tracing import begin as begin_tracing
+from monograph.bytecode.evaluation.tracing import end as end_tracing
 from monograph.bytecode.linking import link
 from monograph.bytecode.polyfills import METHOD_NAMES, POLYFILLS
 from monograph.diagnostics import BugError
@@ -38,7 +40,14 @@ _OPTIONAL: Final = (
     "written",
 )
 """Hooks that cost nothing where they are not overridden."""
-_CALLED: Final = ("island", "strange_call", "strange_item", "strange_truth", "strange_use")
+_CALLED: Final = (
+    "aside",
+    "island",
+    "strange_call",
+    "strange_item",
+    "strange_truth",
+    "strange_use",
+)
 
 
 class Interpreter(ThreadState):
@@ -68,6 +77,7 @@ class Interpreter(ThreadState):
         """Call, interpreting whatever is Python and the watcher enters."""
         if self.current is not None:
             return call(self, callee, list(args), kwargs)
+        begin_tracing()
         self.caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  (documented)
         try:
             return call(self, callee, list(args), kwargs)
@@ -76,6 +86,7 @@ class Interpreter(ThreadState):
             raise
         finally:
             self.passing = self.clean = self.caller = None
+            end_tracing()
 
 
 def interpret(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

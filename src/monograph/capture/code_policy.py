@@ -37,23 +37,16 @@ _FLATTENED: Final = frozenset(
 """Functions by which `while_loop`, `scan` and `map` call the user's with flat arguments."""
 _STANDARD_NATIVE: Final = frozenset(
     {
-        *("abc", "ast", "copy", "dataclasses", "enum", "importlib", "inspect", "json"),
-        *(
-            "linecache",
-            "logging",
-            "pickle",
-            "re",
-            "threading",
-            "tokenize",
-            "traceback",
-            "typing",
-            "unittest",
-            "warnings",
-            "weakref",
-        ),
+        *("abc", "ast", "bdb", "cmd", "copy", "dataclasses", "enum", "importlib"),
+        *("inspect", "json", "linecache", "logging", "pdb", "pickle", "re", "threading"),
+        *("tokenize", "traceback", "typing", "unittest", "warnings", "weakref"),
     }
 )
 """Modules of Python's library that no model's result depends on, and that look at frames."""
+
+
+_NATIVE_NAMES: Final = frozenset({"__getattribute__", "set_trace"})
+"""Of functions of installed packages that are not interpreted."""
 
 
 @functools.cache
@@ -61,7 +54,7 @@ def is_entered(file: str, name: str) -> bool:
     """Whether a function of this file and name is interpreted.
 
     Not the `__getattribute__` of installed packages: every read of an attribute would go through
-    it, and what it answers is noted in any case.
+    it, and what it answers is noted in any case. Nor what starts debuggers.
     """
     if file.startswith(_NATIVE):
         return False
@@ -75,7 +68,7 @@ def is_entered(file: str, name: str) -> bool:
     if file.startswith(_STANDARD) and not file.startswith(PACKAGES):
         module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")
         return module not in _STANDARD_NATIVE
-    return name != "__getattribute__" or not file.startswith(PACKAGES)
+    return name not in _NATIVE_NAMES or not file.startswith(PACKAGES)
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
 from monograph.bytecode.branches.frame_copies import snapshot
 from monograph.bytecode.evaluation.frame import MOVED, RETURN, YIELD, Mark
 from monograph.bytecode.evaluation.loop import run
+from monograph.bytecode.evaluation.tracing import plain_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +179,7 @@ def _stopping(body: Body, ends: frozenset[int], around: frozenset[int]) -> Body:
     """The body, with stops there as well."""
     known = body.stopped.get((ends, around))
     if known is None:
-        steps = list(body.steps)
+        steps = list(plain_steps(body))
         for index in ends:
             steps[index] = (_stop, None)
         stops = body.stops | ends

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
 from monograph.bytecode.analysis.join_points import later_joins, meeting, nearer
+from monograph.bytecode.evaluation.tracing import plain_steps
 from monograph.bytecode.instructions import JUMPS
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _ways(frame: Frame, index: int, join: int | None, live: int) -> Ways:
 
 def _steps(frame: Frame) -> list[Any]:
     """The steps of the code, without stops."""
-    return frame.interpreter.body(frame.code).steps
+    return plain_steps(frame.interpreter.body(frame.code))
 
 
 def iterates_next(frame: Frame) -> bool:

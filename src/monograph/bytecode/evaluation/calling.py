@@ -27,6 +27,7 @@ from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.special_methods import OURS, find_c_method, find_special, lookup
 from monograph.bytecode.evaluation.tracebacks import handled
+from monograph.bytecode.evaluation.tracing import call_debugger
 from monograph.diagnostics import frame_filter, problem, user_frames
 
 if TYPE_CHECKING:
@@ -89,9 +90,12 @@ def call_function(
         other = ask(function, args, kwargs, interpreter.current)
         if other is not None:
             return call_native(interpreter, other, args, kwargs)
-    if interpreter.stays_outside(function, "a function that the policy does not enter"):
-        return call_native(interpreter, function, args, kwargs)
-    if interpreter.body(function.__code__).is_native:
+    if (
+        interpreter.stays_outside(function, "a function that the policy does not enter")
+        or interpreter.body(function.__code__).is_native
+    ):
+        if function.__name__ == "set_trace" and interpreter.current is not None:
+            return call_debugger(interpreter.current, function, args, kwargs)
         return call_native(interpreter, function, args, kwargs)
     return interpret_always(interpreter, function, args, kwargs)
 

@@ -117,6 +117,7 @@ class ThreadState:
     __slots__ = (
         "__weakref__",
         "alike",
+        "aside",
         "body",
         "caller",
         "clean",
@@ -173,6 +174,7 @@ class ThreadState:
     repeat: Callable[..., Any] | None
     replacement: Callable[..., Any] | None
     strange: dict[int, list[Any]]
+    aside: Callable[[], Any]
     strange_call: Callable[..., None]
     strange_item: Callable[..., Any]
     strange_truth: Callable[..., None]
@@ -219,6 +221,7 @@ class Frame:
         "slots",
         "stack",
         "value",
+        "view",
     )
 
     f_trace = None
@@ -237,6 +240,7 @@ class Frame:
     slots: list[Any]
     stack: list[Any]
     value: Any
+    view: Any
 
     def __init__(
         self,
@@ -262,6 +266,7 @@ class Frame:
         self.back = None
         self.value = None
         self.depth = 0
+        self.view = None
 
     def copied(self) -> Frame:
         """Return the same frame once more, which shares everything with this one, to be replaced.
@@ -274,6 +279,7 @@ class Frame:
         made.names, made.outside, made.depth = self.names, self.outside, self.depth
         made.stack, made.slots, made.ip = self.stack, self.slots, self.ip
         made.leavings, made.back, made.value = self.leavings, self.back, self.value
+        made.view = self.view
         return made
 
     def __repr__(self) -> str:
@@ -325,6 +331,14 @@ class Frame:
             if held is not MISSING:
                 found[name] = held
         return found
+
+    def set_variable(self, slot: int, value: Any) -> None:
+        """Give a variable a value, as a debugger does."""
+        held = self.slots[slot]
+        if type(held) is CellType:
+            held.cell_contents = value
+        else:
+            self.slots[slot] = value
 
     def clear(self) -> None:
         """Forget the values of a call that is over."""

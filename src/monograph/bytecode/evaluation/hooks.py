@@ -7,6 +7,7 @@ what they raise is raised by the instruction.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ class Watcher:
         """
         del callee, args, kwargs
         return None
+
+    def aside(self) -> AbstractContextManager[Any]:
+        """What to have around the code of debuggers and other trace functions."""
+        return nullcontext()
 
     def read_global(self, frame: Frame, name: str, value: Any) -> Any:
         """What the program sees of a global of its module; builtins are not told."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.evaluation import native_calls, recursion_limit
 from monograph.bytecode.evaluation.frame import PASS_ON, Mark
 from monograph.bytecode.evaluation.tracebacks import chain, handled, note
+from monograph.bytecode.evaluation.tracing import TRACED, tell_call
 
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import Frame
@@ -72,6 +73,16 @@ def _enter(frame: Frame, back: Frame | None) -> None:
             native_calls.fail(RecursionError("maximum recursion depth exceeded"))
     frame.back = back
     frame.interpreter.current = frame
+    if TRACED.count:
+        _tell_call(frame, back)
+
+
+def _tell_call(frame: Frame, back: Frame | None) -> None:
+    try:
+        tell_call(frame)
+    except BaseException:
+        _leave(frame, back)
+        raise
 
 
 def _leave(frame: Frame, back: Frame | None) -> None:

@@ -10,9 +10,10 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import CodeType, FrameType
 
-__all__ = ["code_like", "looks", "native_frame"]
+__all__ = ["code_like", "frame_at", "looks", "native_frame"]
 
 _new_frame: Final = ctypes.pythonapi.PyFrame_New
 _new_frame.restype = ctypes.py_object
@@ -52,3 +53,19 @@ def _nothing() -> None:
 
 # Without the flags of a function, the variables of its frame are the dictionary that it is given.
 _NOTHING: Final = _nothing.__code__.replace(co_flags=0)
+
+
+def frame_at(code: CodeType, line: int, module: dict[str, Any]) -> FrameType:
+    """Return a frame object that looks like a call of this code, which stands at a line."""
+    table = bytes(_whole_line(len(_NOTHING.co_code) // 2))
+    at = looks(code).replace(co_firstlineno=line, co_linetable=table)
+    return _new_frame(_this_thread(), at, module, {})
+
+
+def _whole_line(n_units: int) -> Iterator[int]:
+    """The table of lines of code that has one line: entries of up to eight units, no columns."""
+    while n_units > 0:
+        units = min(n_units, 8)
+        yield 0x80 | 13 << 3 | units - 1
+        yield 0  # the line is that of the entry before
+        n_units -= units

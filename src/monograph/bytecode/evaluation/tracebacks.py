@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from monograph.bytecode.evaluation.frame import line_of
 from monograph.bytecode.evaluation.native_frames import looks, native_frame
+from monograph.bytecode.evaluation.tracing import TRACED, tell_exception
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def note(frame: Frame, error: BaseException) -> None:
     clean = TracebackType(rest, _native(frame), frame.lasti, -1)
     error.__traceback__ = clean
     interpreter.clean = clean
+    if TRACED.count:
+        tell_exception(frame, error)
 
 
 def show_users_frames(error: BaseException) -> None:

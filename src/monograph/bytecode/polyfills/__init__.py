@@ -7,6 +7,7 @@ from monograph.bytecode.polyfills import (
     callbacks,
     classes,
     containers,
+    debuggers,
     scopes,
     specials,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "callbacks",
     "classes",
     "containers",
+    "debuggers",
     "polyfill",
     "scopes",
     "specials",

@@ -21,10 +21,11 @@ from dataclasses import replace
 from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from monograph.bytecode import MISSING
+from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.code_policy import OURS, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
 from monograph.capture.plain.callbacks import Callbacks
+from monograph.capture.plain.debuggers import prompts_aside
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
 from monograph.capture.side_effects.impure_functions import (
     OWNERS,
@@ -100,7 +101,7 @@ class Plain:
         else:
             self._reach = Reach(effects)
         self._effects = effects
-        self._plans: dict[int, Plan | Read | Switch | None] = {}
+        self._plans: dict[int, Any] = {}
         self._codes: list[CodeType] = []
         """Whose plans these are; kept, so that no other takes over an identity."""
         self.refuse: Callable[[MonographError], None] = _raised
@@ -168,10 +169,12 @@ class Plain:
                 RuntimeWarning,
                 stacklevel=2,
             )
-            yield
+            with shown_to_tracers():
+                yield
             return
         profile = self.profile(before)
-        with _passing_by(recorder, self._scopes, profile, before):
+        passing_by = _passing_by(recorder, self._scopes, profile, before)
+        with passing_by, prompts_aside(), shown_to_tracers():
             sys.setprofile(profile)
             try:
                 yield
@@ -190,6 +193,8 @@ class Plain:
                     sys.setprofile(self._aside(frame, profile, before))
                 elif plan is not None:
                     self._enters(frame, plan)
+                    if plans.get(id(frame.f_code)) is _ASIDE:
+                        sys.setprofile(self._aside(frame, profile, before))
             elif event == "c_call" and (
                 id(arg) in _WATCHED_C or type(arg.__self__) in _WATCHED_OWNERS
             ):
@@ -217,6 +222,9 @@ class Plain:
         code = frame.f_code
         if plan is self._plans:
             self._codes.append(code)
+            if code.co_name == "set_trace" and not is_entered(code.co_filename, code.co_name):
+                self._plans[id(code)] = _ASIDE
+                return
             plan = find_outside_code(code)
             if plan is None and not _is_generated(frame):
                 plan = plan_of(code)

@@ -37,6 +37,7 @@ from monograph.capture.control_flow.subgraphs import WritesOutside
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
 from monograph.capture.internal_errors import no_mistake
 from monograph.capture.plain.callbacks import Callbacks
+from monograph.capture.plain.debuggers import aside
 from monograph.capture.plain.profiling import Plain
 from monograph.capture.recording.padding import PAD, padding
 from monograph.capture.side_effects.impure_functions import (
@@ -176,6 +177,10 @@ class Strict(Watcher):
     def enters(self, function: FunctionType) -> bool:
         """Interpret what is the user's, and what of PyTorch and Python calls the user's."""
         return is_entered(function.__code__.co_filename, function.__code__.co_name)
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Debuggers ask nothing of the program."""
+        return aside()
 
     def island(self, function: FunctionType, reason: str) -> None:
         """Report user code that could not be interpreted."""
