@@ -82,8 +82,9 @@ def _difference(
         if len(left) != len(right):
             return f"the result{when}", f"{len(left)} values became {len(right)}"
         for index, (one, other) in enumerate(zip(left, right, strict=True)):
-            dtype = one.dtype if isinstance(one, torch.Tensor) else None
-            found = first_difference([one], [other], CLOSE.get(dtype, OTHERWISE))
+            is_tensor = isinstance(one, torch.Tensor)
+            close = CLOSE.get(one.dtype, OTHERWISE) if is_tensor else OTHERWISE
+            found = first_difference([one], [other], close)
             if found is not None:
                 return f"value {index} of the result{when}", found[1]
     return None

@@ -194,7 +194,8 @@ class GraphBuilder:
 def described(result: Any, facts: Facts, recording: Any = None) -> Any:
     """What `meta["val"]` holds for the result of a rule."""
     if isinstance(result, TensorType):
-        return make_tensor(result, None, recording or NoRecorder(facts))
+        recording = recording or NoRecorder(facts)
+        return make_tensor(result, None, recording)
     if isinstance(result, list | tuple):
         return tuple([described(each, facts, recording) for each in result])  # pyright: ignore[reportUnknownVariableType]
     return to_sym(result, facts)

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
+def replacing(path: Path) -> Generator[tuple[IO[bytes], Path]]:
     """A file to write to, and where it is; it takes the path's place at the end, unless that fails.
 
     It has the permissions of the file it replaces; a new one has those that the process gives.

@@ -44,8 +44,9 @@ def _difference(expected: Any, actual: Any, close: Tolerance | None) -> str | No
         return _of_tensors(expected, actual, close or _CLOSE.get(expected.dtype, _EXACT))
     same = type(expected) is type(actual) and (expected == actual or expected is actual)
     if not same and isinstance(expected, float | complex) and isinstance(actual, float | complex):
-        numbers = torch.tensor([expected, actual], dtype=torch.complex128)
-        same = torch.allclose(*numbers, *(close or _CLOSE[torch.float64]), equal_nan=True)
+        one, other = torch.tensor([expected, actual], dtype=torch.complex128)
+        rtol, atol = close or _CLOSE[torch.float64]
+        same = torch.allclose(other, one, rtol=rtol, atol=atol, equal_nan=True)
     return None if same else f"{expected!r} became {actual!r}"
 
 

@@ -133,9 +133,10 @@ def _casts_written_out(program: ExportedProgram) -> Iterator[Answer]:
     }
     _, autocast = region_operators()
     for node in calls(program.graph_module):
-        if node.target is autocast and node.args[0] not in known:
-            known.add(node.args[0])
-            yield Answer("autocast", None, node.args[0], None, node.meta.get("frames"))
+        kind: Any = node.args[0] if node.target is autocast else None
+        if kind is not None and kind not in known:
+            known.add(kind)
+            yield Answer("autocast", None, kind, None, node.meta.get("frames"))
 
 
 def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contract]:
