@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from monograph.abstract.aliasing import written_by
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.archive.errors import Refused
@@ -31,7 +32,7 @@ from monograph.program.contract import (
     range_text,
     state_asked,
 )
-from monograph.program.dialect import ATEN, TRAINING, writes_to
+from monograph.program.dialect import ATEN, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +125,7 @@ def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Sideca
 def _verifier(program: ExportedProgram) -> str:
     """The dialect as others call it; they know no functional graph that writes to its copies."""
     if program.dialect == TRAINING or any(
-        any(writes_to(node)) for node in calls(program.graph_module)
+        any(written_by(node)) for node in calls(program.graph_module)
     ):
         return TRAINING
     return ATEN

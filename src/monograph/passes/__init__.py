@@ -16,7 +16,6 @@ if typing.TYPE_CHECKING:
         default_decompositions,
     )
     from monograph.passes.formulas import facts_of_program
-    from monograph.passes.functionalization.view_sources import seen_through
     from monograph.passes.rewrites import (
         REWRITES,
         Partition,
@@ -46,7 +45,6 @@ else:
             "decompose": "monograph.passes.decomposition.decompose",
             "default_decompositions": "monograph.passes.decomposition.table",
             "facts_of_program": "monograph.passes.formulas",
-            "seen_through": "monograph.passes.functionalization.view_sources",
             **dict.fromkeys(
                 [
                     "REWRITES",
@@ -93,6 +91,5 @@ __all__ = [
     "partition",
     "replace_pattern",
     "rewrite",
-    "seen_through",
     "to_dtype",
 ]

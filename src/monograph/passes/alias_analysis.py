@@ -11,14 +11,15 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.node import Node, map_arg
 
-from monograph.capture.recording.operators import OPERATORS, STATISTICS, is_droppable
-from monograph.host.decompositions import is_composite
+from monograph.abstract.aliasing import aliasing_of, written_by
+from monograph.capture.recording.operators import is_droppable
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from torch.fx.node import Node
 
 
 class Sharing:
@@ -66,18 +67,10 @@ class Sharing:
         self._written.update(written_arguments(module, node))
         tensors = [each for each in node.all_input_nodes if may_hold_memory(each)]
         if isinstance(target, OpOverload):
-            if may_alias(target):
+            if aliasing_of(target).may_alias:
                 self._join([node, *tensors])
         elif isinstance(target, HigherOrderOperator) or target is operator.getitem:
             self._join([node, *tensors])
-
-
-def may_alias(target: OpOverload) -> bool:
-    """Whether a result of the operator may share memory with an argument."""
-    known = OPERATORS.of(target)
-    if known.shared is not None or known.mutated:
-        return True
-    return torch.Tag.maybe_aliasing_or_mutating in target.tags or is_composite(target)
 
 
 def is_pure(node: Node) -> bool:
@@ -89,7 +82,7 @@ def written_arguments(module: torch.fx.GraphModule, node: Node) -> list[Node]:
     """What a node of this module writes to; a subgraph that writes to anything, to all it takes."""
     target: Any = node.target
     if isinstance(target, OpOverload):
-        return written_by(node, target)
+        return written_by(node)
     if not isinstance(target, HigherOrderOperator):
         return []
     bodies = (each for each in node.all_input_nodes if each.op == "get_attr")
@@ -104,7 +97,7 @@ def writes(module: object) -> bool:
         return False
     for node in module.graph.nodes:
         target = node.target
-        if isinstance(target, OpOverload) and written_by(node, target):
+        if isinstance(target, OpOverload) and written_by(node):
             return True
     return any(writes(child) for child in module.children())
 
@@ -115,26 +108,10 @@ def may_hold_memory(node: Node) -> bool:
     return val is None or isinstance(val, torch.Tensor | tuple | list)
 
 
-def written_by(node: Node, target: OpOverload) -> list[Node]:
-    """What a call of an operator writes to, statistics that its schema keeps quiet about too."""
-    known = OPERATORS.of(target)
-    if not known.mutated and known.silent_flag is None:
-        return []
-    bound = dict(zip(known.argument_names, node.args, strict=False)) | node.kwargs
-    names = list(known.mutated)
-    if known.silent_flag is not None and bound.get(known.silent_flag) is not False:
-        names += STATISTICS
-    found: list[Node] = []
-    map_arg([bound.get(name) for name in names], found.append)
-    return found
-
-
 __all__ = [
     "Sharing",
     "is_pure",
-    "may_alias",
     "may_hold_memory",
     "writes",
     "written_arguments",
-    "written_by",
 ]

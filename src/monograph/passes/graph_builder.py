@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import storage_source
 from monograph.abstract.flags import described as flag
 from monograph.abstract.symbols import as_stated, to_python, to_sym
-from monograph.abstract.tensor import AbstractTensor, SymbolicTensor, make_tensor
+from monograph.abstract.tensor import (
+    AbstractTensor,
+    SymbolicTensor,
+    make_tensor,
+    with_requires_grad,
+)
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.graph_writer import GraphWriter
 from monograph.capture.recording.operators import OPERATORS, is_droppable
@@ -210,6 +216,15 @@ def argument_type(arg: Any) -> Any:
     if isinstance(arg, list | tuple):
         return [argument_type(item) for item in arg]
     return arg
+
+
+def type_in_training(value: Any) -> Any:
+    """An argument as rules see it, in need of a gradient if it is a parameter or a view of one."""
+    given = argument_type(value)
+    if not is_tensor(value):
+        return given
+    owner = storage_source(value)
+    return with_requires_grad(given, owner.op == "placeholder" and tensor_type(owner).requires_grad)
 
 
 def tensor_type(node: Node) -> TensorType:

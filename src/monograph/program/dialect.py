@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.aliasing import written_by
 from monograph.host.decompositions import is_core
 from monograph.host.operator_types import OpOverload
-from monograph.passes.alias_analysis import written_by
 from monograph.passes.decomposition.user_formulas import NOT_APPLIED
 from monograph.passes.graph_walks import calls
 
@@ -43,7 +43,7 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
         name = str(target)
         if name in found or not isinstance(target, OpOverload):
             continue
-        if writes_to(node):
+        if written_by(node):
             found[name] = "it writes to copies, which take the place of what it would write to"
         elif dialect == CORE_ATEN and not is_core(target):
             found[name] = reasons.get(name, "it has no formula in simpler operators")
@@ -54,13 +54,7 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
 
 def dialect_fault(node: Node) -> str:
     """What is wrong with a call in a graph without writes, "" where nothing is."""
-    for written in writes_to(node):
+    for written in written_by(node):
         if written.target is not _CLONE:
             return f"writes to `{written}`, in a program whose mutations are outputs"
     return ""
-
-
-def writes_to(node: Node) -> list[Node]:
-    """The arguments that an operator writes to."""
-    target: Any = node.target
-    return written_by(node, target) if isinstance(target, OpOverload) else []

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node, map_arg
 
+from monograph.abstract.aliasing import view_steps
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
-from monograph.passes import seen_through
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputWriteBack
 from monograph.program.calling.program_module import (
@@ -268,7 +268,7 @@ class _StatefulGraph:
         """
         if not isinstance(value, Node):
             return value
-        steps = seen_through(value) if written else []
+        steps = view_steps(value) if written else []
         for place, source in enumerate(steps):
             if source in written:
                 seen = written[source]

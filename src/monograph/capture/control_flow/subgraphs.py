@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import FRESH, overwritten, results_of, source_of
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import (
@@ -37,11 +38,8 @@ from monograph.abstract.tensor import (
     with_requires_grad,
 )
 from monograph.capture.control_flow.dead_scopes import Departed
-from monograph.capture.recording.operators import OPERATORS
-from monograph.capture.recording.storage_effects import is_inplace
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
-from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import NEVER, fresh, use
 
@@ -251,7 +249,7 @@ class Body:
             assert node is not None, "only tensors that are in the graph have views"
             source = node.args[0]
             assert isinstance(source, Node), "a view is of its first argument"
-            if _writes(node):
+            if overwritten(node) is source:
                 copies[node] = self._viewed(source, copies)
                 return copies[node]
             if node.target is _DETACH and source in copies and not _needs_gradient(source):
@@ -374,11 +372,6 @@ def _needs_gradient(node: Node) -> bool:
     return isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
 
 
-def _writes(node: Node) -> bool:
-    """Whether a node is its first argument, written to."""
-    return isinstance(node.target, OpOverload) and is_inplace(OPERATORS.of(node.target))
-
-
 def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
     """What a view is a view of, where that is a tensor without gradients taken out of autograd."""
     while node is not None and node is not root.node:
@@ -397,13 +390,9 @@ def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
     while node is not root.node:
         if node is None:
             return False
-        target = node.target
-        if not isinstance(target, OpOverload):
-            return False
-        if not _writes(node) and (OPERATORS.of(target).shared is None or node.kwargs):
-            return False
-        source = node.args[0] if node.args else None
-        if not isinstance(source, Node):
+        source = source_of(node)
+        is_view = source is not None and source is node.args[0] and results_of(node) != FRESH
+        if not is_view or (node.kwargs and overwritten(node) is None):
             return False
         node = source
     return True

@@ -8,28 +8,20 @@ not count what is written to it: it never refuses a gradient because of that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.abstract.layout import is_contiguous
+from monograph.abstract.aliasing import FRESH, Aliasing, Result
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import is_differentiable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from torch.fx.node import Node
 
-    from monograph.abstract.tensor_type import TensorType
-
-MAY_COPY: Final = frozenset(
-    {
-        *("contiguous", "reshape", "reshape_as", "flatten", "ravel", "to", "type_as"),
-        *("resolve_conj", "resolve_neg", "pin_memory"),
-    }
-)
-"""Operators whose result is a view, or the argument itself, for some arguments only."""
+    Abstract = Callable[[torch.Tensor], AbstractTensor]
 
 
 class Lineage:
@@ -46,15 +38,24 @@ class Lineage:
         self.n_writes = 0
 
     def view(
-        self, name: str, made: Any, source: AbstractTensor, arguments: tuple[Any, ...]
+        self, table: Aliasing, made: Any, args: Any, kwargs: dict[str, Any], abstract: Abstract
     ) -> None:
-        """An operator that may view `source` gave this: one tensor, or several."""
-        for each in made if isinstance(made, list | tuple) else (made,):  # pyright: ignore[reportUnknownVariableType]
-            if _is_view(name, each.tensor_type, source.tensor_type, arguments):
+        """An operator that may give views of its arguments gave this: one tensor, or several."""
+        for i, each in enumerate(made if isinstance(made, list | tuple) else (made,)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            argument = table.source_of_result(i, args, kwargs)
+            if not isinstance(argument, torch.Tensor):
+                continue
+            source = abstract(argument)
+            t = source.tensor_type
+            found = table.results(t, each.tensor_type, args, kwargs, lies=True)
+            if found == FRESH:
+                found = table.results(t, each.tensor_type, args, kwargs, lies=False)
+            if found != FRESH:
+                each.root = source.storage_root
+            if Result.FRESH not in found:
                 self.join(each, source)
-                followed = source.tensor_type.requires_grad
-                if each.tensor_type.requires_grad is not followed:
-                    each.tensor_type = with_requires_grad(each.tensor_type, followed)
+                if each.tensor_type.requires_grad is not t.requires_grad:
+                    each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)
 
     def join(self, view: AbstractTensor, source: AbstractTensor) -> None:
         """A new tensor is a view of another, and of what that one is a view of."""
@@ -100,16 +101,4 @@ class Lineage:
                 yield from self._writes.get(id(base), ())
 
 
-def _is_view(name: str, made: TensorType, seen: TensorType, arguments: tuple[Any, ...]) -> bool:
-    """Whether what an operator that may view gives is a view; no where that is open."""
-    if name not in MAY_COPY:
-        return True
-    if made.dtype != seen.dtype or made.device != seen.device or _COPY in map(id, arguments):
-        return False
-    return name in {"to", "type_as"} or is_contiguous(seen)
-
-
-_COPY: Final = id(True)
-"""`copy=True` among the arguments, which are not compared: some are sizes."""
-
-__all__ = ["MAY_COPY", "Lineage"]
+__all__ = ["Lineage"]

@@ -1,36 +1,24 @@
 """What an operator's schema says about recording it, looked up once per operator.
 
-Which arguments it writes to, which argument each result shares storage with, whether it may be
-dropped when nobody uses its result, and which rule types it.
+Whether it may be dropped when nobody uses its result, and which rule types it; what it does to the
+memory of its arguments is in `abstract/aliasing.py`.
 """
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-
-_SILENT_WRITES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "_batch_norm_impl_index": "training",
-        "batch_norm": "training",
-        "cudnn_batch_norm": "training",
-        "instance_norm": "use_input_stats",
-        "miopen_batch_norm": "training",
-        "native_batch_norm": "training",
-    }
-)
-"""Operators that update `running_mean` and `running_var` without declaring it: under which flag."""
 
 _OF_TORCH: Final = frozenset({"aten", "prims"})
 _SHIPPED: Final = frozenset(
@@ -51,7 +39,6 @@ _SHIPPED: Final = frozenset(
     }
 )
 """Namespaces of operators whose meta kernels are tested where they come from."""
-STATISTICS = ("running_mean", "running_var")
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 
@@ -59,6 +46,7 @@ class Operator:
     """Facts about one overload that recording needs on every call."""
 
     __slots__ = (
+        "aliasing",
         "answers_now",
         "argument_names",
         "base_name",
@@ -71,7 +59,6 @@ class Operator:
         "returned_arguments",
         "rule",
         "rule_is_functional_sibling",
-        "shared",
         "silent_flag",
         "sums",
         "writes_out",
@@ -81,19 +68,16 @@ class Operator:
         schema = schema_of(overload)
         self.overload = overload
         self.base_name = schema.name.split("::")[-1]
-        self.argument_names: tuple[str, ...] = tuple(a.name for a in schema.arguments)
-        self.mutated: tuple[str, ...] = tuple(
-            a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
-        )
-        self.returned_arguments = _returned_arguments(schema)
-        self.shared = _shared_arguments(schema)
+        self.aliasing = aliasing = aliasing_of(overload)
+        self.argument_names, self.mutated = aliasing.argument_names, aliasing.written
+        self.returned_arguments = aliasing.returned
         random = torch.Tag.nondeterministic_seeded in overload.tags
         kept = self.base_name.startswith(_KEPT)
         self.droppable = not self.mutated and not random and not kept and _is_known(overload)
         self.is_custom = overload.namespace not in _OF_TORCH and overload.namespace not in _SHIPPED
         own = overload.namespace in _OF_TORCH
         self.answers_now = own and _returns_plain_numbers(schema) and not self.mutated and not kept
-        self.silent_flag: str | None = _SILENT_WRITES.get(self.base_name)
+        self.silent_flag = aliasing.silent_flag
         if self.silent_flag is not None:
             self.droppable = False
         self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
@@ -119,53 +103,6 @@ def _returns_plain_numbers(schema: Any) -> bool:
     """Such as `is_same_size`: answered during capture, nothing to compute at run time."""
     kinds = {str(result.type) for result in schema.returns}
     return bool(kinds) and kinds <= {"bool", "int", "ScalarType", "Device"}
-
-
-def _returned_arguments(schema: Any) -> tuple[str | None, ...]:
-    """For each result, the argument that is written to and returned as it is."""
-    written: dict[str, str] = {
-        name: argument.name
-        for argument in schema.arguments
-        if argument.alias_info is not None and argument.alias_info.is_write
-        for name in argument.alias_info.before_set
-    }
-    return tuple(
-        next((written[n] for n in result.alias_info.before_set if n in written), None)
-        if result.alias_info is not None and result.alias_info.is_write
-        else None
-        for result in schema.returns
-    )
-
-
-def _shared_arguments(schema: Any) -> str | None:
-    """The argument whose storage results view, if any."""
-    if schema.name == "aten::data":  # its schema leaves it out
-        return "self"
-    sources: dict[str, str] = {
-        name: argument.name
-        for argument in schema.arguments
-        if argument.alias_info is not None and not argument.alias_info.is_write
-        for name in argument.alias_info.before_set
-    }
-    for result in schema.returns:
-        if result.alias_info is not None:
-            for name in result.alias_info.before_set:
-                if name in sources:
-                    return sources[name]
-    return _listed_views(schema)
-
-
-def _listed_views(schema: Any) -> str | None:
-    """The argument that a list of results views: `Tensor(a -> *)`, as in `split` and `unbind`."""
-    for argument in schema.arguments:
-        info = argument.alias_info
-        if info is not None and not info.is_write and "*" in _plain_names(info.after_set):
-            return argument.name
-    return None
-
-
-def _plain_names(names: Any) -> set[str]:
-    return {name.rpartition("::")[2] for name in names}
 
 
 def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:

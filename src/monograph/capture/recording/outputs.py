@@ -8,28 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.node import Node
 
+from monograph.abstract.aliasing import ARGUMENT, overwritten, source_of, view_chain
 from monograph.abstract.layout import is_contiguous, is_dense
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.recording.autograd_views import MAY_COPY
-from monograph.capture.recording.operators import OPERATORS, is_droppable
-from monograph.capture.recording.storage_effects import is_inplace
-from monograph.diagnostics import MonographError, problem
-from monograph.host.dispatch import schema_of
+from monograph.capture.recording.operators import is_droppable
+from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
-from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Real, Relation
-from monograph.rules.views.strides import viewed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from torch.fx.graph import Graph
+    from torch.fx.node import Node
 
-    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.side_effects.module_state import ModuleState, StateTensor
 
@@ -84,9 +79,7 @@ def _is_input(recorder: Recorder, tensor: AbstractTensor) -> bool:
     """Whether a tensor is the caller's, or the model's."""
     node = tensor.node
     while node is not None and node.op != "placeholder":
-        is_written = isinstance(node.target, OpOverload) and is_inplace(OPERATORS.of(node.target))
-        source = node.args[0] if is_written else None
-        node = source if isinstance(source, Node) else None
+        node = overwritten(node)
     return node is not None and node.graph is recorder.writer.graph
 
 
@@ -226,66 +219,15 @@ class _OldMemory:
 
 def _is_copied(node: Node | None) -> bool:
     """Whether an operator on the way from the memory to this value made a copy."""
-    while node is not None and isinstance(node.target, OpOverload):
-        op = OPERATORS.of(node.target)
-        source = node.args[0] if node.args else None
-        if op.shared is None or not isinstance(source, Node):
-            return False
-        given, made = source.meta.get("val"), node.meta.get("val")
-        if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):
-            return False
-        if op.base_name in MAY_COPY and _copies(op.base_name, given.tensor_type, made.tensor_type):
-            return True
-        node = source
-    return False
-
-
-def _copies(name: str, given: TensorType, made: TensorType) -> bool:
-    """Whether an operator that copies if it must does so here."""
-    if given.dtype != made.dtype or given.device != made.device:
-        return True
-    if name in _ASKS_NO_LAYOUT or is_contiguous(given):
+    if node is None:
         return False
-    if name == "contiguous":
-        return given.stride() != made.stride()
-    try:
-        viewed(given, made.shape)
-    except MonographError:
-        return True
-    return False
-
-
-_ASKS_NO_LAYOUT = frozenset({"to", "type_as", "resolve_conj", "resolve_neg", "pin_memory"})
-
-_GIVES_ITSELF = frozenset(
-    f"aten::{name}"
-    for name in (
-        "to",
-        "type_as",
-        "contiguous",
-        "dropout",
-        "resolve_conj",
-        "resolve_neg",
-        "positive",
-    )
-)
-"""Operators that give back the very tensor they were given, where there is nothing to do."""
+    last = view_chain(node, lies=True)[-1]
+    return last.op == "call_function" and source_of(last) is not None
 
 
 def _maker(value: AbstractTensor) -> Node | None:
     """The node that made the object: what gives back its argument made none."""
-    node = value.node
-    while node is not None and isinstance(node.target, OpOverload):
-        source = node.args[0] if node.args else None
-        if schema_of(node.target).name not in _GIVES_ITSELF or not isinstance(source, Node):
-            break
-        given, made = source.meta.get("val"), node.meta.get("val")
-        if not isinstance(given, AbstractTensor) or not isinstance(made, AbstractTensor):
-            break
-        if given.tensor_type != made.tensor_type:
-            break
-        node = source
-    return node
+    return None if value.node is None else view_chain(value.node, ARGUMENT, lies=True)[-1]
 
 
 def _fits(buffer: StateTensor, current: AbstractTensor) -> bool:

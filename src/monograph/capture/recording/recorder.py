@@ -38,12 +38,8 @@ from monograph.capture.recording.fake_kernel_checks import ASSERT_SCALAR, check_
 from monograph.capture.recording.guard_sources import broken
 from monograph.capture.recording.inferences import Inference, inferred
 from monograph.capture.recording.nonzero_counts import COUNTING, Counts
-from monograph.capture.recording.operators import OPERATORS, STATISTICS, Operator
-from monograph.capture.recording.storage_effects import (
-    is_inplace,
-    require_same_shape,
-    shared_source,
-)
+from monograph.capture.recording.operators import OPERATORS, Operator
+from monograph.capture.recording.storage_effects import require_same_shape
 from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.torch_overrides import guarded_queries, tensor_text
 from monograph.capture.torch_overrides.mode_queries import ModesAsked
@@ -192,11 +188,9 @@ class Recorder(TorchDispatchMode):
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
         if op.sums:
             self.counts.summed(node, self.abstract(args[0]))
-        source = None if op.shared is None else shared_source(op, args, kwargs)
-        root = None if source is None else source.storage_root
-        made = self.wrap(result, node, requires_grad=self._requires_grad, root=root)
-        if source is not None:
-            self.lineage.view(op.base_name, made, source, (*args, *kwargs.values()))
+        made = self.wrap(result, node, requires_grad=self._requires_grad)
+        if op.aliasing.source is not None:
+            self.lineage.view(op.aliasing, made, args, kwargs, self.abstract)
         if op.is_custom:
             check_promises(self, op, node)
         return made
@@ -473,7 +467,7 @@ class Recorder(TorchDispatchMode):
 
     def _infer_mutation(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         """The result types; an in-place operator's operands must broadcast to its target."""
-        if op.rule is None and op.overload.namespace == "aten" and is_inplace(op):
+        if op.rule is None and op.overload.namespace == "aten" and op.aliasing.is_inplace:
             return types[0]
         if op.writes_out:
             keywords = {k: t for k, t in keywords.items() if k not in op.mutated}
@@ -489,13 +483,11 @@ class Recorder(TorchDispatchMode):
         self, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Batch normalisation in training updates its running statistics, undeclared."""
-        bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
-        if bound.get(op.silent_flag or ""):
-            for name in STATISTICS:
-                for tensor in self._target(bound.get(name)):
-                    if self.body is not None:
-                        self.body.before_write(tensor)
-                    self._note_write(tensor)
+        for value in op.aliasing.writes(args, kwargs):
+            for tensor in self._target(value):
+                if self.body is not None:
+                    self.body.before_write(tensor)
+                self._note_write(tensor)
 
     def _note_write(self, tensor: AbstractTensor) -> None:
         """The tensor's storage has other data from here on.

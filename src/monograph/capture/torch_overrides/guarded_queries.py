@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import torch
 
+from monograph.abstract.aliasing import FRESH, results_of, source_of
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.bytecode.decoding.exception_table import is_tried
@@ -247,15 +248,8 @@ _PLAIN_COPIES: Final = frozenset({_aten.resolve_conj.default, _aten.resolve_neg.
 
 def _viewed(node: Node) -> Node | None:
     """The node whose memory a node's result shows as it is."""
-    if not isinstance(node.target, OpOverload) or node.target in _PLAIN_COPIES:
-        return None
-    op = OPERATORS.of(node.target)
-    name = op.shared or (op.mutated[0] if op.mutated else None)
-    if name is None:
-        return None
-    position = op.argument_names.index(name)
-    source = node.args[position] if position < len(node.args) else node.kwargs.get(name)
-    return source if isinstance(source, torch.fx.Node) else None
+    is_plain = node.target in _PLAIN_COPIES or results_of(node) == FRESH
+    return None if is_plain else source_of(node)
 
 
 def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
@@ -486,7 +480,7 @@ def _is_cast(op: Operator, device: str) -> bool:
         return False
     if has_kernel(overload, key):
         return True
-    return op.shared is None and has_kernel(overload, "CompositeImplicitAutograd")
+    return op.aliasing.source is None and has_kernel(overload, "CompositeImplicitAutograd")
 
 
 @functools.cache

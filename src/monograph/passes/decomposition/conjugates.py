@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.aliasing import source_of
 from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
 
@@ -32,10 +33,10 @@ def may_be_conjugate(node: Node) -> bool:
         target: Any = node.target
         if not isinstance(target, OpOverload) or is_conjugation(target):
             return True
-        op = OPERATORS.of(target)
-        if op.shared is None or target is aten.resolve_conj.default:
-            return op.is_custom
-        node = node.args[0]  # pyright: ignore[reportAssignmentType] - what a view views is a node
+        source = source_of(node)
+        if source is None or target is aten.resolve_conj.default:
+            return OPERATORS.of(target).is_custom
+        node = source
     return True
 
 

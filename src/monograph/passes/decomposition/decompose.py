@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import view_chain
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import bind_number, bind_sizes
@@ -21,7 +22,6 @@ from monograph.passes.decomposition.template_cache import StaticTemplates, Templ
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalization.autograd_history import History
 from monograph.passes.functionalization.functionalize import Alias, view_of, whole
-from monograph.passes.functionalization.view_sources import seen_through
 from monograph.passes.functionalization.views import View
 from monograph.passes.graph_builder import GraphBuilder, is_tensor, same_layout, tensor_type
 
@@ -225,7 +225,7 @@ def _returned(graph: Graph) -> frozenset[Node]:
         seen
         for each in returned
         if isinstance(each, Node) and isinstance(each.meta.get("val"), torch.Tensor)
-        for seen in seen_through(each)
+        for seen in view_chain(each)
     )
 
 
@@ -265,7 +265,7 @@ def _kept_apart(
     for value, node in zip(state_input, outputs, strict=True):
         owner = value.storage if value.__class__ is Alias else None
         if is_tensor(node) and any(
-            written.get(each, owner) is not owner for each in seen_through(node)
+            written.get(each, owner) is not owner for each in view_chain(node)
         ):
             node = builder.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
         kept.append(node)

@@ -59,15 +59,15 @@ from monograph.passes.formulas import (
 from monograph.passes.functionalization.autograd_history import History
 from monograph.passes.functionalization.full_slices import is_indexed_further, is_whole
 from monograph.passes.functionalization.functionalize import Alias, owned, read, view_of, whole
-from monograph.passes.functionalization.view_sources import type_in_training
 from monograph.passes.functionalization.views import View, can_be_written_through
-from monograph.passes.functionalization.writes import Writes, is_spared, shows_arguments
+from monograph.passes.functionalization.writes import Writes, shows_arguments
 from monograph.passes.graph_builder import (
     NUMBERS,
     GraphBuilder,
     argument_type,
     same_layout,
     tensor_type,
+    type_in_training,
 )
 from monograph.passes.graph_walks import subgraph_of
 
@@ -249,7 +249,7 @@ class Lowering:
         """Lower one operator call; arguments may be aliases. Gives what stands for its results."""
         op = OPERATORS.of(overload)
         is_seen = op.mutated or source in self.returned or any_alias(args[:1])
-        if is_seen and is_spared(op, args, kwargs):
+        if is_seen and op.aliasing.is_idle(args, kwargs):
             return args[0]
         if op.mutated:
             return mutation(self, op, args, kwargs)
@@ -492,7 +492,7 @@ class Lowering:
     # --- views of what is written to ---------------------------------------------------------
 
     def _may_be_view(self, op: Operator) -> bool:
-        return op.shared is not None or self.writes.hides_view(op.overload)
+        return op.aliasing.source is not None or op.aliasing.hides_views
 
     def _view(self, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
         """A view of an alias is an alias; a composite operator is what it is made of."""
@@ -513,7 +513,7 @@ class Lowering:
                 return self.plain(overload, self.read(args), self.read_all(kwargs))
             return self._walked(formula, args, kwargs)
         alias = args[0]
-        if alias.__class__ is not Alias or op.shared is None:
+        if alias.__class__ is not Alias or op.aliasing.source is None:
             return self.plain(overload, self.read(args), self.read_all(kwargs))
         rest, kwargs = tuple(self.read(args[1:])), self.read_all(kwargs)
         if overload is aten.as_strided.default:

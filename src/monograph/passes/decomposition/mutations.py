@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
-from monograph.capture.recording.operators import OPERATORS, STATISTICS, Operator
+from monograph.abstract.aliasing import STATISTICS, Result, aliasing_of, results_of
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.integers import ge, known
@@ -26,11 +26,11 @@ from monograph.passes.functionalization.functionalize import (
     overlaps_partly,
     write,
 )
-from monograph.passes.functionalization.view_sources import is_view
 from monograph.passes.functionalization.views import NoInverseError
 from monograph.passes.graph_builder import argument_type
 
 if TYPE_CHECKING:
+    from monograph.capture.recording.operators import Operator
     from monograph.diagnostics import MonographError
     from monograph.host.operator_types import OpOverload
     from monograph.passes.decomposition.lowering import Lowering
@@ -154,7 +154,7 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
     rest = [value]
     for each in rest:
         for user in each.users:
-            if user.target is getitem or is_view(user.target):
+            if user.target is getitem or Result.VIEW in results_of(user):
                 rest.append(user)
             elif user.op == "call_function" and lowering.history.may_have(user):
                 return True
@@ -278,7 +278,7 @@ def _reshaped_in_place(
     is_input = alias.__class__ is Node and alias.op == "placeholder"
     if alias.__class__ is Alias:
         is_input = not alias.views and alias.storage.input is not None
-    if form is None or OPERATORS.of(form).shared is None:
+    if form is None or aliasing_of(form).source is None:
         raise not_functional(lowering, op, "it replaces its memory")
     if is_input and form is not aten.detach.default:
         raise not_functional(lowering, op, "it reshapes an input")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from monograph.capture.recording.autograd_views import MAY_COPY
-from monograph.capture.recording.operators import OPERATORS
+from monograph.abstract.aliasing import Result, aliasing_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
-from monograph.passes.alias_analysis import may_alias, may_hold_memory, writes, written_arguments
+from monograph.passes.alias_analysis import may_hold_memory, writes, written_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -72,9 +71,8 @@ def _only_looks(node: Node) -> bool:
     """Whether no data is read: a view is made for sure, or one result taken among several."""
     target: Any = node.target
     if isinstance(target, OpOverload):
-        known = OPERATORS.of(target)
-        is_view = known.shared is not None and known.base_name not in MAY_COPY
-        return is_view and not known.mutated
+        table = aliasing_of(target)
+        return table.source is not None and Result.FRESH not in table.possible
     return target is operator.getitem
 
 
@@ -83,7 +81,7 @@ def _passes_on(node: Node) -> bool:
     if not may_hold_memory(node):
         return False
     if isinstance(target, OpOverload):
-        return may_alias(target)
+        return aliasing_of(target).may_alias
     return isinstance(target, HigherOrderOperator) or target is operator.getitem
 
 

@@ -6,72 +6,28 @@ Only those are followed as aliases; all others are values from the start.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import FRESH, results_of
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.recording.operators import OPERATORS, STATISTICS, Operator
-from monograph.host.decompositions import composite_formula, is_composite
+from monograph.capture.recording.operators import OPERATORS, Operator
+from monograph.host.decompositions import composite_formula
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.graph_builder import argument_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from monograph.passes.formulas import Formula
 
 aten = torch.ops.aten
 
 _GRAD, _AUTOCAST = region_operators()
-
-_FRESH: Final = frozenset(
-    {
-        "adaptive_avg_pool2d",
-        "batch_norm",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "cross_entropy_loss",
-        "embedding",
-        "group_norm",
-        "layer_norm",
-        "linear",
-        "matmul",
-        "max_pool2d",
-        "one_hot",
-        "scaled_dot_product_attention",
-        "softmax",
-        "stack",
-        "sum",
-    }
-)
-"""Composite operators that always make a new tensor: nobody need look into them."""
-
-
-_DROPOUTS: Final = frozenset(
-    {
-        aten.alpha_dropout.default,
-        aten.alpha_dropout_.default,
-        aten.dropout.default,
-        aten.dropout_.default,
-        aten.feature_alpha_dropout.default,
-        aten.feature_alpha_dropout_.default,
-        aten.feature_dropout.default,
-        aten.feature_dropout_.default,
-    }
-)
-
-
-def is_spared(op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether an operator returns its argument as it is: dropouts that drop nothing."""
-    if op.overload not in _DROPOUTS:
-        return False
-    bound = dict(zip(op.argument_names, args, strict=False)) | dict(kwargs)
-    return bound["p"] == 0 or not bound["train"]
 
 
 class Writes:
@@ -125,23 +81,19 @@ class Writes:
 
     def _owner_of(self, node: Node, op: Operator) -> Any:
         """Who owns the memory of a call's results; notes whose memory it writes."""
-        bound = dict(zip(op.argument_names, node.args, strict=False)) | node.kwargs
-        if is_spared(op, node.args, node.kwargs):
-            return self._owned(bound[op.argument_names[0]])
-        written = op.mutated
-        if op.silent_flag is not None and bound.get(op.silent_flag):
-            written = STATISTICS
+        table = op.aliasing
         if not op.inplace_view:
-            for name in written:
-                self._note(bound.get(name))
-        if op.mutated:
-            returned = [self._owned(bound.get(n)) if n else node for n in op.returned_arguments]
+            for value in table.writes(node.args, node.kwargs):
+                self._note(value)
+        if table.written:
+            bound = table.bound(node.args, node.kwargs)
+            returned = [self._owned(bound.get(n)) if n else node for n in table.returned]
             return returned[0] if len(returned) == 1 else returned
-        if op.shared is not None:
-            return self._owned(bound.get(op.shared))
-        if self.hides_view(op.overload):
-            return self._owner_inside(node)
-        return node
+        if table.source is not None and results_of(node) != FRESH:
+            owners = self._owned(table.argument(table.source, node.args, node.kwargs))
+            is_one = is_tensor_node(node) and isinstance(owners, list)
+            return owners[0] if is_one else owners
+        return self._owner_inside(node) if table.hides_views else node
 
     def _owned(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -153,11 +105,6 @@ class Writes:
         for each in owner if isinstance(owner, list) else [owner]:
             if isinstance(each, Node):
                 self.roots.add(each)
-
-    def hides_view(self, overload: OpOverload) -> bool:
-        """Whether an operator may return its argument although its schema does not say so."""
-        op = OPERATORS.of(overload)
-        return op.shared is None and op.base_name not in _FRESH and is_composite(overload)
 
     def _owner_inside(self, node: Node) -> Any:
         """As the formula of a composite operator has it; where it has none, nothing is shared."""

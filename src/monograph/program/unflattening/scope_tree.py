@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch.fx.node import Node, map_arg
 from torch.nn import Module
 
-from monograph.capture.recording.operators import OPERATORS
-from monograph.host.operator_types import OpOverload
+from monograph.abstract.aliasing import overwritten
 from monograph.program.calling.subgraph_calls import REGIONS
 
 if TYPE_CHECKING:
@@ -188,7 +187,7 @@ def _add(tree: Tree, scope: Scope, node: Node) -> None:
     tree.by_name.setdefault(node.name, node)
     tree.home[node] = scope
     scope.items.append(node)
-    written = _returned_argument(node)
+    written = overwritten(node)
     if written is not None:
         tree.same[node] = written
 
@@ -262,20 +261,6 @@ def _scope_at(base: Scope, chain: Chain) -> Scope:
             scope.items.append(last)
         scope = last
     return scope
-
-
-def _returned_argument(node: Node) -> Node | None:
-    """The argument that an in-place operator writes to and returns, as the same object."""
-    target = node.target
-    if not isinstance(target, OpOverload):
-        return None
-    operator_ = OPERATORS.of(target)
-    if len(operator_.returned_arguments) != 1 or operator_.returned_arguments[0] is None:
-        return None
-    name = operator_.returned_arguments[0]
-    position = operator_.argument_names.index(name)
-    found: Any = node.args[position] if position < len(node.args) else node.kwargs.get(name)
-    return found if isinstance(found, Node) else None
 
 
 # ------------------------------------------------------------------------------------------- flow
