@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from monograph.abstract.aliasing import ARGUMENT, FRESH, VIEW, Call, aliasing_of
+from monograph.abstract.aliasing import ARGUMENT, FRESH, VIEW, aliasing_of
+from monograph.abstract.layout_origin import CONTIGUOUS, makes_contiguous
 from monograph.abstract.tensor_type import type_of
 from monograph.host.dispatch import share_memory
 from monograph.integers import Facts, use
@@ -15,6 +16,7 @@ from tests.laws.rule_check import (
     is_composite,
     is_ordinary,
     load_rules,
+    mapped,
     op_samples,
     own_samples,
 )
@@ -45,6 +47,9 @@ class Watch(TorchDispatchMode):
         known = [type_of(t) for tensors in given.values() for t in tensors]
         result = func(*args, **kwargs)
         self.seen.add(func)
+        if makes_contiguous(func):
+            for text in layout_faults(func, args, kwargs):
+                self.faults.setdefault(str(func), text)
         with use(Facts()):
             for text in faults(func, bound, given, before, result):
                 self.faults.setdefault(str(func), f"{text}: {known} {bound.keys()}")
@@ -68,6 +73,32 @@ def is_changed(tensor, before):
     """Whether a tensor holds something else than before."""
     now = bits(tensor)
     return now.shape != before.shape or not torch.equal(now.nan_to_num(), before.nan_to_num())
+
+
+def layout_faults(func, args, kwargs):
+    """The strides of results that are not contiguous, for arguments that lie otherwise."""
+    for how in (transposed, channels_last, expanded):
+        given = mapped(args, lambda v, how=how: how(v) if isinstance(v, torch.Tensor) else v)
+        for result in tensors_in(func(*given, **kwargs)):
+            if not result.is_contiguous():
+                yield f"{how.__name__}: result of {tuple(result.shape)} has {result.stride()}"
+
+
+def transposed(tensor):
+    """The same values, the last two dimensions swapped in memory."""
+    return tensor.mT.contiguous().mT if tensor.dim() > 1 else tensor
+
+
+def channels_last(tensor):
+    """The same values, as convolutions like images, or with the first dimension last."""
+    if tensor.dim() == 4:
+        return tensor.contiguous(memory_format=torch.channels_last)
+    return tensor.movedim(0, -1).contiguous().movedim(-1, 0) if tensor.dim() else tensor
+
+
+def expanded(tensor):
+    """Every other element of rows that are longer."""
+    return tensor.repeat_interleave(2, -1)[..., ::2] if tensor.dim() else tensor
 
 
 def faults(func, bound, given, before, result):
@@ -100,7 +131,7 @@ def result_faults(table, bound, given, i, made):
         return
     real = ARGUMENT if made is source else VIEW if share_memory(made, source) else FRESH
     types = type_of(source), type_of(made)
-    exact, loose = (table.results(Call(*types, bound, lies=lies)) for lies in (True, False))
+    exact, loose = (table.results(*types, (), bound, lies=lies) for lies in (True, False))
     if not real <= exact and (source.numel() or real != FRESH):  # without elements, without memory
         yield f"result {i} is {real} of {table.source}, not {exact}"
     if not exact <= loose <= table.possible:
@@ -127,6 +158,8 @@ def test_the_table_says_what_eager_does():
     watch = sweep([*own_samples(), *op_samples([torch.float32], 2)])
     assert not watch.faults, "\n".join(f"{k}: {v}" for k, v in sorted(watch.faults.items()))
     assert len(watch.seen) > 500
+    reached = {func._schema.name.removeprefix("aten::") for func in watch.seen}
+    assert reached >= CONTIGUOUS
 
 
 @pytest.mark.slow
@@ -135,3 +168,9 @@ def test_the_table_says_what_eager_does_at_length(dtype):
     """Many samples of each operator."""
     watch = sweep(op_samples([dtype], 20))
     assert not watch.faults, "\n".join(f"{k}: {v}" for k, v in sorted(watch.faults.items()))
+
+
+def test_a_wrong_entry_is_found(monkeypatch):
+    """Results of elementwise operators follow their arguments."""
+    monkeypatch.setattr("monograph.abstract.layout_origin.CONTIGUOUS", {"mul"})
+    assert "aten.mul.Tensor" in sweep(op_samples([torch.float32], 6, "^mul$")).faults

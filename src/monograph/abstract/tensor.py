@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.integers import Facts, Int
 
 
@@ -78,8 +79,8 @@ class Recording(Protocol):
         """The tensor's only element, as a Python or symbolic number."""
         ...
 
-    def layout_asked(self, tensor: AbstractTensor) -> None:
-        """User code depends on the strides or the offset of this tensor."""
+    def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
+        """User code depends on how this tensor lies in memory."""
         ...
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
@@ -194,7 +195,7 @@ class AbstractTensor(Flags):
 
         Raises: size-must-be-positive (the tensor is not contiguous, and has a size of 0).
         """
-        self.recorder.layout_asked(self)
+        self.recorder.layout_asked(self, "strides")
         strides = self.tensor_type.stride()
         if self.__class__ is SymbolicTensor:
             strides = self._strides_of_elements()
@@ -220,7 +221,7 @@ class AbstractTensor(Flags):
 
     def storage_offset(self) -> Any:
         """In elements."""
-        self.recorder.layout_asked(self)
+        self.recorder.layout_asked(self, "offset")
         self.recorder.doubts.check_answer("offset", self)
         return self.number(self.tensor_type.offset)
 
@@ -243,7 +244,7 @@ class AbstractTensor(Flags):
 
     def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
         """Whether it is contiguous for all sizes in question, or for the example, with a guard."""
-        self.recorder.layout_asked(self)
+        self.recorder.layout_asked(self, "form")
         if is_contiguous(self.tensor_type, memory_format) or self.__class__ is StaticTensor:
             return is_contiguous(self.tensor_type, memory_format)
         where, facts = contiguity(self.tensor_type, memory_format), self.recorder.facts
@@ -383,7 +384,7 @@ class AbstractTensor(Flags):
 
         It keeps strides that leave out elements, which a clone does not.
         """
-        self.recorder.layout_asked(self)
+        self.recorder.layout_asked(self, "form")
         if not is_dense(self.tensor_type):
             return self.recorder.read_data(self, "copy.deepcopy()")
         copied = self.recorder.call(torch.ops.aten.clone.default, (self,), {})

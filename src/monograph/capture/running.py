@@ -45,7 +45,12 @@ from monograph.capture.size_probing.probing import Exclusion, probed
 from monograph.capture.strict.interpreting import Strict
 from monograph.capture.torch_overrides.autograd_overrides import backwards
 from monograph.capture.torch_overrides.float_division import python_division
-from monograph.capture.torch_overrides.guarded_queries import Subject, asking, note_implied
+from monograph.capture.torch_overrides.guarded_queries import (
+    Subject,
+    asking,
+    note_implied,
+    note_layouts,
+)
 from monograph.capture.torch_overrides.mode_queries import hearing
 from monograph.capture.torch_overrides.size_conditions import deciding
 from monograph.capture.torch_overrides.size_hashing import hashing
@@ -348,6 +353,7 @@ def _run_under(
         if harm and not goes_on and (left is None or not left.can_begin_a_call):
             raise harm[0]
         outputs = close_outputs(recorder, state, result, after.values)
+    note_layouts(recorder)
     drop_unused(recorder, calls.kept)
     note_implied(recorder)
     captured = Capture(

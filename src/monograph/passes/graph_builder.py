@@ -31,6 +31,7 @@ from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.capture.recording.lifting import Subgraph
     from monograph.capture.recording.scopes import Region
     from monograph.diagnostics import Frame
@@ -50,7 +51,7 @@ class NoRecorder:
         """Refuse whatever an abstract tensor asks of a recorder."""
         raise problem("leaked-tensor", op=name)
 
-    def layout_asked(self, _tensor: AbstractTensor) -> None:
+    def layout_asked(self, _tensor: AbstractTensor, _question: LayoutQuestion) -> None:
         """Let a reader of a finished graph look at strides."""
 
     def dtype_asked(self, _tensor: AbstractTensor) -> None:

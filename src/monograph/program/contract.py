@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 class TensorClause:
     """The input is a tensor of this dtype, on this kind of device, with these sizes.
 
-    `strides` and `offset` are given where user code asked for a layout; None accepts any.
+    `strides` and `offset` are given where user code asked for a layout; None accepts any. Whether
+    strides of dimensions of size 1 matter, too, says `strides_of_one`: they do as numbers.
     """
 
     path: str
@@ -43,6 +44,7 @@ class TensorClause:
     layout: torch.layout = torch.strided
     strides: tuple[Int, ...] | None = None
     offset: Int | None = None
+    strides_of_one: bool = True
 
 
 @dataclass(frozen=True, slots=True)

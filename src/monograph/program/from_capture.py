@@ -55,6 +55,7 @@ from monograph.program.structure import call_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.capture import Capture
     from monograph.capture.inputs.example_inputs import InputLeaf
     from monograph.capture.recording.module_calls import Leaf, RecordedCall
@@ -190,8 +191,8 @@ def contract_of(captured: Capture) -> Contract:
     return Contract(
         in_spec=captured.inputs.spec,
         clauses=tuple(
-            _clause(leaf, asks_layout=captured.recorder.asks_layout)
-            for leaf in captured.inputs.leaves
+            _clause(leaf, {each for at, each in captured.recorder.layouts_asked if at == place})
+            for place, leaf in enumerate(captured.inputs.leaves)
         ),
         guards=FoundLater(partial(_guards, captured)),
         ranges=tuple(ranges),
@@ -240,7 +241,7 @@ def _limits_of_sums(captured: Capture) -> list[Guard]:
     return limits
 
 
-def _clause(leaf: InputLeaf, *, asks_layout: bool) -> InputClause:
+def _clause(leaf: InputLeaf, asked: set[LayoutQuestion]) -> InputClause:
     t = leaf.tensor_type
     if isinstance(leaf.number, Real):
         (symbol,) = leaf.number.symbols
@@ -249,9 +250,10 @@ def _clause(leaf: InputLeaf, *, asks_layout: bool) -> InputClause:
         return NumberClause(leaf.path, leaf.number)
     if t is None:
         return ValueClause(leaf.path, leaf.value)
-    if not asks_layout:
-        return TensorClause(leaf.path, t.dtype, t.device.type, t.shape)
     strides = real_strides(t.shape) if t.strides is None else t.strides
     return TensorClause(
-        leaf.path, t.dtype, t.device.type, t.shape, strides=strides, offset=t.offset
+        *(leaf.path, t.dtype, t.device.type, t.shape),
+        strides=strides if asked & {"form", "strides"} else None,
+        offset=t.offset if "offset" in asked else None,
+        strides_of_one="strides" in asked,
     )

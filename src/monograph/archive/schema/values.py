@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.integers import Facts
 
 Json = dict[str, Any]
@@ -152,7 +153,7 @@ class LoadedValues:
 
     call = item = truth = getitem = setitem = read_data = set_requires_grad = _refuse
 
-    def layout_asked(self, tensor: AbstractTensor) -> None:
+    def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
         """Anybody may look at the strides of a finished program."""
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:

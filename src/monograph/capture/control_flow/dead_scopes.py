@@ -8,6 +8,7 @@ from monograph.capture.control_flow.alias_analysis import Doubts
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.abstract.tensor import AbstractTensor
     from monograph.diagnostics import MonographError
     from monograph.integers import Facts
@@ -21,7 +22,7 @@ class Departed:
         self.operator = operator
         self.doubts = Doubts()
 
-    def layout_asked(self, tensor: AbstractTensor) -> None:
+    def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
         """Nothing: whoever asks prints or saves the program."""
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:

@@ -18,6 +18,7 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
+from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import (
     METADATA,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.capture.control_flow.subgraphs import Body
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.lifting import Subgraph
@@ -88,8 +90,8 @@ class Recorder(TorchDispatchMode):
         self.operations: list[Node] = []
         """Every operator recorded, in order, also those that are dropped in the end."""
         self.input_nodes: tuple[Node, ...] = ()
-        self.asks_layout = False
-        """Whether user code asked a tensor how it lies in memory, which inputs may decide."""
+        self.layouts_asked: set[tuple[int, LayoutQuestion]] = set()
+        """By their places, the inputs whose layout decides what user code was told, and of what."""
         self.asks_dtype: tuple[Frame, ...] | None = None
         """Where user code first asked a floating-point tensor for its dtype."""
         self.modes_asked, self.closed = ModesAsked(), False
@@ -526,13 +528,22 @@ class Recorder(TorchDispatchMode):
         """The only element: its value if the tensor is a constant, else a new unbacked number."""
         return unbacked_values.item(self, tensor)
 
-    def layout_asked(self, tensor: AbstractTensor) -> None:
-        """Inputs must lie as the example does, unless the tensor is the module's own."""
+    def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
+        """The inputs whose layout this tensor's follows must lie as the examples do."""
         self.shows_layout = True
         self.doubts.check_answer("layout", tensor)
-        node = self.writer.placeholder_of.get(id(tensor.storage_root))
-        if node is None or node in self.input_nodes:
-            self.asks_layout = True
+        if not tensor.tensor_type.shape and question != "offset":
+            return
+        found = layout_sources(() if tensor.node is None else (tensor.node,))
+        # What a subgraph takes stands for anything outside of it.
+        may_be_any = tensor.node is None or any(
+            each.graph is not node.graph for each in found for node in self.input_nodes[:1]
+        )
+        self.layouts_asked.update(
+            (place, question)
+            for place, node in enumerate(self.input_nodes)
+            if may_be_any or node in found
+        )
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""

@@ -146,7 +146,7 @@ class Follower(Recorder):
             raise Different("changes its arguments in another way")
         if self.mutated.keys() != other.mutated.keys():
             raise Different("writes to other inputs or buffers")
-        if self.asks_layout and not other.asks_layout:
+        if not self.layouts_asked <= other.layouts_asked:
             raise Different("asks how its inputs lie in memory")
         if not self.consulted.answers.keys() <= other.consulted.answers.keys():
             raise Different("asks about other modes, or other flags of tensors")

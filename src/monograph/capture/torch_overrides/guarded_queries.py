@@ -42,10 +42,11 @@ from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from torch.fx.node import Node
 
+    from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.capture.recording.autograd_views import Lineage
     from monograph.capture.recording.operators import Operator
     from monograph.capture.recording.recorder import Recorder
@@ -415,12 +416,22 @@ _CASTING: Final = {
     "xpu": "AutocastXPU",
     "mps": "AutocastMPS",
 }
-_NEED_A_LAYOUT: Final = frozenset(
-    {_aten.view.default, _aten.view_as.default, _aten.unflatten.int, _aten.view.dtype}
-)
-"""Operators that raise for some layouts of their argument."""
+_NEED_A_LAYOUT: Final[Mapping[OpOverload, tuple[LayoutQuestion, ...]]] = {
+    **dict.fromkeys((_aten.view.default, _aten.view_as.default, _aten.unflatten.int), ("form",)),
+    _aten.view.dtype: ("strides", "offset"),
+}
+"""Operators that raise for some layouts of their argument, and what decides it."""
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
+
+
+def note_layouts(recorder: Recorder) -> None:
+    """Note which layouts decide whether operators raise that user code tried; used or not."""
+    for node in recorder.operations:
+        target: Any = node.target
+        if target in _NEED_A_LAYOUT and _is_tried(node):
+            for question in _NEED_A_LAYOUT[target]:
+                recorder.layout_asked(_seen(node), question)
 
 
 def note_implied(recorder: Recorder) -> None:
@@ -429,8 +440,6 @@ def note_implied(recorder: Recorder) -> None:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
             continue
-        if target in _NEED_A_LAYOUT and _is_tried(node):
-            recorder.layout_asked(_seen(node))
         made = _first_tensor(node.meta.get("val"))
         if made is None:
             continue
@@ -499,6 +508,7 @@ __all__ = [
     "listening",
     "note_followed",
     "note_implied",
+    "note_layouts",
     "set_requires_grad",
     "unheard",
 ]

@@ -9,6 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.aliasing import view_chain
+from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import bind_number, bind_sizes
@@ -16,7 +17,6 @@ from monograph.capture.recording.regions import build_subgraphs
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped
-from monograph.passes.decomposition.layouts import layout_from
 from monograph.passes.decomposition.lowering import Lowering
 from monograph.passes.decomposition.template_cache import StaticTemplates, TemplateCache
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
@@ -274,7 +274,7 @@ def _kept_apart(
 
 def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
     """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
-    found = layout_from(
+    found = layout_sources(
         {*passed, *(node for node in graph.nodes if id(node.target) in _NEED_A_LAYOUT)}
     )
     return {node.name: tensor_type(node) for node in found if is_tensor(node)}

@@ -6,16 +6,7 @@ Where the two differ, a program answers for inputs alone that lie as the example
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-import torch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torch.fx.node import Node
-
-aten = torch.ops.aten
+from typing import Final
 
 LAID_OUT_ANEW: Final = frozenset(
     {
@@ -28,27 +19,4 @@ LAID_OUT_ANEW: Final = frozenset(
 A test in tests/laws finds them: it calls each with transposed and channels-last arguments.
 """
 
-_ROWS: Final = frozenset(
-    {
-        *(aten.mm.default, aten.bmm.default, aten.addmm.default, aten.embedding.default),
-        *(aten.native_layer_norm.default, aten._softmax.default),  # noqa: SLF001 - an operator's name
-    }
-)
-"""Operators whose results lie in rows, however their arguments lie."""
-
-
-def layout_from(nodes: Iterable[Node]) -> set[Node]:
-    """The inputs whose layout may decide how some values lie."""
-    found = set(nodes)
-    rest = [*found]
-    while rest:
-        current = rest.pop()
-        target: Any = current.target
-        if current.op == "call_function" and target not in _ROWS:
-            new = [each for each in current.all_input_nodes if each not in found]
-            found.update(new)
-            rest += new
-    return {each for each in found if each.op == "placeholder"}
-
-
-__all__ = ["LAID_OUT_ANEW", "layout_from"]
+__all__ = ["LAID_OUT_ANEW"]

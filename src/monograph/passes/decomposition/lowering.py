@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
@@ -28,7 +29,7 @@ from monograph.host.operator_types import OpOverload
 from monograph.passes.decomposition.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
-from monograph.passes.decomposition.layouts import LAID_OUT_ANEW, layout_from
+from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
 from monograph.passes.decomposition.mutations import (
     mutation,
     not_functional,
@@ -428,7 +429,7 @@ class Lowering:
         inside.walk(formula.graph, env, is_program=False)
         if OPERATORS.of(overload).base_name in LAID_OUT_ANEW:
             inside.laid_out.update(slots)
-        laid_out = layout_from(inside.laid_out)
+        laid_out = layout_sources(inside.laid_out)
         results = inside.read(mapped(formula.results, env))
         if is_of_user(function):
             check_results(builder, overload, types, keywords, results)

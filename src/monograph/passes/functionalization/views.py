@@ -80,6 +80,8 @@ _ANEW = frozenset(
         aten.diagonal.default,
         aten.split.Tensor,
         aten.split_with_sizes.default,
+        aten.unsafe_split.Tensor,
+        aten.unsafe_split_with_sizes.default,
         aten.unbind.int,
         aten.as_strided.default,
         aten.unfold.default,
@@ -186,7 +188,7 @@ def _diagonal(call: Any, view: View, source: Node, value: Node) -> Node:
     return call(aten.diagonal_scatter.default, source, value, *rest)
 
 
-@inverse_of(aten.split.Tensor)
+@inverse_of(aten.split.Tensor, aten.unsafe_split.Tensor)
 def _split(call: Any, view: View, source: Node, value: Node) -> Node:
     size, dim = _argument(view, 0, "split_size", 0), _argument(view, 1, "dim", 0)
     assert view.item is not None, "split gives a list"
@@ -195,7 +197,7 @@ def _split(call: Any, view: View, source: Node, value: Node) -> Node:
     return call(aten.slice_scatter.default, source, value, dim, start, end, 1)
 
 
-@inverse_of(aten.split_with_sizes.default)
+@inverse_of(aten.split_with_sizes.default, aten.unsafe_split_with_sizes.default)
 def _split_with_sizes(call: Any, view: View, source: Node, value: Node) -> Node:
     sizes, dim = _argument(view, 0, "split_sizes", ()), _argument(view, 1, "dim", 0)
     assert view.item is not None, "split gives a list"

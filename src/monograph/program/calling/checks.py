@@ -32,7 +32,7 @@ from monograph.integers import (
     symbols,
 )
 from monograph.integers import text as expr_text
-from monograph.program.calling.memory_overlap import is_folded, meets, overlap
+from monograph.program.calling.memory_overlap import is_folded, lies, meets, overlap
 from monograph.program.contract import (
     Contract,
     FloatClause,
@@ -91,7 +91,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
     Raises (the function): contract-broken.
     """
     constants: dict[str, Any] = {"Tensor": torch.Tensor, "plain": is_plain_tensor}
-    constants |= {"same": same_value, **names_of_questions(), **evaluate_namespace()}
+    constants |= {"lies": lies, "same": same_value, **names_of_questions(), **evaluate_namespace()}
     plan = solution_plan(contract)
     names = {step.symbol: _symbol_name(step) for step in plan.steps}
     lines = [_unpacking(contract), *_size_lines(contract), *_step_lines(plan, names)]
@@ -246,11 +246,14 @@ def _tensor_conditions(name: str, clause: TensorClause, constants: dict[str, Any
 
 def _layout_conditions(contract: Contract, names: Mapping[Expr, str]) -> Iterator[str]:
     for index, clause in enumerate(contract.clauses):
-        if isinstance(clause, TensorClause) and clause.strides is not None:
-            steps = "".join(f"{python_source(step, names)}, " for step in clause.strides)
-            yield f"l{index}.stride() == ({steps})"
-            if clause.offset is not None:
-                yield f"l{index}.storage_offset() == {python_source(clause.offset, names)}"
+        if not isinstance(clause, TensorClause):
+            continue
+        if clause.strides is not None:
+            steps = f"({''.join(f'{python_source(step, names)}, ' for step in clause.strides)})"
+            others = "" if clause.strides_of_one else f" or lies(l{index}, {steps})"
+            yield f"(l{index}.stride() == {steps}{others})"
+        if clause.offset is not None:
+            yield f"l{index}.storage_offset() == {python_source(clause.offset, names)}"
 
 
 def _apart_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
@@ -448,14 +451,15 @@ def _broken_layouts(
 ) -> Iterator[Clause]:
     """Compare strides and offsets, where user code asked for a layout."""
     for clause, leaf in zip(contract.clauses, leaves, strict=True):
-        if not isinstance(clause, TensorClause) or clause.strides is None:
+        if not isinstance(clause, TensorClause):
             continue
         if not isinstance(leaf, torch.Tensor) or leaf.dim() != len(clause.shape):
             continue
-        if any(not symbols(step) <= env.keys() for step in clause.strides):
+        strides = leaf.stride() if clause.strides is None else clause.strides
+        if any(not symbols(step) <= env.keys() for step in strides):
             continue
-        steps = tuple(evaluate(step, env) for step in clause.strides)
-        if leaf.stride() != steps:
+        steps = tuple(evaluate(step, env) for step in strides)
+        if leaf.stride() != steps and (clause.strides_of_one or not lies(leaf, steps)):
             yield Clause(f"{clause.path}.stride()", steps, leaf.stride())
         elif clause.offset is not None and leaf.storage_offset() != evaluate(clause.offset, env):
             yield Clause(f"{clause.path}.storage_offset()", clause.offset, leaf.storage_offset())

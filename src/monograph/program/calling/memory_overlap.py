@@ -69,6 +69,12 @@ def is_folded(tensor: torch.Tensor) -> bool:
     return marks.as_strided(tensor.shape, tensor.stride()).unique().numel() < tensor.numel()
 
 
+def lies(tensor: torch.Tensor, strides: Sequence[int]) -> bool:
+    """Whether a tensor has these strides where its size is not 1."""
+    dims = zip(tensor.shape, tensor.stride(), strides, strict=True)
+    return all(size == 1 or step == wanted for size, step, wanted in dims)
+
+
 def reach_of(tensor: torch.Tensor) -> int:
     """How many elements lie between the first and the last of a tensor, these two included."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
@@ -94,4 +100,14 @@ def marked(marks: torch.Tensor, tensor: torch.Tensor, start: int, unit: int) -> 
 FUNCTIONS = (overlap, is_folded, reach_of, span, marked)
 """What a program as Python text needs of this file."""
 
-__all__ = ["FUNCTIONS", "Pairs", "is_folded", "marked", "meets", "overlap", "reach_of", "span"]
+__all__ = [
+    "FUNCTIONS",
+    "Pairs",
+    "is_folded",
+    "lies",
+    "marked",
+    "meets",
+    "overlap",
+    "reach_of",
+    "span",
+]

@@ -198,12 +198,18 @@ def _layout_lines(
     contract: Contract, leaves: Sequence[str], names: Mapping[Expr, str]
 ) -> Iterator[str]:
     for clause, leaf in zip(contract.clauses, leaves, strict=True):
-        if isinstance(clause, TensorClause) and clause.strides is not None:
-            steps = ", ".join([_number(step, names) for step in clause.strides])
+        if not isinstance(clause, TensorClause):
+            continue
+        if clause.strides is not None:
             comma = "," if len(clause.strides) == 1 else ""
-            yield f"assert {leaf}.stride() == ({steps}{comma})"
-            if clause.offset is not None:
-                yield f"assert {leaf}.storage_offset() == {_number(clause.offset, names)}"
+            steps = f"({', '.join([_number(step, names) for step in clause.strides])}{comma})"
+            if clause.strides_of_one:
+                yield f"assert {leaf}.stride() == {steps}"
+            else:
+                dims = f"zip({leaf}.shape, {leaf}.stride(), {steps})"
+                yield f"assert all(size == 1 or step == wanted for size, step, wanted in {dims})"
+        if clause.offset is not None:
+            yield f"assert {leaf}.storage_offset() == {_number(clause.offset, names)}"
 
 
 def _apart_lines(contract: Contract, leaves: Sequence[str]) -> Iterator[str]:

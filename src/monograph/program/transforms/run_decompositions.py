@@ -192,7 +192,8 @@ def _laid_out(clause: TensorClause, t: TensorType | None, *, is_placed: bool) ->
         return clause
     if clause.strides is None:
         strides = real_strides(clause.shape) if t.strides is None else t.strides
-        clause = replace(clause, strides=strides, offset=None)
+        clause = replace(clause, strides=strides)
+    clause = replace(clause, strides_of_one=True)
     return replace(clause, offset=t.offset) if is_placed else clause
 
 

@@ -61,7 +61,7 @@ def test_a_tensor_written_since_is_still_that_tensor():
     assert torch.equal(program(torch.zeros(3)), Writes()(torch.zeros(3)))
 
 
-@pytest.mark.parametrize("name", ["contiguous", "resolve_conj"])
+@pytest.mark.parametrize("name", ["contiguous", "resolve_neg"])
 def test_what_the_layout_decides_is_refused(name):
     """The caller's tensors lie otherwise in another call."""
     with pytest.raises(MonographError) as caught:

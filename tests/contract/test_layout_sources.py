@@ -1,0 +1,156 @@
+"""Questions about layout guard the inputs whose layout they reach, and no others."""
+
+import pytest
+import torch
+from torch import nn
+
+import monograph
+from monograph import ContractError
+
+
+class Asks(nn.Module):
+    """Adds what a function says of two tensors."""
+
+    def __init__(self, ask):
+        super().__init__()
+        self.ask = ask
+        self.table = nn.Embedding(9, 4)
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        return x.sum() + y.sum() + (1 if self.ask(self, x, y) else 2)
+
+
+def square():
+    """A matrix that lies in rows."""
+    return torch.arange(16.0).reshape(4, 4)
+
+
+def tried(tensor):
+    """Whether a view can be taken."""
+    try:
+        tensor.view(-1)
+    except RuntimeError:
+        return False
+    return True
+
+
+def exported(ask, *args, **options):
+    """The module and its program."""
+    return Asks(ask), monograph.export(Asks(ask), args or (square(), square()), **options).module()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda _, x, y: x.is_contiguous(),
+        lambda _, x, y: x.stride(0) == 4,
+        lambda _, x, y: x.storage_offset() == 0 and x.stride()[0] == 4,
+        lambda _, x, y: (x * 2).is_contiguous(),
+        lambda _, x, y: x[1:].relu().is_contiguous(),
+        lambda m, x, y: (m.linear(y) + x).is_contiguous(),
+        lambda _, x, y: tried(x),
+        lambda _, x, y: tried(x + 1),
+    ],
+)
+def test_only_what_is_asked_must_lie_as_the_example(ask, strict):
+    """The other tensor lies anyhow."""
+    module, program = exported(ask, strict=strict)
+    x, y = square(), square()
+    assert torch.equal(program(x, y.T), module(x, y.T))
+    with pytest.raises(ContractError):
+        program(x.T, y)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda _, x, y: (x + y).is_contiguous(),
+        lambda _, x, y: torch.where(y > 3, x, y).is_contiguous(),
+        lambda _, x, y: torch.cat([x, y]).is_contiguous(),
+        lambda _, x, y: tried(torch.stack([y * 2, x * 2]).sum(0)),
+    ],
+)
+def test_what_follows_both_guards_both(ask):
+    """Results of elementwise operators and of those that nobody knows follow all arguments."""
+    _, program = exported(ask)
+    x, y = square(), square()
+    for given in ((x.T, y), (x, y.T)):
+        with pytest.raises(ContractError):
+            program(*given)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m, x, y: m.linear(x + y).is_contiguous(),
+        lambda m, x, y: (x @ m.linear.weight).softmax(0).stride(0) == 4,
+        lambda m, x, y: tried(m.table(x.long() % 9)),
+        lambda m, x, y: m.linear.weight.is_contiguous(),
+        lambda _, x, y: torch.zeros(x.shape).is_contiguous(),
+        lambda _, x, y: x.sum().is_contiguous(),
+    ],
+)
+def test_what_is_made_in_rows_guards_nothing(ask):
+    """Some results lie in rows, however their arguments lie."""
+    module, program = exported(ask)
+    x, y = square(), square()
+    with torch.no_grad():
+        assert torch.equal(program(x.T, y.T), module(x.T, y.T))
+
+
+class Tries(nn.Module):
+    """As models of texts do: a view within a `try`."""
+
+    def __init__(self, of_table):
+        super().__init__()
+        self.table = nn.Embedding(9, 4)
+        self.of_table = of_table
+
+    def forward(self, ids):
+        found = self.table(ids) if self.of_table else ids[..., None] + 0
+        try:
+            return found.view(found.shape[0], -1)
+        except TypeError as error:
+            raise TypeError from error
+
+
+@pytest.mark.parametrize("of_table", [False, True])
+def test_strides_of_dimensions_of_size_one_are_not_compared(of_table):
+    """The last token of a text, as generation gives it."""
+    ids = torch.randint(0, 9, (1, 6))
+    module = Tries(of_table)
+    program = monograph.export(module, (ids,), dynamic_shapes="ids: b, s").module()
+    assert torch.equal(program(ids[:, -1:]), module(ids[:, -1:]))
+    assert torch.equal(program(ids[:, :3].clone()), module(ids[:, :3].clone()))
+    texts = torch.randint(0, 9, (3, 6))
+    cut = texts[:, :4] if of_table else texts
+    assert torch.equal(program(cut), module(cut))
+
+
+def test_numbers_are_compared_in_dimensions_of_size_one():
+    """Whoever is told a stride may compute with it."""
+    _, program = exported(lambda _, x, y: x.stride(0) == 4, torch.ones(1, 4), square())
+    program(torch.ones(1, 4), square())
+    with pytest.raises(ContractError):
+        program(torch.ones(4).as_strided((1, 4), (7, 1)), square())
+
+
+class Rounds(nn.Module):
+    """Asks within a branch on data."""
+
+    def forward(self, x, y):
+        if x.sum() > 0:
+            z = x * 2
+            return z + 1 if z.is_contiguous() else z + 2
+        return x + y
+
+
+def test_a_question_within_a_branch_is_guarded():
+    """What a subgraph takes stands for what it is given."""
+    x, y = square(), square()
+    program = monograph.export(Rounds(), (x, y)).module()
+    assert torch.equal(program(x, y), Rounds()(x, y))
+    with pytest.raises(ContractError):
+        program(x.T, y)
