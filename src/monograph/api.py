@@ -84,7 +84,8 @@ def export(
             if found is error:
                 raise
             raise found.with_traceback(error.__traceback__) from found.__cause__
-        check_declarations(captured.inputs, captured.facts)
+        if dynamic_shapes is not None:
+            check_declarations(captured.inputs, captured.facts)
         program = program_of(captured)
     finally:
         show_to_tracers()

@@ -41,6 +41,7 @@ from monograph.program.program import (
 )
 from monograph.program.signature import (
     ArgumentSpec,
+    CallNames,
     ConstantArgument,
     CustomObjArgument,
     ExportBackwardSignature,
@@ -54,8 +55,9 @@ from monograph.program.signature import (
     SymIntArgument,
     TensorArgument,
     TokenArgument,
+    call_names,
 )
-from monograph.program.structure import CallNames, call_names, input_paths
+from monograph.program.structure import input_paths
 from monograph.program.verifier import verify
 
 if typing.TYPE_CHECKING:

@@ -12,8 +12,8 @@ from monograph.program.program import (
     ModuleCallSignature,
     ValueRange,
 )
-from monograph.program.signature import ExportGraphSignature, InputKind, OutputKind
-from monograph.program.structure import call_names
+from monograph.program.signature import ExportGraphSignature, InputKind, OutputKind, call_names
+from monograph.program.verifier import verify
 
 if TYPE_CHECKING:
     import inspect
@@ -84,7 +84,7 @@ def build(
         training=training,
         module_call_graph=[ModuleCallEntry("", root), *module_calls],
     )
-    program.validate()
+    verify(module, program.graph_signature, program.state_dict, program.constants)
     return program
 
 

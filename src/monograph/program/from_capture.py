@@ -36,7 +36,7 @@ from monograph.program.contract import (
     ValueClause,
     real_strides,
 )
-from monograph.program.export_report import report_of
+from monograph.program.export_report import Report, report_of
 from monograph.program.graph_module import GraphModule
 from monograph.program.program import ModuleCallEntry, ModuleCallSignature
 from monograph.program.signature import (
@@ -49,8 +49,8 @@ from monograph.program.signature import (
     SymFloatArgument,
     SymIntArgument,
     TensorArgument,
+    call_names,
 )
-from monograph.program.structure import call_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,13 +71,10 @@ def program_of(captured: Capture) -> ExportedProgram:
     Raises: invalid-program.
     """
     inputs, state, writer = captured.inputs, captured.state, captured.recorder.writer
-    submodules = build_subgraphs(
-        writer.graph,
-        captured.recorder.children,
-        captured.recorder.scopes.states,
-        GraphModule,
-        writer.new_name,
-    )
+    children, states = captured.recorder.children, captured.recorder.scopes.states
+    submodules = None
+    if children or states:
+        submodules = build_subgraphs(writer.graph, children, states, GraphModule, writer.new_name)
     close_graph(writer.graph, writer.names)
     persistent = {path: real for path, real, is_persistent in state.all_state if is_persistent}
     rest = {path: real for path, real, is_persistent in state.all_state if not is_persistent}
@@ -95,10 +92,18 @@ def program_of(captured: Capture) -> ExportedProgram:
         mutated_in_place=_mutations(captured),
         example_inputs=(inputs.args, inputs.kwargs),
         facts=captured.facts,
-        report=report_of(inputs, captured.facts, captured.exclusions, captured.observed),
+        report=_report(captured),
         training=state.root.training,
         module_calls=list(_module_calls(captured)),
     )
+
+
+def _report(captured: Capture) -> Report | None:
+    """What the export found out, if it can have found anything."""
+    inputs, observed = captured.inputs, captured.observed
+    if inputs.declaration is None and not observed.is_anything:
+        return None
+    return report_of(inputs, captured.facts, captured.exclusions, observed)
 
 
 def _module_calls(captured: Capture) -> Iterator[ModuleCallEntry]:
@@ -172,6 +177,8 @@ def _output_argument(value: Any, node: Any) -> Any:
 
 def _mutations(captured: Capture) -> dict[str, str]:
     """Which placeholders the graph writes to, and what they stand for."""
+    if not captured.recorder.mutated:
+        return {}
     targets = {t.node.name: t.target for t in captured.state.tensors}
     writer = captured.recorder.writer
     targets |= {n.name: t for n, t in zip(writer.constant_of, writer.constants, strict=True)}
@@ -208,6 +215,8 @@ def contract_of(captured: Capture) -> Contract:
 def _apart_from_state(captured: Capture) -> tuple[tuple[int, str], ...]:
     """Inputs keep what they hold where forward replaces a buffer, whose memory a program reuses."""
     replaced = captured.recorder.consulted.replaced
+    if not replaced:
+        return ()
     tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]
     return tuple((place, name) for place in tensors for name in replaced)
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from monograph.program.calling.program_module import ProgramModule
     from monograph.program.contract import Contract
     from monograph.program.graph_module import GraphModule
-    from monograph.program.signature import ArgumentSpec, ExportGraphSignature
-    from monograph.program.structure import CallNames
+    from monograph.program.signature import ArgumentSpec, CallNames, ExportGraphSignature
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 

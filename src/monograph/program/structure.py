@@ -8,10 +8,7 @@ keyword in any order, and by position or by name where it allows both.
 
 from __future__ import annotations
 
-import inspect
-import keyword
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
@@ -21,119 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from monograph.host.trees import TreeSpec
+    from monograph.program.signature import CallNames
 
 Flattened = list[Any]
-
-
-USED_BY_CODE = frozenset(
-    {
-        *("self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree"),
-        *("flat_inputs", "found_inputs", "found_objects", "kept_result"),
-    }
-)
-"""Names that the generated code means something by, so that no parameter may have them."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallNames:
-    """How the example's arguments are named, and which of them go by position or by name.
-
-    `positional` names `args`, of which the first `n_position_only` cannot be given by name.
-    `keywords` are the keys of `kwargs` in the example's order; those in `either_way`, which are the
-    parameters that follow the positional ones, may be given by position too, in that order. Those
-    that the signature does not name end up in its `**more`, whose order the model sees: `gathered`
-    are these, if there are several, under the name that `gatherer` is.
-    """
-
-    positional: tuple[str, ...]
-    n_position_only: int
-    keywords: tuple[str, ...]
-    either_way: tuple[str, ...] = ()
-    gathered: tuple[str, ...] = ()
-    gatherer: str = ""
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a Python signature can be written with these names."""
-        names = (*self.positional, *self._named(), *filter(None, [self.gatherer]))
-        return len({*names, *USED_BY_CODE}) == len(names) + len(USED_BY_CODE) and all(
-            name.isidentifier() and not keyword.iskeyword(name)
-            for name in (*names, *self.either_way)
-        )
-
-    def parameters(self) -> str:
-        """The parameters of a function called like the example, without `self`."""
-        parts = list(self.positional)
-        if self.n_position_only:
-            parts.insert(self.n_position_only, "/")
-        parts += self.either_way
-        named = [name for name in self._named() if name not in self.either_way]
-        parts += ["*", *named] if named else []
-        return ", ".join([*parts, f"**{self.gatherer}"] if self.gathered else parts)
-
-    def arguments(self) -> str:
-        """The expressions that gather the parameters into `args, kwargs`."""
-        args = ", ".join(self.positional) + ("," if len(self.positional) == 1 else "")
-        kwargs = [f"{name!r}: {name}" for name in self._named()]
-        kwargs += [f"**{self.gatherer}"] if self.gathered else []
-        return f"({args}), {{{', '.join(kwargs)}}}"
-
-    def _named(self) -> list[str]:
-        """The keywords that have a parameter of their own."""
-        return [name for name in self.keywords if name not in self.gathered]
-
-
-def call_names(
-    signature: inspect.Signature | None, n_args: int, keywords: Sequence[str]
-) -> CallNames:
-    """Name `n_args` positional arguments and the keywords after the parameters of `forward`.
-
-    >>> import inspect
-    >>> def forward(x, *rest, mask=None): ...
-    >>> call_names(inspect.signature(forward), 3, ["mask"]).parameters()
-    'x, rest_0, rest_1, /, *, mask'
-    """
-    parameters = [] if signature is None else list(signature.parameters.values())
-    by_position = [each for each in parameters if each.kind in _BY_POSITION]
-    names = [each.name for each in by_position[:n_args]]
-    rest = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), "args")
-    n_rest = n_args - len(names)
-    names += [f"{rest}_{index}" for index in range(n_rest)]
-    n_position_only = (
-        n_args
-        if n_rest
-        else sum(each.kind is each.POSITIONAL_ONLY for each in by_position[:n_args])
-    )
-    either_way: list[str] = []
-    for each in by_position[n_args:]:
-        if each.kind is each.POSITIONAL_ONLY or each.name not in keywords:
-            break
-        either_way.append(each.name)
-    positional = tuple(
-        f"{name}_" if name in keywords and index < n_position_only else name
-        for index, name in enumerate(names)
-    )
-    return CallNames(
-        positional,
-        n_position_only,
-        tuple(keywords),
-        tuple(either_way),
-        *_gathered(parameters, keywords),
-    )
-
-
-def _gathered(
-    parameters: Sequence[inspect.Parameter], keywords: Sequence[str]
-) -> tuple[tuple[str, ...], str]:
-    """The keywords that no parameter is named after, if there are several, and what takes them."""
-    named = {each.name for each in parameters if each.kind in _BY_NAME}
-    rest = tuple(name for name in keywords if name not in named)
-    takers = [each.name for each in parameters if each.kind is each.VAR_KEYWORD]
-    return (rest, takers[0]) if takers and len(rest) > 1 else ((), "")
-
-
-_BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def input_paths(names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from monograph.diagnostics import ContractError
-from monograph.program.structure import CallNames, call_names, compile_flatten, input_paths
+from monograph.program.signature import CallNames, call_names
+from monograph.program.structure import compile_flatten, input_paths
 
 
 class Pair(NamedTuple):

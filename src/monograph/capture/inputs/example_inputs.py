@@ -25,6 +25,7 @@ from monograph.dims import (
     DerivedDim,
     Dim,
     DimHint,
+    Specification,
     bound_arguments,
     read_specification,
     unwrapped,
@@ -156,7 +157,9 @@ def read_inputs(
     flat, spec = pytree.tree_flatten((args, kwargs))
     names = _paths(arguments.by_name, len(flat))
     _check_leaves(flat, names)
-    specification = read_specification(dynamic_shapes, arguments)
+    specification = Specification()
+    if dynamic_shapes is not None:
+        specification = read_specification(dynamic_shapes, arguments)
     declared = {each.leaf: each for each in specification.declared}
     numbers = {each.leaf: each for each in specification.numbers}
     makers = _Symbols(facts, paths, specification.relations)
@@ -207,9 +210,9 @@ def _leaf_paths(path: str, value: Any) -> Iterator[str]:
 
 def _placeholder_name(path: str) -> str:
     """`x`, `y_0` for `y[0]`, `batch_mask` for `batch['mask']`."""
-    return "".join(
-        c if c.isalnum() else "_" for c in path.replace("]", "").replace("'", "")
-    ).rstrip("_")
+    if path.isidentifier():
+        return path
+    return re.sub(r"\W", "_", path.replace("]", "").replace("'", "")).rstrip("_")
 
 
 def _check_leaves(flat: list[Any], paths: list[str]) -> None:

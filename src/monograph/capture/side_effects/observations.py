@@ -43,6 +43,11 @@ class Observed:
     islands: list[Island] = field(default_factory=list[Island])
     side_effects: list[SideEffect] = field(default_factory=list[SideEffect])
 
+    @property
+    def is_anything(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(self.assumptions or self.islands or self.side_effects)
+
     def ignore(self, harm: list[MonographError]) -> list[MonographError]:
         """Report what outlives the call; what is left must be refused nonetheless."""
         ignored = [error for error in harm if error.diagnostic.name in _IGNORED]

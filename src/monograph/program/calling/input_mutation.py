@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from monograph.capture.inputs.mutation_spec import Source
-    from monograph.program.structure import CallNames
+    from monograph.program.signature import CallNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ from monograph.host.fx_modules import codegen
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
 from monograph.program.graph_module import GraphModule
-from monograph.program.structure import CallNames, compile_flatten, structure_clause
+from monograph.program.structure import compile_flatten, structure_clause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from monograph.capture.inputs.mutation_spec import Changes
     from monograph.program.contract import Contract, ModesClause
+    from monograph.program.signature import CallNames
 
 CHECKS = "_guards_fn"
 MODES = "_modes"

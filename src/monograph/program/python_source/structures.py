@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from monograph.program.python_source.layout import Text
-    from monograph.program.structure import CallNames
+    from monograph.program.signature import CallNames
 
 _DICTS: tuple[Any, ...] = (dict, OrderedDict)
 

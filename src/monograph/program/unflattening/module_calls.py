@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from monograph.host.trees import TreeSpec
-    from monograph.program.structure import CallNames
+    from monograph.program.signature import CallNames
 
 
 class UnflattenedModule(ProgramModule):

@@ -19,7 +19,7 @@ from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.trees import pytree
 from monograph.program.fresh_names import Names
 from monograph.program.graph_module import GraphModule
-from monograph.program.structure import CallNames
+from monograph.program.signature import CallNames
 from monograph.program.unflattening.module_calls import (
     ModuleCallCode,
     call,
