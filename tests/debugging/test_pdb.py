@@ -125,9 +125,10 @@ def test_a_dialogue_reads_steps_and_continues(tmp_path):
     [
         {"stop": "pdb.set_trace()", "imports": "import pdb"},
         {"stop": "import pdb; pdb.set_trace()"},
+        {"stop": "debugger.set_trace()", "imports": "import pdb; debugger = pdb.Pdb()"},
         {"options": ", strict=False"},
     ],
-    ids=["set_trace", "imported", "plain"],
+    ids=["set_trace", "imported", "object", "plain"],
 )
 def test_other_ways_to_stop(tmp_path, parts):
     """A call of `pdb`, and code that runs natively, stop there too and decide nothing."""

@@ -28,7 +28,6 @@ FRAMES = "the frames that Python code inspects are ours, or native ones below th
 GENERATOR = "an interpreted generator is an object of our own class"
 PICKLED = "iterators of our own are not pickled and have no __setstate__"
 REFERENCES = "the moment at which the last reference goes is CPython's own"
-TRACED = "interpreted lines are not told to sys.settrace"
 TYPES = "a type made by a call knows its module from the calling frame, which is ours"
 
 # Quick ones, in every run of the tests.
@@ -79,14 +78,7 @@ QUICK: dict[str, dict[str, str]] = {
     "test_list": {"ListTest.test_repr_deep": DEPTH},
     "test_named_expressions": {},
     "test_operator": {},
-    "test_patma": {
-        "TestTracing.test_default_capture": TRACED,
-        "TestTracing.test_default_wildcard": TRACED,
-        "TestTracing.test_no_default": TRACED,
-        "TestTracing.test_only_default_capture": TRACED,
-        "TestTracing.test_only_default_wildcard": TRACED,
-        "TestTracing.test_unreachable_code": TRACED,
-    },
+    "test_patma": {},
     "test_property": {},
     "test_raise": {
         "TestTraceback.test_accepts_traceback": FRAMES,

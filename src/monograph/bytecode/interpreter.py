@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from monograph.bytecode.evaluation.calling import call
 from monograph.bytecode.evaluation.frame import Handling, ThreadState
 from monograph.bytecode.evaluation.hooks import Watcher
+from monograph.bytecode.evaluation.loop import run
+from monograph.bytecode.evaluation.profiling import runner
 from monograph.bytecode.evaluation.tracebacks import show_users_frames
 from monograph.bytecode.evaluation.tracing import begin as begin_tracing
 from monograph.bytecode.evaluation.tracing import end as end_tracing
@@ -69,6 +71,7 @@ class Interpreter(ThreadState):
         self.polyfilled_methods = METHOD_NAMES
         self.verdicts = {}
         self.has_room = False
+        self.run = run
         self.current = self.caller = None
         self.handling = Handling()
         self.passing = self.clean = self.told = None
@@ -78,6 +81,7 @@ class Interpreter(ThreadState):
         if self.current is not None:
             return call(self, callee, list(args), kwargs)
         begin_tracing()
+        self.run = runner()
         self.caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  (documented)
         try:
             return call(self, callee, list(args), kwargs)

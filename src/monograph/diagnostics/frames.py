@@ -36,6 +36,7 @@ __all__ = [
     "FrameFilter",
     "Place",
     "frame_filter",
+    "is_stand_in",
     "place",
     "raised_at",
     "user_frames",
@@ -47,6 +48,8 @@ TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.
 OUR_MACHINERY = ("capture/recording/scopes.py",)  # stands in for `Module.__call__` during a capture
 INTERPRETER_LOOP = ("bytecode/evaluation/loop.py", "run")
 """The function that interprets one frame, which it holds in its local variable `frame`."""
+STANDS_IN = "Stand in native stacks for the interpreted frame that runs above, for profilers."
+"""The text by which the code of such functions is known, which looks like the user's."""
 STANDARD_MACHINERY = ("contextlib.py", "functools.py", "importlib/")
 
 
@@ -199,7 +202,8 @@ class FrameFilter:
             if self.is_loop(code):
                 code = _interpreted(frame)[0]
             file = code.co_filename
-            if not file.startswith(self._roots.ours) and code.co_name != "__instancecheck__":
+            ours = file.startswith(self._roots.ours) or is_stand_in(code)
+            if not ours and code.co_name != "__instancecheck__":
                 return file
             frame = frame.f_back
         return ""
@@ -225,7 +229,7 @@ class FrameFilter:
         self._keep(code)
         if self.is_loop(code):
             return _INTERPRETED
-        if self.is_machinery(code.co_filename):
+        if self.is_machinery(code.co_filename) or is_stand_in(code):
             return None
         line = self._line(code, lasti)
         return Frame(code, lasti, line) if self.is_library(code.co_filename) else line
@@ -274,6 +278,11 @@ def frame_filter() -> FrameFilter:
     return known
 
 
+def is_stand_in(code: CodeType) -> bool:
+    """Tell whether code only looks like the user's, below the loop that interprets that."""
+    return code.co_consts[:1] == (STANDS_IN,)
+
+
 def user_frames(start: FrameType | None = None, stop: CodeType | None = None) -> tuple[Frame, ...]:
     """Return the user's frames around `start` (default: the caller), innermost first.
 
@@ -290,7 +299,8 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
         if where.is_loop(code):
             code, lasti = _interpreted(frame)
         if not where.is_library(code.co_filename):
-            found.append(where.frame(code, lasti))
+            if not is_stand_in(code):
+                found.append(where.frame(code, lasti))
         elif found and where.is_ours(code.co_filename) and not where.interprets(code.co_filename):
             return tuple(found)
         frame = frame.f_back

@@ -24,7 +24,6 @@ from monograph.bytecode.evaluation import native_calls
 from monograph.bytecode.evaluation.binding import bind
 from monograph.bytecode.evaluation.frame import MISSING, RETURN, Frame
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
-from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.special_methods import OURS, find_c_method, find_special, lookup
 from monograph.bytecode.evaluation.tracebacks import handled
 from monograph.bytecode.evaluation.tracing import call_debugger
@@ -112,7 +111,7 @@ def interpret_always(
     frame = Frame(interpreter, code, body, bind(function, body, args, kwargs), function)
     if code.co_flags & _SUSPENDED:
         return _suspended(frame)
-    signal = run(frame)
+    signal = interpreter.run(frame)
     assert signal is RETURN, "only generators yield"
     return frame.value
 

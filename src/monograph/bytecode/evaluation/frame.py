@@ -72,7 +72,8 @@ class Body:
     `parameters` are the slots of those that callers can name; `n_plain` is the number of parameters
     where all are positional, else -1. `is_native` marks code that is never interpreted: our own,
     and what only makes sense to CPython's frames.
-    `looks` is what tracebacks show in its place, once there is one.
+    `looks` is what tracebacks show in its place, once there is one, and `in_sight` what profilers
+    do.
     `stops` are the instructions in place of which this copy of the body stops; `stopped` are copies
     of this one that stop elsewhere, too. `around` are the handlers, by their targets, of contexts
     that were entered before: they are not for a copy to leave because it is given up.
@@ -88,6 +89,7 @@ class Body:
     empty: list[Any]
     is_native: bool
     looks: CodeType | None = None
+    in_sight: Callable[..., Mark] | None = None
     stops: frozenset[int] = frozenset()
     around: frozenset[int] = frozenset()
     stopped: dict[tuple[frozenset[int], frozenset[int]], Body] = field(
@@ -139,6 +141,7 @@ class ThreadState:
         "read_global",
         "repeat",
         "replacement",
+        "run",
         "strange",
         "strange_call",
         "strange_item",
@@ -173,6 +176,7 @@ class ThreadState:
     read_global: Callable[..., Any] | None
     repeat: Callable[..., Any] | None
     replacement: Callable[..., Any] | None
+    run: Callable[..., Mark]
     strange: dict[int, list[Any]]
     aside: Callable[[], Any]
     strange_call: Callable[..., None]

@@ -7,7 +7,6 @@ from types import GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation.frame import MISSING, YIELD, Frame, Handling
-from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.special_methods import ours
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ class InterpretedGenerator:
         self.running = True
         signal = None
         try:
-            signal = run(frame, thrown)
+            signal = interpreter.run(frame, thrown)
         except StopIteration as stop:
             error = RuntimeError("generator raised StopIteration")
             error.__cause__ = error.__context__ = stop

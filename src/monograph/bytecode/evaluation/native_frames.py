@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType, FrameType
 
-__all__ = ["code_like", "frame_at", "looks", "native_frame"]
+__all__ = ["code_like", "frame_at", "looks", "native_frame", "standing_at"]
 
 _new_frame: Final = ctypes.pythonapi.PyFrame_New
 _new_frame.restype = ctypes.py_object
@@ -24,7 +24,10 @@ _this_thread.argtypes = ()
 
 
 def code_like(code: CodeType, does: CodeType) -> CodeType:
-    """Return code that does what `does` does, and looks like `code`: its file, name and lines."""
+    """Return code that does what `does` does, and looks like `code`: its file, name and lines.
+
+    It must not run: see `standing_at`.
+    """
     return does.replace(
         co_filename=code.co_filename,
         co_name=code.co_name,
@@ -57,9 +60,17 @@ _NOTHING: Final = _nothing.__code__.replace(co_flags=0)
 
 def frame_at(code: CodeType, line: int, module: dict[str, Any]) -> FrameType:
     """Return a frame object that looks like a call of this code, which stands at a line."""
-    table = bytes(_whole_line(len(_NOTHING.co_code) // 2))
-    at = looks(code).replace(co_firstlineno=line, co_linetable=table)
-    return _new_frame(_this_thread(), at, module, {})
+    return _new_frame(_this_thread(), standing_at(line, code, _NOTHING), module, {})
+
+
+def standing_at(line: int, code: CodeType, does: CodeType) -> CodeType:
+    """Return code that does what `does` does, looks like `code`, and has a single line.
+
+    Why: CPython 3.11 keeps the lines of code that is traced or profiled in an array as long as the
+    code, and writes past its end where the table of lines, as another function's, is longer.
+    """
+    table = bytes(_whole_line(len(does.co_code) // 2))
+    return code_like(code, does).replace(co_firstlineno=line, co_linetable=table)
 
 
 def _whole_line(n_units: int) -> Iterator[int]:

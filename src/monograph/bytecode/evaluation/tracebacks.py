@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from monograph.bytecode.evaluation.frame import line_of
 from monograph.bytecode.evaluation.native_frames import looks, native_frame
 from monograph.bytecode.evaluation.tracing import TRACED, tell_exception
-from monograph.diagnostics import MonographError, problem
+from monograph.diagnostics import MonographError, is_stand_in, problem
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -104,7 +104,7 @@ def check_ours(error: BaseException, frame: Frame) -> None:
 
 def is_ours(code: CodeType) -> bool:
     """Whether code belongs to the interpreter."""
-    return code.co_filename.startswith(_HERE)
+    return code.co_filename.startswith(_HERE) or is_stand_in(code)
 
 
 def _without_ours(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from monograph.bytecode.evaluation.frame import Frame
 from monograph.bytecode.evaluation.line_events import Lines
 from monograph.bytecode.evaluation.native_frames import frame_at
-from monograph.diagnostics import frame_filter
+from monograph.diagnostics import frame_filter, is_stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -246,7 +246,7 @@ def _shown(frame: Frame | FrameType | None) -> Any:
 
 def _is_ours(code: CodeType) -> bool:
     """Whether code is of this package, which is not shown while it exports."""
-    return code.co_filename.startswith(_PACKAGE)
+    return code.co_filename.startswith(_PACKAGE) or is_stand_in(code)
 
 
 # --- the trace function of the thread ------------------------------------------------------------
@@ -331,7 +331,7 @@ def call_debugger(frame: Frame, function: Callable[..., Any], args: Any, kwargs:
 
     kind.set_trace = set_trace
     try:
-        return _while_quiet(function, *args, **kwargs)
+        return _while_quiet(set_trace if function is start else function, *args, **kwargs)
     finally:
         kind.set_trace = start
 
