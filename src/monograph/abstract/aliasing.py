@@ -211,6 +211,7 @@ class Aliasing:
         "is_dropout",
         "is_inplace",
         "is_list",
+        "outs",
         "possible",
         "returned",
         "silent_flag",
@@ -223,6 +224,8 @@ class Aliasing:
         name = schema.name.rpartition("::")[2]
         self.argument_names: tuple[str, ...] = tuple(a.name for a in schema.arguments)
         self.written: tuple[str, ...] = tuple(a.name for a in schema.arguments if _is_written(a))
+        self.outs = tuple(a.name for a in schema.arguments if a.kwarg_only and _is_written(a))
+        """Those written to that are given by keyword, as `out=`."""
         self.is_inplace = name.endswith("_") and self.written == self.argument_names[:1]
         """Whether it changes its first argument alone, and gives that back."""
         self.returned = _returned(schema)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
+from monograph.abstract.aliasing import storage_source, written_by
 from monograph.abstract.tensor import AbstractTensor
 from monograph.archive.errors import Refused
 from monograph.archive.schema.expressions import ExpressionReader
@@ -18,8 +17,6 @@ from monograph.archive.schema.guards_code import path_reader, sources_of
 from monograph.archive.schema.json_fields import integer, listed, mapping, text
 from monograph.archive.schema.symbols import FLOATS, NAME, UNBACKED, SymbolReader
 from monograph.archive.schema.values import plain_value
-from monograph.host.dispatch import schema_of
-from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import Contradiction, Expr, Guard, Real, Relation, ge, le
 from monograph.program import (
@@ -281,22 +278,8 @@ def _derived_ranges(ranges: Json, symbols: SymbolReader) -> tuple[Guard, ...]:
 # -------------------------------------------------------------------------------------- mutations
 def written_inputs(module: GraphModule, signature: ExportGraphSignature) -> dict[str, str]:
     """Which inputs the graph writes to, directly or through a view, and what they stand for."""
-    roots: dict[Any, Any] = {}
-    written: dict[Any, None] = {}
-    for node in module.graph.nodes:
-        if node.op == "placeholder":
-            roots[node] = node
-        elif isinstance(node.target, OpOverload):
-            for index, parameter in enumerate(schema_of(node.target).arguments):
-                alias = parameter.alias_info
-                given: Any = node.kwargs.get(
-                    parameter.name, node.args[index] if index < len(node.args) else None
-                )
-                root = roots.get(given) if isinstance(given, torch.fx.Node) else None
-                if alias is not None and root is not None:
-                    roots.setdefault(node, root)
-                    if alias.is_write:
-                        written[root] = None
+    found = (storage_source(each) for node in module.graph.nodes for each in written_by(node))
+    written = dict.fromkeys(node for node in found if node.op == "placeholder")
     targets = {spec.arg.name: spec.target for spec in signature.input_specs}
     return {node.name: targets.get(node.name) or node.name for node in written}
 

@@ -7,6 +7,7 @@ import keyword
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.capture.recording.graph_writer import identifier
 from monograph.host.dispatch import overloads_named, schema_of
 
@@ -52,10 +53,7 @@ def operator_name(target: OpOverload) -> str:
 
 
 def _needs_out(overload: OpOverload) -> bool:
-    return any(
-        argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
-        for argument in schema_of(overload).arguments
-    )
+    return bool(aliasing_of(overload).outs)
 
 
 __all__ = ["Names", "operator_name"]

@@ -85,7 +85,8 @@ class Operator:
         self.inplace_view = torch.Tag.inplace_view in overload.tags
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False
-        self.writes_out = bool(self.mutated) and _is_out_variant(schema)
+        is_out_variant = self.mutated == aliasing.outs and len(self.mutated) == len(schema.returns)
+        self.writes_out = bool(self.mutated) and is_out_variant
         if self.rule is None and self.writes_out:
             self.rule = _rule_without_out(overload)
             self.rule_is_functional_sibling = self.rule is not None
@@ -119,12 +120,6 @@ def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:
     return None
 
 
-def _is_out_variant(schema: Any) -> bool:
-    """Whether what is written are the `out=` arguments, which are returned."""
-    written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-    return all(a.kwarg_only for a in written) and len(written) == len(schema.returns)
-
-
 def _rule_without_out(overload: OpOverload) -> Callable[..., Any] | None:
     """The rule of the functional variant of an `out=` operator: `add.Tensor` for `add.out`."""
     name = schema_of(overload).name.split("::")[-1]
@@ -137,11 +132,8 @@ def _rule_without_out(overload: OpOverload) -> Callable[..., Any] | None:
 
 def _argument_types(overload: OpOverload) -> list[tuple[str, str]]:
     """Names and types of the arguments, those of `out=` left out."""
-    return [
-        (a.name, str(a.type))
-        for a in schema_of(overload).arguments
-        if not (a.kwarg_only and a.alias_info is not None and a.alias_info.is_write)
-    ]
+    outs = aliasing_of(overload).outs
+    return [(a.name, str(a.type)) for a in schema_of(overload).arguments if a.name not in outs]
 
 
 class Operators:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.layout import strides_in_order
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recovery.concrete_execution import StuckError
@@ -188,7 +189,8 @@ def disagreement(inferred: Any, result: Any, at_example: Callable[[Any], Any]) -
 def returned_argument(trial: Trial) -> str | None:
     """What the operator returns although its schema says that the result is new, in words."""
     schema = schema_of(trial.op.overload)
-    if any(each.alias_info is not None for each in schema.returns):
+    table = aliasing_of(trial.op.overload)
+    if table.source is not None or any(table.returned):
         return None
     args, kwargs = trial.real
     named = dict(zip([each.name for each in schema.arguments], args, strict=False)) | kwargs

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.host.dispatch import overloads_named, schema_of
 
 if TYPE_CHECKING:
@@ -83,11 +84,7 @@ def _names_without_effect(name: str) -> list[str]:
 
 
 def _written(overload: OpOverload) -> frozenset[str]:
-    return frozenset(
-        a.name
-        for a in schema_of(overload).arguments
-        if a.alias_info is not None and a.alias_info.is_write
-    )
+    return frozenset(aliasing_of(overload).written)
 
 
 def _with_arguments(
