@@ -105,6 +105,7 @@ class Handling:
     previous: Handling | None = None
 
 
+@dataclass(init=False, slots=True, eq=False, repr=False, weakref_slot=True)
 class ThreadState:
     """What the frames of one thread share, as in CPython; one interpreter serves one thread.
 
@@ -115,44 +116,6 @@ class ThreadState:
     Of the exception that is leaving frames, `passing` is itself, `clean` the entries of its
     traceback that are clean already; `told` is the one that native code was told is being handled.
     """
-
-    __slots__ = (
-        "__weakref__",
-        "alike",
-        "aside",
-        "body",
-        "caller",
-        "clean",
-        "compared",
-        "current",
-        "enters",
-        "fork",
-        "handling",
-        "has_room",
-        "inverted",
-        "island",
-        "iterated",
-        "natively",
-        "passing",
-        "polyfilled_methods",
-        "polyfills",
-        "read_attribute",
-        "read_cell",
-        "read_global",
-        "repeat",
-        "replacement",
-        "run",
-        "strange",
-        "strange_call",
-        "strange_item",
-        "strange_truth",
-        "strange_use",
-        "told",
-        "truth",
-        "uncatchable",
-        "verdicts",
-        "written",
-    )
 
     alike: Callable[..., Any] | None
     body: Callable[[CodeType], Body]

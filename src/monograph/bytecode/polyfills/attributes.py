@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation.calling import call, call_native
+from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.semantics.attributes import (
     delete_attribute,
@@ -19,77 +20,44 @@ if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
 
 
-def _fits(args: list[Any], kwargs: dict[str, Any], *counts: int) -> bool:
-    return len(args) in counts and not kwargs and type(args[1]) is str
-
-
-@polyfill(getattr)
-def got(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(getattr, takes=(2, 3))
+def got(interpreter: ThreadState, owner: Any, name: Any, *default: Any) -> Any:
     """Read an attribute, perhaps with a default."""
-    if not _fits(args, kwargs, 2, 3):
-        return call_native(interpreter, getattr, args, kwargs)
-    if len(args) == 2:
-        return get_attribute(interpreter, args[0], args[1])
+    if type(name) is not str:
+        return call_native(interpreter, getattr, [owner, name, *default], {})
     try:
-        return get_attribute(interpreter, args[0], args[1])
+        return get_attribute(interpreter, owner, name)
     except AttributeError as error:
-        if isinstance(error, interpreter.uncatchable):
+        if not default or isinstance(error, interpreter.uncatchable):
             raise
-        return args[2]
+        return default[0]
 
 
-@polyfill(hasattr)
-def has(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(hasattr, takes=(2,))
+def has(interpreter: ThreadState, owner: Any, name: Any) -> bool:
     """Tell whether there is an attribute."""
-    if not _fits(args, kwargs, 2):
-        return call_native(interpreter, hasattr, args, kwargs)
-    try:
-        get_attribute(interpreter, args[0], args[1])
-    except AttributeError as error:
-        if isinstance(error, interpreter.uncatchable):
-            raise
-        return False
-    return True
+    if type(name) is not str:
+        return call_native(interpreter, hasattr, [owner, name], {})
+    return got(interpreter, owner, name, MISSING) is not MISSING
 
 
-@polyfill(setattr)
-def put(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Write an attribute."""
-    if not _fits(args, kwargs, 3):
-        return call_native(interpreter, setattr, args, kwargs)
-    return set_attribute(interpreter, *args)
+def _named(target: Any, n_args: int, does: Any, *, of_classes: bool) -> None:
+    """Let a C function of an object and a name do what the instruction does."""
+
+    @polyfill(target, takes=(n_args,))
+    def done(interpreter: ThreadState, *args: Any) -> Any:
+        if type(args[1]) is not str or (not of_classes and issubclass(type(args[0]), type)):
+            return call_native(interpreter, target, list(args), {})
+        return does(interpreter, *args)
+
+    del done
 
 
-@polyfill(delattr)
-def removed(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Delete an attribute."""
-    if not _fits(args, kwargs, 2):
-        return call_native(interpreter, delattr, args, kwargs)
-    return delete_attribute(interpreter, *args)
-
-
-@polyfill(object.__setattr__)
-def put_plainly(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Write an attribute as plain objects do."""
-    if not _fits(args, kwargs, 3) or issubclass(type(args[0]), type):
-        return call_native(interpreter, object.__setattr__, args, kwargs)
-    return set_plainly(interpreter, *args)
-
-
-@polyfill(object.__delattr__)
-def removed_plainly(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Delete an attribute as plain objects do."""
-    if not _fits(args, kwargs, 2) or issubclass(type(args[0]), type):
-        return call_native(interpreter, object.__delattr__, args, kwargs)
-    return delete_plainly(interpreter, *args)
-
-
-@polyfill(object.__getattribute__)
-def got_plainly(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Read an attribute as plain objects do."""
-    if not _fits(args, kwargs, 2) or issubclass(type(args[0]), type):
-        return call_native(interpreter, object.__getattribute__, args, kwargs)
-    return get_plainly(interpreter, *args)
+_named(setattr, 3, set_attribute, of_classes=True)
+_named(delattr, 2, delete_attribute, of_classes=True)
+_named(object.__setattr__, 3, set_plainly, of_classes=False)
+_named(object.__delattr__, 2, delete_plainly, of_classes=False)
+_named(object.__getattribute__, 2, get_plainly, of_classes=False)
 
 
 @polyfill(property.__get__)

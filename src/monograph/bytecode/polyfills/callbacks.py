@@ -29,20 +29,16 @@ if TYPE_CHECKING:
 _missing: Any = object()
 
 
-@polyfill(all)
-def all_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(all, takes=(1,))
+def all_of(interpreter: ThreadState, values: Any) -> Any:
     """Whether every value is true."""
-    if len(args) != 1 or kwargs:
-        return call_native(interpreter, all, args, kwargs)
-    return interpret_always(interpreter, all_, args)
+    return interpret_always(interpreter, all_, [values])
 
 
-@polyfill(any)
-def any_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(any, takes=(1,))
+def any_of(interpreter: ThreadState, values: Any) -> Any:
     """Whether some value is true."""
-    if len(args) != 1 or kwargs:
-        return call_native(interpreter, any, args, kwargs)
-    return interpret_always(interpreter, any_, args)
+    return interpret_always(interpreter, any_, [values])
 
 
 @polyfill(sum)
@@ -167,14 +163,11 @@ for _cls in (
     _lending(_cls, 0, tests=False)
 
 
-@polyfill(itertools.chain.from_iterable)
-def chained(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(itertools.chain.from_iterable, takes=(1,))
+def chained(interpreter: ThreadState, outer: Any) -> Any:
     """Chain the iterables of an iterable, each lent when its turn comes."""
-    if len(args) != 1:
-        return call_native(interpreter, itertools.chain.from_iterable, args, kwargs)
-    outer = lend_iterable(interpreter, args[0])
-    lent = map(functools.partial(lend_iterable, interpreter), outer)
-    return call_native(interpreter, itertools.chain.from_iterable, [lent], kwargs)
+    lent = map(functools.partial(lend_iterable, interpreter), lend_iterable(interpreter, outer))
+    return call_native(interpreter, itertools.chain.from_iterable, [lent], {})
 
 
 @polyfill(itertools.accumulate)
@@ -200,13 +193,11 @@ def grouped(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -
     return call_native(interpreter, itertools.groupby, args, kwargs)
 
 
-@polyfill(functools.reduce)
-def reduced(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(functools.reduce, takes=(2, 3))
+def reduced(interpreter: ThreadState, function: Any, values: Any, *start: Any) -> Any:
     """Reduce with an interpreted function."""
-    if len(args) < 2:
-        return call_native(interpreter, functools.reduce, args, kwargs)
-    lent = [Callback(interpreter, args[0]), lend_iterable(interpreter, args[1]), *args[2:]]
-    return call_native(interpreter, functools.reduce, lent, kwargs)
+    lent = [Callback(interpreter, function), lend_iterable(interpreter, values), *start]
+    return call_native(interpreter, functools.reduce, lent, {})
 
 
 @polyfill(iter)
@@ -219,28 +210,16 @@ def iterated(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) 
     return call_native(interpreter, iter, args, kwargs)
 
 
-@polyfill(next)
-def next_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(next, takes=(1, 2))
+def next_of(interpreter: ThreadState, iterator: Any, *default: Any) -> Any:
     """Advance an iterator."""
-    if len(args) not in (1, 2) or kwargs:
-        return call_native(interpreter, next, args, kwargs)
-    special = find_special(interpreter, type(args[0]), "__next__")
+    special = find_special(interpreter, type(iterator), "__next__")
     if special is None:
-        return call_native(interpreter, next, args, kwargs)
-    if len(args) == 1:
-        return call_function(interpreter, special, args, {})
-    found = advance(interpreter, args[0])
-    return args[1] if found is END else found
-
-
-@polyfill(reversed)
-def backwards(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Iterate backwards."""
-    if len(args) == 1 and not kwargs:
-        special = find_special(interpreter, type(args[0]), "__reversed__")
-        if special is not None:
-            return call_function(interpreter, special, args, {})
-    return call_native(interpreter, reversed, args, kwargs)
+        return call_native(interpreter, next, [iterator, *default], {})
+    if not default:
+        return call_function(interpreter, special, [iterator], {})
+    found = advance(interpreter, iterator)
+    return default[0] if found is END else found
 
 
 @polyfill(str.join)

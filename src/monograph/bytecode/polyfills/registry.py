@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.bytecode.evaluation.calling import call_native
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.evaluation.frame import Polyfill
+    from monograph.bytecode.evaluation.frame import Polyfill, ThreadState
 
 __all__ = ["METHOD_NAMES", "POLYFILLS", "polyfill"]
 
@@ -24,16 +26,29 @@ METHOD_NAMES: set[str] = set()
 _TARGETS: list[Any] = []
 
 
-def polyfill(*targets: Any) -> Callable[[Polyfill], Polyfill]:
-    """Enter the function below for C functions. Raises: ValueError on a second one for the same."""
+def polyfill(*targets: Any, takes: tuple[int, ...] = ()) -> Callable[[Any], Any]:
+    """Enter the function below for C functions.
 
-    def enter(function: Polyfill) -> Polyfill:
+    With `takes`, it is a function `(interpreter, *args)` for calls with so many arguments and no
+    keywords; others are native. Raises: ValueError on a second one for the same C function.
+    """
+
+    def entered(function: Any) -> Any:
         for target in targets:
             if id(target) in POLYFILLS:
                 raise ValueError(f"{target!r} has two polyfills")
-            POLYFILLS[id(target)] = function
+            POLYFILLS[id(target)] = _taking(target, function, takes) if takes else function
             METHOD_NAMES.add(target.__name__)
             _TARGETS.append(target)
         return function
 
-    return enter
+    return entered
+
+
+def _taking(target: Any, function: Any, takes: tuple[int, ...]) -> Polyfill:
+    def counted(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if kwargs or len(args) not in takes:
+            return call_native(interpreter, target, args, kwargs)
+        return function(interpreter, *args)
+
+    return counted

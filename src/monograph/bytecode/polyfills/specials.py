@@ -76,27 +76,16 @@ def _returning(function: Any, name: str) -> None:
 
 
 _returning(abs, "__abs__")
+_returning(reversed, "__reversed__")
 _returning(round, "__round__")
 _returning(math.trunc, "__trunc__")
 _returning(math.floor, "__floor__")
 _returning(math.ceil, "__ceil__")
 
 
-def _wording(function: Any, words: Any) -> None:
-    """Let a C function that makes text of a value ask Python."""
-
-    @polyfill(function)
-    def worded(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if len(args) == 1 and not kwargs:
-            return words(interpreter, args[0])
-        return call_native(interpreter, function, args, kwargs)
-
-    del worded
-
-
-_wording(str, as_text)
-_wording(repr, as_repr)
-_wording(ascii, as_ascii)
+polyfill(str, takes=(1,))(as_text)
+polyfill(repr, takes=(1,))(as_repr)
+polyfill(ascii, takes=(1,))(as_ascii)
 
 
 @polyfill(format)
@@ -113,32 +102,16 @@ def printed(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -
     return call_native(interpreter, print, [as_text(interpreter, v) for v in args], kwargs)
 
 
-@polyfill(bool, operator.truth)
-def bool_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(bool, operator.truth, takes=(1,))
+def bool_of(interpreter: ThreadState, value: Any) -> bool:
     """Tell whether a value is true."""
-    if len(args) != 1 or kwargs:
-        return call_native(interpreter, bool, args, kwargs)
-    return truth(interpreter, args[0])
+    return truth(interpreter, value)
 
 
-@polyfill(operator.not_)
-def not_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(operator.not_, takes=(1,))
+def not_of(interpreter: ThreadState, value: Any) -> bool:
     """Tell whether a value is false."""
-    if len(args) != 1 or kwargs:
-        return call_native(interpreter, operator.not_, args, kwargs)
-    return not truth(interpreter, args[0])
-
-
-def _checking(function: Any, name: str) -> None:
-    """Let `isinstance` and `issubclass` ask a metaclass that answers in Python."""
-
-    @polyfill(function)
-    def checked(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if len(args) != 2 or kwargs:
-            return call_native(interpreter, function, args, kwargs)
-        return _checks(interpreter, function, name, *args)
-
-    del checked
+    return not truth(interpreter, value)
 
 
 def _checks(interpreter: ThreadState, function: Any, name: str, value: Any, classes: Any) -> bool:
@@ -153,21 +126,28 @@ def _checks(interpreter: ThreadState, function: Any, name: str, value: Any, clas
     return call_native(interpreter, function, [value, classes], {})
 
 
-_checking(isinstance, "__instancecheck__")
-_checking(issubclass, "__subclasscheck__")
+@polyfill(isinstance, takes=(2,))
+def is_instance(interpreter: ThreadState, value: Any, classes: Any) -> bool:
+    """Ask a metaclass that answers in Python."""
+    return _checks(interpreter, isinstance, "__instancecheck__", value, classes)
 
 
-@polyfill(divmod)
-def divided(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+@polyfill(issubclass, takes=(2,))
+def is_subclass(interpreter: ThreadState, value: Any, classes: Any) -> bool:
+    """Ask a metaclass that answers in Python."""
+    return _checks(interpreter, issubclass, "__subclasscheck__", value, classes)
+
+
+@polyfill(divmod, takes=(2,))
+def divided(interpreter: ThreadState, left: Any, right: Any) -> Any:
     """Divide with remainder."""
-    if len(args) == 2 and not kwargs:
-        for value, other, name in ((args[0], args[1], "__divmod__"), (*args[::-1], "__rdivmod__")):
-            special = find_special(interpreter, type(value), name)
-            if special is not None:
-                answer = call_function(interpreter, special, [value, other], {})
-                if answer is not NotImplemented:
-                    return answer
-    return call_native(interpreter, divmod, args, kwargs)
+    for value, other, name in ((left, right, "__divmod__"), (right, left, "__rdivmod__")):
+        special = find_special(interpreter, type(value), name)
+        if special is not None:
+            answer = call_function(interpreter, special, [value, other], {})
+            if answer is not NotImplemented:
+                return answer
+    return call_native(interpreter, divmod, [left, right], {})
 
 
 @polyfill(pow)
@@ -182,45 +162,19 @@ def powered(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -
     return call_native(interpreter, pow, args, kwargs)
 
 
-def _two(function: Any, compute: Any) -> None:
-    """Let a function of `operator` of two operands do what the instruction does."""
-
-    @polyfill(function)
-    def computed(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if len(args) != 2 or kwargs:
-            return call_native(interpreter, function, args, kwargs)
-        return compute(interpreter, *args)
-
-    del computed
-
-
-def _binary(row: Any) -> Any:
-    return lambda interpreter, left, right: binary(interpreter, row, left, right)
-
-
-def _comparison(symbol: str) -> Any:
-    return lambda interpreter, left, right: compare(interpreter, symbol, left, right)
-
-
-def _unary(name: str) -> Any:
-    return lambda interpreter, value: unary(interpreter, name, value)
-
-
 for _row in BINARY.values():
-    _two(_row.function, _binary(_row))
+    polyfill(_row.function, takes=(2,))(
+        lambda interpreter, left, right, row=_row: binary(interpreter, row, left, right)
+    )
 for _symbol, (_function, _, _) in COMPARISONS.items():
-    _two(_function, _comparison(_symbol))
-_two(operator.getitem, get_item)
-_two(operator.delitem, delete_item)
-_two(operator.contains, contains)
-for _function, _name in ((operator.neg, "__neg__"), (operator.pos, "__pos__")):
-    _wording(_function, _unary(_name))
-_wording(operator.invert, _unary("__invert__"))
-
-
-@polyfill(operator.setitem)
-def item_set(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Set an item."""
-    if len(args) != 3 or kwargs:
-        return call_native(interpreter, operator.setitem, args, kwargs)
-    return set_item(interpreter, *args)
+    polyfill(_function, takes=(2,))(
+        lambda interpreter, left, right, symbol=_symbol: compare(interpreter, symbol, left, right)
+    )
+for _name in ("neg", "pos", "invert"):
+    polyfill(getattr(operator, _name), takes=(1,))(
+        lambda interpreter, value, name=f"__{_name}__": unary(interpreter, name, value)
+    )
+polyfill(operator.getitem, takes=(2,))(get_item)
+polyfill(operator.setitem, takes=(3,))(set_item)
+polyfill(operator.delitem, takes=(2,))(delete_item)
+polyfill(operator.contains, takes=(2,))(contains)
