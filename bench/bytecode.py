@@ -20,7 +20,7 @@ import torch
 
 from bench.models import CASES
 from bench.results import Results, milliseconds
-from monograph.bytecode import Interpreter, Watcher
+from monograph.bytecode import Hooks, Interpreter
 from monograph.bytecode import linking as links
 from monograph.bytecode.decoding import decode
 
@@ -29,7 +29,7 @@ NATIVE_FILES = str(Path(torch.__file__).parent)
 ENTERED_FILES = str(Path(torch.nn.__file__).parent / "modules")
 
 
-class Torchless(Watcher):
+class Torchless(Hooks):
     """Enters everything but torch outside `torch.nn.modules`."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ import unittest
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode import Interpreter, Watcher
+from monograph.bytecode import Hooks, Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,7 +92,7 @@ def cases(suite: Any) -> Iterator[unittest.TestCase]:
             yield one
 
 
-class Counting(Watcher):
+class Counting(Hooks):
     """Counts the functions that are interpreted, so that nobody mistakes native for interpreted."""
 
     entered = 0

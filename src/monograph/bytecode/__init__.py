@@ -1,7 +1,7 @@
 """An interpreter of CPython bytecode, in Python, that knows no tensors.
 
-`Interpreter(watcher).call(function, ...)` runs a function as CPython does; the watcher says what is
-entered, what is replaced, and sees reads, writes and conditions. `interpret(function, ...)` runs it
+`Interpreter(hooks).call(function, ...)` runs a function as CPython does; the hooks say what is
+entered, what is replaced, and see reads, writes and conditions. `interpret(function, ...)` runs it
 with nobody watching.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from monograph.bytecode.branches.frame_copies import stand_alike
 from monograph.bytecode.evaluation.frame import MISSING, Frame
-from monograph.bytecode.evaluation.hooks import Watcher
+from monograph.bytecode.evaluation.hooks import Hooks
 from monograph.bytecode.evaluation.special_methods import ours
-from monograph.bytecode.evaluation.symbolic_iterators import Rounds, Source
+from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterable, SymbolicIterator
 from monograph.bytecode.evaluation.tracing import begin as hide_from_tracers
 from monograph.bytecode.evaluation.tracing import end as show_to_tracers
 from monograph.bytecode.evaluation.tracing import hidden as hidden_from_tracers
@@ -22,10 +22,10 @@ from monograph.bytecode.own_builtins import keep_builtins
 __all__ = [
     "MISSING",
     "Frame",
+    "Hooks",
     "Interpreter",
-    "Rounds",
-    "Source",
-    "Watcher",
+    "SymbolicIterable",
+    "SymbolicIterator",
     "hidden_from_tracers",
     "hide_from_tracers",
     "interpret",

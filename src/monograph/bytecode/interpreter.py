@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.calling import call
 from monograph.bytecode.evaluation.frame import Handling, ThreadState
-from monograph.bytecode.evaluation.hooks import Watcher
+from monograph.bytecode.evaluation.hooks import Hooks
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.profiling import runner
 from monograph.bytecode.evaluation.tracebacks import show_users_frames
@@ -57,14 +57,14 @@ class Interpreter(ThreadState):
 
     __slots__ = ()
 
-    def __init__(self, watcher: Watcher | None = None) -> None:
+    def __init__(self, hooks: Hooks | None = None) -> None:
         """Fetch the hooks."""
-        watcher = Watcher() if watcher is None else watcher
+        hooks = Hooks() if hooks is None else hooks
         for name in _OPTIONAL:
-            setattr(self, name, _overridden(watcher, name))
+            setattr(self, name, _overridden(hooks, name))
         for name in _CALLED:
-            setattr(self, name, getattr(watcher, name))
-        self.uncatchable = (*watcher.uncatchable, BugError)
+            setattr(self, name, getattr(hooks, name))
+        self.uncatchable = (*hooks.uncatchable, BugError)
         self.strange = {}
         self.body = link
         self.polyfills = POLYFILLS
@@ -77,7 +77,7 @@ class Interpreter(ThreadState):
         self.passing = self.clean = self.told = None
 
     def call(self, callee: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call, interpreting whatever is Python and the watcher enters."""
+        """Call, interpreting whatever is Python and the hooks enter."""
         if self.current is not None:
             return call(self, callee, list(args), kwargs)
         begin_tracing()
@@ -98,8 +98,8 @@ def interpret(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
     return Interpreter().call(function, *args, **kwargs)
 
 
-def _overridden(watcher: Watcher, name: str) -> Any:
-    """Return the watcher's own method, or None if it is the one that does nothing."""
-    if getattr(type(watcher), name) is getattr(Watcher, name) and name not in vars(watcher):
+def _overridden(hooks: Hooks, name: str) -> Any:
+    """Return the method of these hooks, or None if it is the one that does nothing."""
+    if getattr(type(hooks), name) is getattr(Hooks, name) and name not in vars(hooks):
         return None
-    return getattr(watcher, name)
+    return getattr(hooks, name)

@@ -1,4 +1,4 @@
-"""From decoded instructions to what the loop runs: each name replaced by its handler."""
+"""Threaded code: decoded instructions with each name replaced by its handler."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import weakref
 
 from monograph.bytecode import interpret
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
-from monograph.bytecode.analysis.join_points import meeting
+from monograph.bytecode.analysis.join_points import join_point
 from monograph.bytecode.analysis.reaching_definitions import assignments
 from monograph.bytecode.code_cache import once_per_code
 from monograph.bytecode.linking import link
@@ -48,7 +48,7 @@ def test_what_was_found_out_of_code_keeps_none_alive():
         flow = flow_of(code)
         jump = next(index for index, ways in enumerate(flow.successors) if len(ways) > 1)
         start = flow.successors[jump][0]
-        meeting(flow, jump)
+        join_point(flow, jump)
         link(code)
         assignments(code, "y", flow.joins[jump], start, jump)
         assignments(code, "", EXIT, start, jump)

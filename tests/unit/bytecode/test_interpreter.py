@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from monograph.bytecode import MISSING, Interpreter, Watcher, interpret
+from monograph.bytecode import MISSING, Hooks, Interpreter, interpret
 from monograph.bytecode.evaluation import calling
 from monograph.diagnostics import BugError, UnsupportedError
 
@@ -139,7 +139,7 @@ def test_every_kind_of_write_is_told_before_it_happens():
     """Attributes, items, contents, globals and cells come with the value they had."""
     told = []
 
-    class Journal(Watcher):
+    class Journal(Hooks):
         def written(self, kind, owner, key, old, frame):
             told.append((kind, key, old, list(owner) if kind == "contents" else None))
 
@@ -189,7 +189,7 @@ class RefusalError(Exception):
     """Stands for a refusal of whoever watches."""
 
 
-class Strict(Watcher):
+class Strict(Hooks):
     """Lets nobody swallow a refusal."""
 
     uncatchable = (RefusalError,)
@@ -254,7 +254,7 @@ def test_a_watcher_decides_what_is_entered_replaced_and_true():
     def native_only():
         return 1
 
-    class Policy(Watcher):
+    class Policy(Hooks):
         def enters(self, function):
             return function is not native_only
 

@@ -1,4 +1,4 @@
-"""Where two ways meet again, if those that leave for good are left out.
+"""Join points of branches, where the sides that leave for good are left out.
 
 A `return` under two `if`s has nothing after it that every way passes, so post-dominators only say
 that all meet in returning. But what follows the outer `if` is one place, which every way that does
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.analysis.control_flow_graph import Flow
 
-__all__ = ["Meeting", "later_joins", "meeting", "nearer"]
+__all__ = ["JoinPoint", "join_point", "later_joins", "nearer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class JoinPoint:
     """Where the ways on from a jump meet: EXIT if only in returning.
 
     `outs` are where ways come to what follows that leave the loop around both before they meet.
@@ -33,10 +33,10 @@ class Meeting:
     outs: frozenset[int]
 
 
-def meeting(flow: Flow, index: int) -> Meeting:
+def join_point(flow: Flow, index: int) -> JoinPoint:
     """The nearest place that every way on from a conditional jump passes, or leaves for good."""
     if index not in flow.memo:
-        flow.memo[index] = _meeting(flow, index)
+        flow.memo[index] = _join_point(flow, index)
     return flow.memo[index]
 
 
@@ -65,18 +65,18 @@ def nearer(flow: Flow, one: int, other: int) -> int | None:
     return one if sizes[0] < sizes[1] else other
 
 
-def _meeting(flow: Flow, index: int) -> Meeting:
+def _join_point(flow: Flow, index: int) -> JoinPoint:
     join = flow.joins[index]
     regions = [loop.body for loop in flow.loops if index in loop.body]
     if join not in (EXIT, index) and (not regions or join in regions[0]):
-        return Meeting(join, frozenset())
+        return JoinPoint(join, frozenset())
     if not regions:
-        return Meeting(_ahead(flow, index), frozenset())
+        return JoinPoint(_ahead(flow, index), frozenset())
     for region in (*regions, range(len(flow.successors))):
         place = _within(flow.successors, index, region)
         if place is not None:
-            return Meeting(place, _outs(flow.successors, index, place, region))
-    return Meeting(EXIT, frozenset())
+            return JoinPoint(place, _outs(flow.successors, index, place, region))
+    return JoinPoint(EXIT, frozenset())
 
 
 def _ahead(flow: Flow, index: int) -> int:

@@ -1,4 +1,4 @@
-"""Where a variable got the value that it has at a place, on one of the ways that lead there.
+"""Reaching definitions: which assignments may have given a variable its value at a place.
 
 Law: an instruction is found if there is a way from `start` to `place` on which no other gives the
 variable a value after it; where no instruction on the ways does, of those before `jump`.

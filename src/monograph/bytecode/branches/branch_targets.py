@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
-from monograph.bytecode.analysis.join_points import later_joins, meeting, nearer
+from monograph.bytecode.analysis.join_points import join_point, later_joins, nearer
 from monograph.bytecode.evaluation.tracing import plain_steps
 from monograph.bytecode.instructions import JUMPS
 
@@ -116,7 +116,7 @@ def early(frame: Frame, found: Ways) -> Ways:
     index = flow.same[frame.ip - 1]
     if found.join is None:
         return found
-    met = meeting(flow, index)
+    met = join_point(flow, index)
     if met.place == EXIT or (found.within is not None and not met.outs):
         return found
     outs = frozenset(each for out in met.outs for each in flow.alike(out))

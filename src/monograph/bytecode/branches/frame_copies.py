@@ -2,7 +2,7 @@
 
 A copy has its own stack and slots. Iterators in them are cloned, so that advancing one leaves the
 other where it was; everything else is shared, cells and containers included: what a run writes to
-those, the watcher is told (`Watcher.written`), so that whoever runs copies can undo it.
+those, the hooks are told (`Hooks.written`), so that whoever runs copies can undo it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.loop import run
-from monograph.bytecode.evaluation.symbolic_iterators import Rounds
+from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 from monograph.bytecode.semantics.iteration import IteratorAdapter, SequenceIterator
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def stand_alike(one: Any, other: Any) -> bool:
         return _frames_alike(one.frame, other.frame)
     if kind is IteratorAdapter:
         return stand_alike(one.iterator, other.iterator)
-    if kind is Rounds:
+    if kind is SymbolicIterator:
         return one.source is other.source and stand_alike(one.begun, other.begun)
     if kind is SequenceIterator:
         return one.sequence is other.sequence and one.index == other.index
@@ -176,13 +176,13 @@ def _clone_sequence(iterator: SequenceIterator, memo: dict[int, Any]) -> Any:
     return copy.copy(iterator)
 
 
-def _clone_rounds(rounds: Rounds, memo: dict[int, Any]) -> Rounds:
-    return Rounds(rounds.source, clone(rounds.begun, memo), peeled=rounds.peeled)
+def _clone_rounds(rounds: SymbolicIterator, memo: dict[int, Any]) -> SymbolicIterator:
+    return SymbolicIterator(rounds.source, clone(rounds.begun, memo), peeled=rounds.peeled)
 
 
 _OF_OURS: dict[type, Any] = {
     InterpretedGenerator: _clone_generator,
     IteratorAdapter: _clone_adapter,
-    Rounds: _clone_rounds,
+    SymbolicIterator: _clone_rounds,
     SequenceIterator: _clone_sequence,
 }

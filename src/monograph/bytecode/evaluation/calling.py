@@ -83,7 +83,7 @@ def call(interpreter: ThreadState, callee: Any, args: list[Any], kwargs: dict[st
 def call_function(
     interpreter: ThreadState, function: FunctionType, args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """Call a Python function: interpret it, unless the watcher has other plans."""
+    """Call a Python function: interpret it, unless the hooks have other plans."""
     ask = interpreter.replacement
     if ask is not None:
         other = ask(function, args, kwargs, interpreter.current)
@@ -105,7 +105,7 @@ def interpret_always(
     args: list[Any],
     kwargs: dict[str, Any] = EMPTY,
 ) -> Any:
-    """Interpret a Python function, whatever the watcher says of it."""
+    """Interpret a Python function, whatever the hooks say of it."""
     code = function.__code__
     body = interpreter.body(code)
     frame = Frame(interpreter, code, body, bind(function, body, args, kwargs), function)
@@ -122,7 +122,7 @@ def call_native(
     args: list[Any],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Call natively, as the watcher wants it."""
+    """Call natively, as the hooks want it."""
     ask = interpreter.natively
     if ask is not None:
         around = ask(callee, args, kwargs)

@@ -1,4 +1,4 @@
-"""What whoever starts an interpreter may watch and decide: every hook does nothing by default.
+"""Hooks of the interpreter: what its user may watch and decide; each does nothing by default.
 
 A hook that a subclass does not override costs nothing: the interpreter fetches the overridden ones
 once, when it is made. Hooks run natively, between two instructions of the frame they are given;
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from types import FunctionType
 
     from monograph.bytecode.evaluation.frame import Frame
-    from monograph.bytecode.evaluation.symbolic_iterators import Rounds
+    from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 
     Place = Literal["attribute", "cell", "contents", "global", "item"]
 
-__all__ = ["Watcher"]
+__all__ = ["Hooks"]
 
 
-class Watcher:
+class Hooks:
     """A policy. Subclass it and override what matters.
 
     `uncatchable` are the exceptions that user code cannot swallow: no `except` matches them, no
@@ -133,7 +133,7 @@ class Watcher:
         del value
         return NotImplemented
 
-    def repeat(self, frame: Frame, rounds: Rounds) -> Any:
+    def repeat(self, frame: Frame, rounds: SymbolicIterator) -> Any:
         """What a `for` over these rounds does; NotImplemented: one round after the other.
 
         The frame stands in the `for`, the rounds on top of its stack. Whoever runs them answers

@@ -1,4 +1,4 @@
-"""The functions of the machinery in which an exception of the user's may be born.
+"""Native operations: where an exception of the user's may be born in the machinery.
 
 Law: what is raised by the interpreter's own files is a mistake of ours, unless the innermost frame
 of its traceback is in here, in a handler (`opcodes/`) or in a polyfill (`polyfills/`), where the

@@ -1,4 +1,4 @@
-"""What types define: the questions CPython answers with its slots.
+"""Special methods, looked up on types: the questions CPython answers with its slots.
 
 Special methods are found on the type, never on the object; a C type's are C functions, which run
 natively, so what matters is which of them are Python functions that the policy enters.

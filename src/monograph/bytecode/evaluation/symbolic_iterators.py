@@ -1,7 +1,7 @@
-"""Iterators whose number of rounds is not known while the program is interpreted.
+"""Symbolic iterators: how many iterations they give is not known during interpretation.
 
-A watcher hands them out (`Watcher.iterated`, or what it calls in place of `zip`). A `for` over one
-asks the watcher to run all rounds at once (`Watcher.repeat`); whoever else takes values out of it
+Hooks hand them out (`Hooks.iterated`, or what they call in place of `zip`). A `for` over one
+asks the hooks to run all rounds at once (`Hooks.repeat`); whoever else takes values out of it
 gets those of `source.unrolled()`.
 """
 
@@ -14,10 +14,10 @@ from monograph.bytecode.evaluation.special_methods import ours
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Rounds", "Source"]
+__all__ = ["SymbolicIterable", "SymbolicIterator"]
 
 
-class Source(Protocol):
+class SymbolicIterable(Protocol):
     """What is iterated over."""
 
     def unrolled(self) -> Iterator[Any]:
@@ -26,7 +26,7 @@ class Source(Protocol):
 
 
 @ours
-class Rounds:
+class SymbolicIterator:
     """An iterator over a source; `begun` is None until somebody takes a value out of it.
 
     `peeled` is whether the source is what is left after a round that came by itself.
@@ -35,13 +35,13 @@ class Rounds:
     __slots__ = ("begun", "peeled", "source")
 
     def __init__(
-        self, source: Source, begun: Iterator[Any] | None = None, *, peeled: bool = False
+        self, source: SymbolicIterable, begun: Iterator[Any] | None = None, *, peeled: bool = False
     ) -> None:
         self.source = source
         self.begun = begun
         self.peeled = peeled
 
-    def __iter__(self) -> Rounds:
+    def __iter__(self) -> SymbolicIterator:
         return self
 
     def __next__(self) -> Any:

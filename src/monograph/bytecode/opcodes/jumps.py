@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.frame import MOVED, RETURN
 from monograph.bytecode.evaluation.special_methods import OURS
-from monograph.bytecode.evaluation.symbolic_iterators import Rounds
+from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.iteration import END, advance, get_iterator
 from monograph.bytecode.semantics.operators import truth
@@ -28,7 +28,7 @@ _next = next
 
 
 def _decide(frame: Frame, value: Any) -> bool | Mark:
-    """Tell which way a conditional jump goes: True, False, or MOVED or RETURN by the watcher."""
+    """Tell which way a conditional jump goes: True, False, or MOVED or RETURN by the hooks."""
     interpreter = frame.interpreter
     fork = interpreter.fork
     if fork is not None and type(value) not in _KNOWN:
@@ -134,7 +134,7 @@ def FOR_ITER(frame: Frame, target: int) -> Mark | None:
     stack = frame.stack
     iterator = stack[-1]
     kind = type(iterator)
-    if kind is Rounds and iterator.begun is None and frame.interpreter.repeat is not None:
+    if kind is SymbolicIterator and iterator.begun is None and frame.interpreter.repeat is not None:
         answer = frame.interpreter.repeat(frame, iterator)
         if answer is not NotImplemented:
             return _signal_of(answer)

@@ -1,4 +1,4 @@
-"""C methods that change builtin containers: the watcher is told before they do."""
+"""C methods that change builtin containers: the hooks are told before they do."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _PLAIN_KINDS = SIMPLE | {FunctionType, MethodType}
 
 
 def get_attribute(interpreter: ThreadState, owner: Any, name: str) -> Any:
-    """Return `owner.name`, as the watcher lets it be seen."""
+    """Return `owner.name`, as the hooks let it be seen."""
     if type(owner) in OURS:
         value = native_calls.read(owner, name)
     else:
@@ -286,7 +286,7 @@ def _python_setter(
 
 
 def _tell(interpreter: ThreadState, owner: Any, name: str) -> None:
-    """Tell the watcher of a write to an object's own attribute, with the value it has."""
+    """Tell the hooks of a write to an object's own attribute, with the value it has."""
     if interpreter.written is None:
         return
     old = _variables(owner).get(name, MISSING)

@@ -63,7 +63,7 @@ def delete_item(interpreter: ThreadState, owner: Any, key: Any) -> None:
 
 
 def tell_item(interpreter: ThreadState, owner: Any, key: Any) -> None:
-    """Tell the watcher that one item of a builtin container is about to change."""
+    """Tell the hooks that one item of a builtin container is about to change."""
     hook = interpreter.written
     if hook is None:
         return

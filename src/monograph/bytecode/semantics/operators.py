@@ -242,7 +242,7 @@ def truth(interpreter: ThreadState, value: Any) -> bool:
 
 
 def opposite(interpreter: ThreadState, value: Any) -> Any:
-    """Compute `not value`, which a watcher may have as something else than True or False."""
+    """Compute `not value`, which hooks may have as something else than True or False."""
     hook = interpreter.inverted
     if hook is not None and type(value) not in SIMPLE:
         answer = hook(value)
@@ -252,6 +252,6 @@ def opposite(interpreter: ThreadState, value: Any) -> Any:
 
 
 def tell_contents(interpreter: ThreadState, owner: Any) -> None:
-    """Tell the watcher that a builtin container is about to change as a whole."""
+    """Tell the hooks that a builtin container is about to change as a whole."""
     if interpreter.written is not None and issubclass(type(owner), MUTABLE):
         interpreter.written("contents", owner, None, MISSING, interpreter.current)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 import torch
 
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
-from monograph.bytecode import Interpreter, Rounds, Watcher, ours
+from monograph.bytecode import Hooks, Interpreter, SymbolicIterator, ours
 from monograph.bytecode.branches.branch_targets import iterates_next
 from monograph.capture.code_policy import TORCH, is_entered, is_library
 from monograph.capture.control_flow.branches.branch_capture import (
@@ -94,7 +94,7 @@ for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch
     ours(_class)
 
 
-class Strict(Watcher):
+class Strict(Hooks):
     """What one strict run lets user code do, and what it sees of it."""
 
     uncatchable = (MonographError, WritesOutside, Apart, NeedsCare)
@@ -388,7 +388,7 @@ class Strict(Watcher):
 
     def iterated(self, value: Any) -> Any:
         """The rounds of a `for` over a symbolic number of values."""
-        if not self._forks or type(value) is Rounds:
+        if not self._forks or type(value) is SymbolicIterator:
             return NotImplemented
         grown = self._recorder.grown.find(value)
         if grown is not None:
@@ -396,7 +396,7 @@ class Strict(Watcher):
             if value is None:
                 raise problem("list-grown", use="a loop over it")
         source = source_of(value)
-        return NotImplemented if source is None else Rounds(source)
+        return NotImplemented if source is None else SymbolicIterator(source)
 
     def strange_item(self, owner: list[Any], key: Any) -> Any:
         """An item of a list that grew in a loop.
@@ -415,7 +415,7 @@ class Strict(Watcher):
         if self._recorder.grown.find(owner) is not None:
             raise problem("list-grown", use=use)
 
-    def repeat(self, frame: InterpretedFrame, rounds: Rounds) -> Any:
+    def repeat(self, frame: InterpretedFrame, rounds: SymbolicIterator) -> Any:
         """Record a `for` over a symbolic number of values.
 
         Raises: what a round refuses.

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
-from monograph.bytecode.analysis.join_points import later_joins, meeting, nearer
+from monograph.bytecode.analysis.join_points import join_point, later_joins, nearer
 from monograph.bytecode.decoding import decode
 from monograph.bytecode.evaluation.frame import line_of
 
@@ -75,7 +75,7 @@ def met(function):
     found = {}
     for index, ways in enumerate(flow.successors):
         if len(ways) > 1:
-            here = meeting(flow, index)
+            here = join_point(flow, index)
             found.setdefault(line(index), []).append(
                 (line(here.place), sorted(map(line, here.outs)))
             )
@@ -162,7 +162,7 @@ def test_no_other_way_returns_where_the_meeting_leads(seed):
     exec(f"def function(a, b):\n    y = 0\n{body}\n    return y", names)
     flow = flow_of(names["function"].__code__)
     for index, ways in enumerate(flow.successors):
-        place = meeting(flow, index).place
+        place = join_point(flow, index).place
         if len(ways) < 2 or place == EXIT or any(index in loop.body for loop in flow.loops):
             continue
         assert all(place in reached(flow, [way]) for way in ways)
@@ -186,7 +186,7 @@ def test_meetings_of_a_chain_are_found_at_the_cost_of_its_length():
         try:
             for index, ways in enumerate(flow.successors):
                 if len(ways) > 1:
-                    meeting(flow, index)
+                    join_point(flow, index)
         finally:
             sys.setprofile(before)
         costs.append(len(found))

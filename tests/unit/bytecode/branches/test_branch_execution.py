@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from monograph.bytecode import Interpreter, Watcher, ours
+from monograph.bytecode import Hooks, Interpreter, ours
 from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import finish, move, run_to
 from monograph.bytecode.branches.branch_targets import ways
@@ -52,7 +52,7 @@ def told(value: Any, answers: dict[str, bool]) -> Any:
     return value
 
 
-class BothWays(Watcher):
+class BothWays(Hooks):
     """Goes both ways at every Unknown."""
 
     def fork(self, frame, value):

@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from monograph.bytecode import Interpreter, Watcher
+from monograph.bytecode import Hooks, Interpreter
 from monograph.bytecode.branches.frame_copies import clone, resume, snapshot
 from monograph.bytecode.evaluation.frame import Frame
 
 
-class Fork(Watcher):
+class Fork(Hooks):
     """Copies the frame at each condition on a Question, and says the condition holds."""
 
     def __init__(self):

@@ -19,7 +19,7 @@ import torch
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode import Rounds
+from monograph.bytecode import SymbolicIterator
 from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import move, run_iteration
 from monograph.bytecode.branches.branch_targets import for_test
@@ -51,7 +51,7 @@ NAME: Final = "for"
 _FATAL: Final = (RecursionError, MemoryError)
 
 
-def repeat(recorder: Recorder, frame: Frame, rounds: Rounds) -> Any:
+def repeat(recorder: Recorder, frame: Frame, rounds: SymbolicIterator) -> Any:
     """Record a `for` that the frame stands in, and put the frame behind it.
 
     NotImplemented where rounds are to come one by one: where a round cannot be recorded, and nobody
@@ -87,7 +87,7 @@ def _peeled(frame: Frame, source: Source) -> Any:
     Raises: loop-makes-nothing.
     """
     require_a_round(source.count)
-    stack = [*frame.stack[:-1], Rounds(source.rest(), peeled=True), source.first()]
+    stack = [*frame.stack[:-1], SymbolicIterator(source.rest(), peeled=True), source.first()]
     return move(frame, frame.ip, stack, frame.slots)
 
 

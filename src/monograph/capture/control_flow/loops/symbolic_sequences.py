@@ -15,7 +15,7 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode import Rounds, ours
+from monograph.bytecode import SymbolicIterator, ours
 from monograph.capture.recording.scalar_tensors import own
 from monograph.integers import Expr, ceildiv, decide, eq, ge, known, lt, maximum
 
@@ -234,7 +234,7 @@ class Pairs:
 def source_of(value: Any) -> Source | None:
     """What a `for` over a value goes over, if its length is symbolic."""
     kind = type(value)
-    if kind is Rounds and value.begun is None:
+    if kind is SymbolicIterator and value.begun is None:
         return value.source
     if kind is SymbolicRange:
         return _numbers(value)
@@ -272,7 +272,7 @@ def rows_of(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..
         return None
     found = _ROWS[name](*args, **kwargs)
     source = None if found is None else source_of(found)
-    return None if source is None else lambda *_, **__: Rounds(source)
+    return None if source is None else lambda *_, **__: SymbolicIterator(source)
 
 
 def _unbound(input: Any, dim: Any = 0) -> Any:  # noqa: A002 - torch's signature
@@ -326,27 +326,27 @@ def _zip(*args: Any, strict: bool = False) -> Any:
     if len(found) < len(parts) or not found:
         return NotImplemented
     same = all(known(eq(found[0].count, each)) is True for each in counts if each is not None)
-    return Rounds(Pairs(found)) if same else NotImplemented
+    return SymbolicIterator(Pairs(found)) if same else NotImplemented
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
     source, first = source_of(iterable), to_python(start)
     if source is None or not isinstance(first, int | Expr):
         return NotImplemented
-    return Rounds(Pairs((Numbers(first, 1, source.count), source)))
+    return SymbolicIterator(Pairs((Numbers(first, 1, source.count), source)))
 
 
 def _reversed(sequence: Any) -> Any:
-    source = None if isinstance(sequence, Rounds) else source_of(sequence)
+    source = None if isinstance(sequence, SymbolicIterator) else source_of(sequence)
     backwards = None if source is None else source.backwards()
-    return NotImplemented if backwards is None else Rounds(backwards)
+    return NotImplemented if backwards is None else SymbolicIterator(backwards)
 
 
 def _iter(*args: Any) -> Any:
     source = source_of(args[0]) if len(args) == 1 else None
     if source is None:
         return NotImplemented
-    return args[0] if type(args[0]) is Rounds else Rounds(source)
+    return args[0] if type(args[0]) is SymbolicIterator else SymbolicIterator(source)
 
 
 _MAKERS: dict[int, Callable[..., Any]] = {
