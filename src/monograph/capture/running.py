@@ -28,7 +28,7 @@ from monograph.capture.recording.module_calls import ModuleCalls
 from monograph.capture.recording.outputs import Outputs, close_outputs, drop_unused
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recording.scopes import Scopes
-from monograph.capture.recovery.error_recovery import Continuing, Problem, Problems
+from monograph.capture.recovery.error_recovery import Continuing, Problems, RecoveredRefusal
 from monograph.capture.side_effects.garbage_collection import without_garbage_collection
 from monograph.capture.side_effects.module_mutation import (
     Left,
@@ -38,7 +38,7 @@ from monograph.capture.side_effects.module_mutation import (
     watching,
 )
 from monograph.capture.side_effects.module_state import ModuleState
-from monograph.capture.side_effects.observations import Observed
+from monograph.capture.side_effects.observations import Observations
 from monograph.capture.side_effects.process_state import Situation
 from monograph.capture.size_probing.branch_equivalence import overlooked
 from monograph.capture.size_probing.probing import Exclusion, probed
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from monograph.capture.inputs.input_mutation import Aftermath
     from monograph.capture.inputs.mutation_spec import Changes
     from monograph.capture.side_effects.persistent_writes import Effect
-    from monograph.capture.side_effects.tracking import Place
+    from monograph.capture.side_effects.tracking import WriteTarget
     from monograph.diagnostics import Frame
 
 _LOCK = threading.Lock()
@@ -91,10 +91,10 @@ class Capture:
     recorder: Recorder
     facts: Facts
     calls: ModuleCalls
-    observed: Observed
+    observed: Observations
     changes: Changes | None = None
     exclusions: tuple[Exclusion, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[RecoveredRefusal, ...] = ()
     """What a capture that goes on after refusals went past."""
 
 
@@ -334,7 +334,7 @@ def _run_under(
         notes = stack.enter_context(noted())
         arguments = pytree.tree_unflatten(leaves, inputs.spec)
         given = Given(inputs, leaves, *arguments)
-        observed = Observed()
+        observed = Observations()
         seer = stack.enter_context(_seer(request, recorder, state, arguments, observed))
         with _lines(given, watched, request) as lines, seer.watching(recorder):
             result = request.module(*arguments[0], **arguments[1])
@@ -363,7 +363,7 @@ def _run_under(
 
 
 def _seer(
-    request: Request, recorder: Recorder, state: ModuleState, arguments: Any, observed: Observed
+    request: Request, recorder: Recorder, state: ModuleState, arguments: Any, observed: Observations
 ) -> Strict | Plain:
     """Who sees what user code does."""
     scopes = recorder.scopes
@@ -393,7 +393,7 @@ def _lines(
     return noting_lines({**given.differences(), **places})
 
 
-def _differs(place: Place) -> bool:
+def _differs(place: WriteTarget) -> bool:
     return not place.is_as_before()
 
 

@@ -18,7 +18,7 @@ from monograph.dims.source import declaration_source, root_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from monograph.dims.observed import Call, Observed
+    from monograph.dims.observed import Call, ObservedSizes
 
 Sizes = tuple[int, ...]
 """What one dimension is in each call."""
@@ -75,7 +75,7 @@ def _as_call(call: Any) -> Call:
     return (tuple(call), None)
 
 
-def _varying(observed: Observed) -> dict[Sizes, str]:
+def _varying(observed: ObservedSizes) -> dict[Sizes, str]:
     """Every sequence of sizes that is not constant, and a name for it."""
     found: dict[Sizes, str] = {}
     taken: set[str] = set()

@@ -24,7 +24,7 @@ Call = tuple[tuple[Any, ...], "Mapping[str, Any] | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedSizes:
     """The inputs of the first call, and the leaves of all calls by path."""
 
     arguments: Arguments
@@ -42,7 +42,7 @@ class Observed:
 
 def observe(
     module: Callable[..., Any], calls: Sequence[Call], may_vary: tuple[type, ...] = (int,)
-) -> Observed:
+) -> ObservedSizes:
     """Put several calls side by side.
 
     Raises: spec-calls-differ, forward-rejects-inputs.
@@ -61,7 +61,7 @@ def observe(
     if differences:
         raise problem("spec-calls-differ", differences=differences)
     leaves = {path: tuple(each[path] for each in listed) for path in listed[0]}
-    return Observed(bound[0], leaves)
+    return ObservedSizes(bound[0], leaves)
 
 
 class _Absent:
@@ -112,4 +112,4 @@ def _each(words: Any) -> str:
     return ", ".join(dict.fromkeys(words))
 
 
-__all__ = ["Call", "Observed", "observe"]
+__all__ = ["Call", "ObservedSizes", "observe"]

@@ -40,7 +40,7 @@ _COMPARES: Final = MappingProxyType({"eq": "==", "ge": ">=", "gt": ">", "le": "<
 _INVERSE: Final = MappingProxyType({"eq": "==", "ge": "<=", "ne": "!="})
 
 
-class _Writer:
+class _Printer:
     """Writes one expression; knows what symbols are called."""
 
     __slots__ = ("names",)
@@ -214,7 +214,7 @@ def text(e: Number, names: Mapping[Expr, str] | None = None) -> str:
     >>> text((n + 3) // 4 * n - 1), text(n % 8, {n: "x.shape[0]"})
     ('n*((n + 3)//4) - 1', 'x.shape[0] % 8')
     """
-    return _Writer(SPOKEN.get() if names is None else names).number(e, _OR)
+    return _Printer(SPOKEN.get() if names is None else names).number(e, _OR)
 
 
 def relation_text(r: Truth, names: Mapping[Expr, str] | None = None) -> str:
@@ -226,7 +226,7 @@ def relation_text(r: Truth, names: Mapping[Expr, str] | None = None) -> str:
     ('n <= 16', 'n % 8 == 0')
     """
     return (
-        _Writer(SPOKEN.get() if names is None else names).relation(r, _OR)
+        _Printer(SPOKEN.get() if names is None else names).relation(r, _OR)
         if isinstance(r, Relation)
         else str(r)
     )

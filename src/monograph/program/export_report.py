@@ -17,9 +17,9 @@ from monograph.program.contract import spots, where
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from monograph.capture import Problem as Refusal
+    from monograph.capture import RecoveredRefusal
     from monograph.capture.inputs.example_inputs import Inputs
-    from monograph.capture.side_effects.observations import Observed
+    from monograph.capture.side_effects.observations import Observations
     from monograph.capture.size_probing.probing import Exclusion
     from monograph.diagnostics import Spot
     from monograph.integers import Expr, Facts
@@ -155,7 +155,7 @@ class Problem(_Located):
         return f"{self.name}: {self.headline}{assumed}"
 
 
-def problem_of(found: Refusal) -> Problem:
+def problem_of(found: RecoveredRefusal) -> Problem:
     """A refusal that a capture went past, as data for a report."""
     diagnostic = found.error.diagnostic
     return Problem(
@@ -208,7 +208,7 @@ class Report:
 
 
 def report_of(
-    inputs: Inputs, facts: Facts, exclusions: Iterable[Exclusion], observed: Observed
+    inputs: Inputs, facts: Facts, exclusions: Iterable[Exclusion], observed: Observations
 ) -> Report:
     """The report of a capture; what turned out constant or is ignored is logged, once."""
     report = Report(
@@ -228,7 +228,7 @@ def _warn(title: str, found: Sequence[Specialization | IgnoredEffect]) -> None:
 
 
 def _observations(
-    observed: Observed,
+    observed: Observations,
 ) -> tuple[tuple[Assumed, ...], tuple[NativeIsland, ...], tuple[IgnoredEffect, ...]]:
     return (
         tuple(Assumed(*each) for each in observed.assumptions),

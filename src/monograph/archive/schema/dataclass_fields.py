@@ -40,7 +40,7 @@ from monograph.capture.inputs.mutation_spec import (
     GivenObject,
     MadeContainer,
     MadeObject,
-    Plain,
+    PlainValue,
 )
 from monograph.diagnostics import Edit, Frame, Place, place
 from monograph.host.trees import TreeSpec
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 _CHANGES: Final = (
     *(Changes, Change, FromInput, FromObject, FromOutput),
-    *(GivenObject, MadeContainer, MadeObject, Plain),
+    *(GivenObject, MadeContainer, MadeObject, PlainValue),
 )
 """What a call does to what it is given."""
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import CodeType
 
-__all__ = ["Entry", "entries", "handlers_of", "is_tried"]
+__all__ = ["HandlerRange", "entries", "handlers_of", "is_tried"]
 
 
-class Entry(NamedTuple):
+class HandlerRange(NamedTuple):
     """Byte offsets from `start` to `end` (excluded) go to `target`."""
 
     start: int
@@ -28,17 +28,19 @@ class Entry(NamedTuple):
     keeps_offset: bool
 
 
-def entries(table: bytes) -> list[Entry]:
+def entries(table: bytes) -> list[HandlerRange]:
     """Decode `co_exceptiontable`."""
     numbers = iter(table)
-    found: list[Entry] = []
+    found: list[HandlerRange] = []
     for first in numbers:
         start = _number(first, numbers)
         length = _number(next(numbers), numbers)
         target = _number(next(numbers), numbers)
         depth_and_flag = _number(next(numbers), numbers)
         keeps = bool(depth_and_flag & 1)
-        found.append(Entry(2 * start, 2 * (start + length), 2 * target, depth_and_flag >> 1, keeps))
+        found.append(
+            HandlerRange(2 * start, 2 * (start + length), 2 * target, depth_and_flag >> 1, keeps)
+        )
     return found
 
 

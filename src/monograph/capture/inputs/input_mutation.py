@@ -23,7 +23,7 @@ from monograph.capture.inputs.mutation_spec import (
     GivenObject,
     MadeContainer,
     MadeObject,
-    Plain,
+    PlainValue,
     Way,
     attributes_of,
     entries_of,
@@ -114,7 +114,7 @@ class Given:
         if not self._known:
             return Aftermath()
         changed = [known for known in self._known.values() if known.is_changed()]
-        writer = _Writer(self._known, self._leaves, pytree.tree_leaves(result))
+        writer = _SpecWriter(self._known, self._leaves, pytree.tree_leaves(result))
         found: list[Change] = []
         lost: list[Any] = []
         for known in changed:
@@ -157,7 +157,7 @@ def _differing(before: dict[Any, Any], now: dict[Any, Any]) -> list[Any]:
     ]
 
 
-def _change(known: _Known, writer: _Writer) -> Change:
+def _change(known: _Known, writer: _SpecWriter) -> Change:
     """What one object held, and what it holds.
 
     Raises: _LostError.
@@ -184,7 +184,7 @@ def _pairs(held: dict[Any, Any], source: Any) -> tuple[tuple[Any, Any], ...]:
     return tuple((key, source(value)) for key, value in held.items())
 
 
-class _Writer:
+class _SpecWriter:
     """Says where values come from, and numbers the objects that are spoken of."""
 
     def __init__(self, known: dict[int, _Known], leaves: list[Any], returned: list[Any]) -> None:
@@ -220,7 +220,7 @@ class _Writer:
         """What stands for a former value, where it can be told from others."""
         if id(value) in self._known:
             return FromObject(self.number(value))
-        return Plain(value) if _is_plain(value) else None
+        return PlainValue(value) if _is_plain(value) else None
 
     def source(self, value: Any) -> Source:
         """Where a value comes from; what the call made is put on the table.
@@ -237,7 +237,7 @@ class _Writer:
                 raise _LostError
             return FromObject(number)
         if _is_plain(value):
-            return Plain(value)
+            return PlainValue(value)
         return self._made(value)
 
     def _leaf(self, value: Any) -> Source:

@@ -42,13 +42,13 @@ class FromObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainValue:
     """A number, a text, a dtype: the same in every call."""
 
     value: Any
 
 
-Source = FromOutput | FromInput | FromObject | Plain
+Source = FromOutput | FromInput | FromObject | PlainValue
 """Where a value comes from."""
 
 
@@ -194,7 +194,7 @@ __all__ = [
     "GivenObject",
     "MadeContainer",
     "MadeObject",
-    "Plain",
+    "PlainValue",
     "Source",
     "Way",
     "attributes_of",

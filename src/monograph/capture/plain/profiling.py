@@ -40,7 +40,7 @@ from monograph.capture.side_effects.observations import Assumption
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
-from monograph.capture.side_effects.tracking import Effects, Place
+from monograph.capture.side_effects.tracking import Effects, WriteTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from monograph.capture.recording.scopes import Scopes
     from monograph.capture.side_effects.impure_functions import Switch
     from monograph.capture.side_effects.module_state import ModuleState
-    from monograph.capture.side_effects.observations import Observed
+    from monograph.capture.side_effects.observations import Observations
     from monograph.diagnostics import Frame, MonographError
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
@@ -85,7 +85,7 @@ class Plain:
         scopes: Scopes,
         state: ModuleState,
         arguments: Any,
-        observed: Observed,
+        observed: Observations,
         effects: Effects | None = None,
     ) -> None:
         """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
@@ -132,18 +132,18 @@ class Plain:
         ]
 
     def _lines(
-        self, place: Place, seen: Mapping[tuple[int, str], tuple[Frame, ...]]
+        self, place: WriteTarget, seen: Mapping[tuple[int, str], tuple[Frame, ...]]
     ) -> tuple[Frame, ...]:
         """Where it changed, if that is known; where what could change it begins."""
         noted = seen.get(place.key) or seen.get((id(place.owner), GIVEN))
         return noted or lines(place, self._scopes)
 
-    def _with_function(self, place: Place) -> Place:
+    def _with_function(self, place: WriteTarget) -> WriteTarget:
         if place.function is not None:
             return place
         return replace(place, function=self._reach.function_of(place))
 
-    def _called(self, place: Place) -> Called:
+    def _called(self, place: WriteTarget) -> Called:
         """As the code calls it; what is deep inside, by what leads to it."""
         name = place.changed_name()
         if isinstance(place.owner, type):
@@ -258,7 +258,9 @@ class Plain:
             if function.__name__ == "set":
                 by = ((frame.f_code, frame.f_lasti),)
                 before = owner.get(MISSING)
-                self._effects.add(Place("context", owner, owner.name, before, tracked=True, by=by))
+                self._effects.add(
+                    WriteTarget("context", owner, owner.name, before, tracked=True, by=by)
+                )
         elif function is builtins.hash:
             code = frame.f_code
             if is_users(code.co_filename) and code.co_name != "__hash__":

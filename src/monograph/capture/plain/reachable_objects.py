@@ -41,7 +41,7 @@ from monograph.capture.code_policy import is_users
 from monograph.capture.side_effects.container_contents import CONTAINERS, content_of
 from monograph.capture.side_effects.opaque_objects import reading_of
 from monograph.capture.side_effects.place_names import Called
-from monograph.capture.side_effects.tracking import Place
+from monograph.capture.side_effects.tracking import WriteTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -228,7 +228,7 @@ class Reach:
 
     def _binding(self, variables: dict[str, Any], name: str, by: Chain) -> None:
         before = variables.get(name, MISSING)
-        self._effects.add(Place("global", variables, name, before, tracked=True, by=by))
+        self._effects.add(WriteTarget("global", variables, name, before, tracked=True, by=by))
 
     def _attributes_of(self, value: Any, root: Called, by: Chain) -> None:
         """The attributes of a function, of a class, or of an object's class."""
@@ -303,15 +303,17 @@ class Reach:
             for name, cell in zip(frame.f_code.co_freevars, cells, strict=False):
                 by = ((frame.f_code, frame.f_lasti),)
                 self._effects.add(
-                    Place("cell", cell, name, held[name], tracked=True, by=by, function=function)
+                    WriteTarget(
+                        "cell", cell, name, held[name], tracked=True, by=by, function=function
+                    )
                 )
 
-    def function_of(self, place: Place) -> FunctionType | None:
+    def function_of(self, place: WriteTarget) -> FunctionType | None:
         """The function that first could write to a place."""
         frame = self._first.get(place.by[0][0]) if place.by else None
         return None if frame is None else _function_of(frame)
 
-    def root_of(self, place: Place) -> Called | None:
+    def root_of(self, place: WriteTarget) -> Called | None:
         """How code calls what led to a place."""
         return self._roots.get(id(place.owner))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from monograph.capture.inputs.declarations import broken_declarations
-from monograph.capture.recovery.error_recovery import Problem, Problems, cause_of
+from monograph.capture.recovery.error_recovery import Problems, RecoveredRefusal, cause_of
 from monograph.capture.running import capture
 from monograph.diagnostics import ExportError, MonographError, SpecError, together
 
@@ -23,7 +23,7 @@ class Draft:
     """How far a capture came that went on: to the end, or to an error that nothing goes past."""
 
     captured: Capture | None
-    problems: tuple[Problem, ...]
+    problems: tuple[RecoveredRefusal, ...]
     ended_by: Exception | None = None
 
     def errors(self) -> list[MonographError]:
@@ -51,7 +51,7 @@ def draft(request: Request) -> Draft:
         captured = capture(replace(request, problems=problems))
     except Exception as error:  # noqa: BLE001 - user code may raise anything after a wrong turn
         return Draft(None, problems.found(), error)
-    found = [*captured.problems, *map(Problem, _broken(captured))]
+    found = [*captured.problems, *map(RecoveredRefusal, _broken(captured))]
     return Draft(captured, tuple(found))
 
 

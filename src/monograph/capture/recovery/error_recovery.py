@@ -57,7 +57,7 @@ _READABLE: Final = frozenset({"numpy()", "numpy.asarray()", "format()"})
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RecoveredRefusal:
     """A refusal that a capture went past.
 
     `assumed` says what the program takes for true instead, "" if nothing; `is_checked` whether it
@@ -87,7 +87,7 @@ class Problems:
     """The refusals of one run, in the order in which they were met, each cause once."""
 
     def __init__(self) -> None:
-        self._found: dict[Any, Problem] = {}
+        self._found: dict[Any, RecoveredRefusal] = {}
         self._met = 0
 
     def note(self, error: MonographError, assumed: str = "", *, is_checked: bool = False) -> None:
@@ -95,7 +95,7 @@ class Problems:
         self._met += 1
         if self._met > _MOST:
             raise error
-        new = Problem(error, assumed, is_checked)
+        new = RecoveredRefusal(error, assumed, is_checked)
         known = self._found.get(new.key)
         self._found[new.key] = new if known is None else replace(known, times=known.times + 1)
 
@@ -111,12 +111,12 @@ class Problems:
         self._found.clear()
         self._met = 0
 
-    def found(self) -> tuple[Problem, ...]:
+    def found(self) -> tuple[RecoveredRefusal, ...]:
         """All of them; a problem that was met more than once says so."""
         return tuple([_counted(each) for each in self._found.values()])
 
 
-def _counted(found: Problem) -> Problem:
+def _counted(found: RecoveredRefusal) -> RecoveredRefusal:
     if found.times == 1:
         return found
     error = found.error
@@ -356,4 +356,4 @@ def _each(function: Any, value: Any) -> Any:
     return function(value)
 
 
-__all__ = ["Continuing", "Problem", "Problems", "cause_of"]
+__all__ = ["Continuing", "Problems", "RecoveredRefusal", "cause_of"]

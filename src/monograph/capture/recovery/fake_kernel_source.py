@@ -48,7 +48,7 @@ def fake_function(overload: OpOverload, given: Mapping[str, Any]) -> tuple[str, 
     others = with_other_sizes(overload, given)
     redone = with_other_data(overload, given)
     try:
-        lines = _Writer(overload, [first, *others], redone).lines()
+        lines = _KernelWriter(overload, [first, *others], redone).lines()
     except UnexplainedError:
         return None
     depends_on_data = any(_NEW_SIZE in line for line in lines)
@@ -57,7 +57,7 @@ def fake_function(overload: OpOverload, given: Mapping[str, Any]) -> tuple[str, 
     return lines
 
 
-class _Writer:
+class _KernelWriter:
     """Writes the function down: `runs` begin with the example's."""
 
     def __init__(self, overload: OpOverload, runs: list[Run], redone: list[Run]) -> None:

@@ -21,7 +21,7 @@ import torch
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.recording.operators import is_droppable
-from monograph.capture.side_effects.opaque_objects import Kept
+from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.snapshots import Snapshot, leads_to
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.side_effects.module_state import ModuleState
-    from monograph.capture.side_effects.tracking import Place
+    from monograph.capture.side_effects.tracking import WriteTarget
 
 Attribute = tuple[int, str]
 """The identity of a module and the name of an attribute."""
@@ -46,7 +46,7 @@ class Watched:
     """Where the attributes that a run before this one changed are written, and read before that."""
 
     names: frozenset[Attribute]
-    places: tuple[Place, ...] = ()
+    places: tuple[WriteTarget, ...] = ()
     """Where else a run of plain Python left something."""
     written: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
     read_first: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
@@ -171,7 +171,7 @@ def _is_filled_once(saved: Snapshot, name: str) -> bool:
         contents: Any = next(
             (content for owner, content in saved.nested.get(name, ()) if owner is now), {}
         )
-        if type(contents) is Kept:
+        if type(contents) is HiddenState:
             contents = contents.content[0]  # of a class of the user's: its items, its attributes
         if any(now.get(key, saved) is not value for key, value in contents.items()):
             return False
@@ -274,7 +274,7 @@ def _noticing(watched: Watched) -> tuple[Any, Any, Any]:
 class Left:
     """What a run left behind, plain attributes and other places; taken before it is put back."""
 
-    def __init__(self, state: ModuleState, places: list[Place]) -> None:
+    def __init__(self, state: ModuleState, places: list[WriteTarget]) -> None:
         seen: set[int] = set()
         self._after = [Snapshot(module, seen) for module in state.modules]
         self._places = [place.as_now() for place in places]

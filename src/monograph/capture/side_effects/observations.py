@@ -36,7 +36,7 @@ class SideEffect(NamedTuple):
 
 
 @dataclass(slots=True)
-class Observed:
+class Observations:
     """Everything that one run showed."""
 
     assumptions: list[Assumption] = field(default_factory=list[Assumption])

@@ -35,7 +35,7 @@ class Reading(NamedTuple):
     same: Callable[[Any, Any], bool] = lambda one, other: one == other
 
 
-class Kept(NamedTuple):
+class HiddenState(NamedTuple):
     """What an object held when it was read."""
 
     reading: Reading
@@ -238,7 +238,7 @@ def _reading_of_kind(kind: type) -> Reading | None:
     return _SLOTS if has_slots else None
 
 
-def keep(value: Any) -> Kept | None:
+def keep(value: Any) -> HiddenState | None:
     """What such a value holds now."""
     reading = reading_of(value)
-    return None if reading is None else Kept(reading, reading.read(value))
+    return None if reading is None else HiddenState(reading, reading.read(value))

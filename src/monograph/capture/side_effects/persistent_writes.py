@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from monograph.capture.recording.scopes import Scopes
     from monograph.capture.side_effects.module_state import ModuleState
     from monograph.capture.side_effects.place_names import Called
-    from monograph.capture.side_effects.tracking import Place
+    from monograph.capture.side_effects.tracking import WriteTarget
     from monograph.diagnostics import Frame
 
 
 class Effect(NamedTuple):
     """A write that outlives the call: where to, how the code calls that, and its lines."""
 
-    place: Place
+    place: WriteTarget
     called: Called
     at: tuple[Frame, ...]
 
@@ -29,20 +29,20 @@ class Effect(NamedTuple):
         return problem("write-outlives-call", at=self.at, kind=kind, name=name)
 
 
-def name_of(place: Place, state: ModuleState, arguments: Any) -> Called:
+def name_of(place: WriteTarget, state: ModuleState, arguments: Any) -> Called:
     """How code calls a place; `arguments` are the (args, kwargs) that forward was given."""
     classes = [cls for module in state.modules for cls in type(module).__mro__]
     given = containers(state.root.forward, *arguments)
     return called(place, given, dict.fromkeys(classes))
 
 
-def lines(place: Place, scopes: Scopes) -> tuple[Frame, ...]:
+def lines(place: WriteTarget, scopes: Scopes) -> tuple[Frame, ...]:
     """The user's lines that wrote there first, innermost first."""
     known = scopes.filter
     return known.innermost_user(known.frame(code, lasti) for code, lasti in place.by)
 
 
-def is_filled_once(place: Place) -> bool:
+def is_filled_once(place: WriteTarget) -> bool:
     """Whether nothing was there, and now tensors that are made of the module's own state alone."""
     news = place.news()
     return bool(news) and all(is_made_of_state(each) for each in news)

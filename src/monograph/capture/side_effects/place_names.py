@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from monograph.capture.side_effects.tracking import Place
+    from monograph.capture.side_effects.tracking import WriteTarget
 
 
 class Called(NamedTuple):
@@ -19,7 +19,9 @@ class Called(NamedTuple):
     name: str
 
 
-def called(place: Place, arguments: Iterable[tuple[str, Any]], classes: Iterable[type]) -> Called:
+def called(
+    place: WriteTarget, arguments: Iterable[tuple[str, Any]], classes: Iterable[type]
+) -> Called:
     """The name of a place; `arguments` are (path, container) of what the caller passed in."""
     owner = place.owner
     if place.kind == "global":
@@ -44,7 +46,7 @@ def _type_name(owner: Any) -> str:
 
 
 def _names(
-    place: Place, arguments: Iterable[tuple[str, Any]], classes: Iterable[type]
+    place: WriteTarget, arguments: Iterable[tuple[str, Any]], classes: Iterable[type]
 ) -> Iterator[Called]:
     """The names under which an object is known, the closest to the call first."""
     of_classes = ((f"{cls.__name__}.{name}", value) for cls in classes for name, value in _own(cls))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.side_effects.opaque_objects import Kept, reading_of
+from monograph.capture.side_effects.opaque_objects import HiddenState, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +108,7 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
             waiting.extend(owner)
             continue
         elif (reading := None if isinstance(owner, _LEAVES) else reading_of(owner)) is not None:
-            content = Kept(reading, reading.read(owner))
+            content = HiddenState(reading, reading.read(owner))
             inner = content.leads_to()
         elif _is_users(owner, kind):
             content, inner = dict(owner.__dict__), owner.__dict__.values()
@@ -128,7 +128,7 @@ def leads_to(value: Any, kind: Any) -> bool:
 
 
 def _values(content: Any) -> Any:
-    if type(content) is Kept:
+    if type(content) is HiddenState:
         return content.leads_to()
     return content.values() if isinstance(content, dict) else content
 
@@ -146,7 +146,7 @@ def _attributes(owner: Any) -> Any:
 
 def _holds(owner: Any, content: Any) -> bool:
     """Whether a container holds what it held: the same objects, or equal numbers and texts."""
-    if type(content) is Kept:
+    if type(content) is HiddenState:
         return content.is_still_in(owner)
     if type(owner) is set:
         return owner == content
@@ -164,7 +164,7 @@ def _holds(owner: Any, content: Any) -> bool:
 
 
 def _restore(owner: Any, content: Any) -> None:
-    if type(content) is Kept:
+    if type(content) is HiddenState:
         content.put_back(owner)
     elif type(owner) is set:
         if owner != content:

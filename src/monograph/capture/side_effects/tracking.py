@@ -49,7 +49,7 @@ _OWN_REFERENCES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WriteTarget:
     """A variable or an attribute that was written to, or an object whose content was.
 
     `kind` is attribute, cell, context (a ContextVar) or global; or, of the whole object, contents
@@ -86,7 +86,7 @@ class Place:
             return same_content(_whole(self.kind, self.owner), self.before)
         return same(self.now(), self.before)
 
-    def as_now(self) -> Place:
+    def as_now(self) -> WriteTarget:
         """The same place, with what is there now as what is to be put back."""
         whole = self.kind in _WHOLE
         now = _whole(self.kind, self.owner) if whole else self.now()
@@ -133,8 +133,8 @@ class Effects:
     def __init__(self, covered: Collection[int]) -> None:
         """`covered` are the identities of objects that somebody else looks after."""
         self._covered = covered
-        self._places: dict[tuple[int, str], Place] = {}
-        self._lasting: list[Place] | None = None
+        self._places: dict[tuple[int, str], WriteTarget] = {}
+        self._lasting: list[WriteTarget] | None = None
 
     def __enter__(self) -> Self:
         """What there is now was there before the run."""
@@ -166,7 +166,7 @@ class Effects:
             old = _value(owner, name)  # it may stand in a table
         function = None if frame is None else frame.function
         tracked = gc.is_tracked(owner)
-        self._places[identity, name] = Place(
+        self._places[identity, name] = WriteTarget(
             kind, owner, "" if in_content else name, old, tracked, _chain(frame), function
         )
 
@@ -176,7 +176,7 @@ class Effects:
         if id(owner) in self._covered or key in self._places:
             return False
         before = _whole(kind, owner)
-        self._places[key] = Place(kind, owner, "", before, gc.is_tracked(owner), by)
+        self._places[key] = WriteTarget(kind, owner, "", before, gc.is_tracked(owner), by)
         return True
 
     def changed(self) -> set[tuple[int, str]]:
@@ -192,17 +192,17 @@ class Effects:
         """Whether somebody else looks after an object."""
         return id(owner) in self._covered
 
-    def add(self, place: Place) -> None:
+    def add(self, place: WriteTarget) -> None:
         """A variable of which somebody else knows what it held."""
         self._places.setdefault(place.key, place)
 
-    def lasting(self) -> list[Place]:
+    def lasting(self) -> list[WriteTarget]:
         """What was there before the run and is different now, in the order of the writes."""
         if self._lasting is None:
             self._lasting = self._find_lasting()
         return self._lasting
 
-    def _find_lasting(self) -> list[Place]:
+    def _find_lasting(self) -> list[WriteTarget]:
         changed = [place for place in self._places.values() if not place.is_as_before()]
         if not changed:
             return []
@@ -226,7 +226,7 @@ class Within(Effects):
     But for `take`, which keeps what was written, and puts back what was there.
     """
 
-    def __init__(self, tell: Callable[[Place], None], *, careful: bool = True) -> None:
+    def __init__(self, tell: Callable[[WriteTarget], None], *, careful: bool = True) -> None:
         """`tell` announces that a place is about to be written to.
 
         One that is not `careful` has no notion of which objects there were before, which costs as
@@ -238,7 +238,7 @@ class Within(Effects):
         # Kept, so that none of their identities is given to a new object.
         self._before = gc.get_objects() if careful else []
         self._known_before: set[int] = set()
-        self.taken: list[Place] = []
+        self.taken: list[WriteTarget] = []
         """The places from before that it changed."""
 
     def __enter__(self) -> Self:
@@ -288,7 +288,7 @@ class Within(Effects):
             self._known_before = set(map(id, self._before))
         return gc.is_tracked(value) and id(value) not in self._known_before
 
-    def _find_lasting(self) -> list[Place]:
+    def _find_lasting(self) -> list[WriteTarget]:
         changed = [place for place in self._places.values() if not place.is_as_before()]
         if not changed:
             return []

@@ -50,7 +50,7 @@ from monograph.capture.side_effects.impure_functions import (
 from monograph.capture.side_effects.observations import Assumption, Island
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
-from monograph.capture.side_effects.tracking import Effects, NeedsCare, Place, Within
+from monograph.capture.side_effects.tracking import Effects, NeedsCare, Within, WriteTarget
 from monograph.capture.strict.polyfills import REPLACEMENTS, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.side_effects.impure_functions import Switch
     from monograph.capture.side_effects.module_state import ModuleState
-    from monograph.capture.side_effects.observations import Observed
+    from monograph.capture.side_effects.observations import Observations
 
 
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
@@ -104,7 +104,7 @@ class Strict(Hooks):
         recorder: Recorder,
         state: ModuleState,
         arguments: Any,
-        observed: Observed,
+        observed: Observations,
         *,
         control_flow: str = "refuse",
     ) -> None:
@@ -491,7 +491,7 @@ class Strict(Hooks):
                 part.undo()
                 raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
 
-    def _write_again(self, place: Place) -> None:
+    def _write_again(self, place: WriteTarget) -> None:
         """What ways of an `if` wrote is written, by the code that they are of."""
         frame = self._interpreter.current
         self.written(place.kind, place.owner, place.name, place.before, frame)

@@ -13,7 +13,7 @@ from monograph.diagnostics.source_edits.edits import Edit
 from monograph.diagnostics.source_edits.questioned_source import free_name
 
 if TYPE_CHECKING:
-    from monograph.diagnostics.source_edits.questioned_source import Question
+    from monograph.diagnostics.source_edits.questioned_source import QuestionedSource
 
 __all__ = ["as_cond"]
 
@@ -33,7 +33,7 @@ _NO_TENSORS = (
 )
 
 
-def as_cond(question: Question, condition: str) -> Edit | None:
+def as_cond(question: QuestionedSource, condition: str) -> Edit | None:
     """The branch that the question stands in as a call of `torch.cond`, if it is simple enough."""
     branch, outer = question.statement, question.inside[-1] if question.inside else None
     if not isinstance(branch, ast.If):
@@ -53,7 +53,9 @@ def as_cond(question: Question, condition: str) -> Edit | None:
     return Edit(_TITLE, question.file, branch.lineno, last, indented)
 
 
-def _lines(question: Question, condition: str, sides: list[list[ast.stmt]]) -> list[str] | None:
+def _lines(
+    question: QuestionedSource, condition: str, sides: list[list[ast.stmt]]
+) -> list[str] | None:
     returns = [bool(side) and isinstance(side[-1], ast.Return) for side in sides]
     bodies = [side[:-1] if ends else side for side, ends in zip(sides, returns, strict=True)]
     if any(returns) != all(returns) or not all(map(_assigns, [*bodies[0], *bodies[1]])):

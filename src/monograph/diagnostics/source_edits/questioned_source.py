@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from monograph.diagnostics.frames import Place
 
-__all__ = ["Question", "find_question", "free_name"]
+__all__ = ["QuestionedSource", "find_question", "free_name"]
 
 _OWN_SCOPES = (
     ast.Lambda,
@@ -27,7 +27,7 @@ _OWN_SCOPES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionedSource:
     """An expression that is asked for its value, in a statement that begins a line of its own.
 
     `after` is what follows the statement in its block.
@@ -69,7 +69,7 @@ class Question:
         return f"{line[: part.col_offset]}{instead}{line[part.end_col_offset :]}"
 
 
-def find_question(where: Place) -> Question | None:
+def find_question(where: Place) -> QuestionedSource | None:
     """The question at a place, if the source is there, and tells it.
 
     Not where an edit before the statement would be evaluated elsewhere: in a lambda, a
@@ -80,7 +80,7 @@ def find_question(where: Place) -> Question | None:
 
 
 @functools.lru_cache(maxsize=64)  # a line in many layers asks as many times
-def _find_question(where: Place, source: tuple[str, ...]) -> Question | None:
+def _find_question(where: Place, source: tuple[str, ...]) -> QuestionedSource | None:
     tree = _parsed(source)
     if tree is None or where.column is None:
         return None
@@ -99,10 +99,12 @@ def _find_question(where: Place, source: tuple[str, ...]) -> Question | None:
     if any(isinstance(each, _OWN_SCOPES) for each in path):
         return None
     names, assigned = _names(tree, statement)
-    return Question(where.file, source, asked, statement, tuple(path), after, names, assigned)
+    return QuestionedSource(
+        where.file, source, asked, statement, tuple(path), after, names, assigned
+    )
 
 
-def free_name(question: Question, wanted: str) -> str:
+def free_name(question: QuestionedSource, wanted: str) -> str:
     """A name that the file does not use yet, like the one that is wanted."""
     name, number = wanted, 1
     while name in question.names:

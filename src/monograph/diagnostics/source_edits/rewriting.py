@@ -17,7 +17,7 @@ from monograph.diagnostics.source_edits.questioned_source import find_question, 
 
 if TYPE_CHECKING:
     from monograph.diagnostics.frames import Place
-    from monograph.diagnostics.source_edits.questioned_source import Question
+    from monograph.diagnostics.source_edits.questioned_source import QuestionedSource
 
 __all__ = ["condition_at", "edits_of_branch", "edits_of_comparison", "edits_of_number"]
 
@@ -211,13 +211,15 @@ def _in_brackets(text: str) -> str:
 # --- edits -------------------------------------------------------------------------------------
 
 
-def _inserted(question: Question, title: str, line: str, *, answer: bool | None = None) -> Edit:
+def _inserted(
+    question: QuestionedSource, title: str, line: str, *, answer: bool | None = None
+) -> Edit:
     first = question.statement.lineno
     return Edit(title, question.file, first, first - 1, (f"{question.indent}{line}",), answer)
 
 
 def _replaced(
-    question: Question,
+    question: QuestionedSource,
     title: str,
     before: tuple[str, ...],
     again: str | None,
@@ -231,7 +233,7 @@ def _replaced(
     return Edit(title, question.file, first, first, lines, answer)
 
 
-def _stated(question: Question, number: str, *, answer: bool) -> Edit | None:
+def _stated(question: QuestionedSource, number: str, *, answer: bool) -> Edit | None:
     """The answer in a variable of its own, which is said to be true, or not."""
     if not question.is_always_evaluated:
         return None
@@ -245,7 +247,7 @@ def _stated(question: Question, number: str, *, answer: bool) -> Edit | None:
 # --- torch.where -------------------------------------------------------------------------------
 
 
-def _as_where(question: Question, condition: str) -> Edit | None:
+def _as_where(question: QuestionedSource, condition: str) -> Edit | None:
     """The branch as `torch.where`, both sides computed."""
     whole, is_negated = question.asked, False
     outer = question.inside[-1] if question.inside else question.statement
@@ -263,7 +265,7 @@ def _as_where(question: Question, condition: str) -> Edit | None:
 
 
 def _if_as_where(
-    question: Question, branch: ast.If, condition: str, *, is_negated: bool
+    question: QuestionedSource, branch: ast.If, condition: str, *, is_negated: bool
 ) -> Edit | None:
     then, otherwise, last = _arm(branch.body), _arm(branch.orelse), branch.end_lineno
     if then is not None and "" in then and not branch.orelse and question.after:
@@ -299,7 +301,7 @@ def _arm(block: list[ast.stmt]) -> Arm | None:
 
 
 def _merged(
-    question: Question, condition: str, then: Arm, otherwise: Arm
+    question: QuestionedSource, condition: str, then: Arm, otherwise: Arm
 ) -> tuple[str, ...] | None:
     """The lines that compute both arms; None where one needs what another line changes."""
     names = list({**then, **otherwise})

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from monograph.capture.control_flow.branches.state_merge import Join, Joined, Made
     from monograph.capture.control_flow.subgraphs import Body
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.side_effects.tracking import Place, Within
+    from monograph.capture.side_effects.tracking import Within, WriteTarget
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What one place holds after either way; `keys` are those of a dict."""
 
-    place: Place
+    place: WriteTarget
     joined: tuple[Joined, ...]
     keys: tuple[Any, ...] | None = None
 
 
-def can_merge(place: Place) -> bool:
+def can_merge(place: WriteTarget) -> bool:
     """Whether writes there may be one: to variables, attributes, lists and dicts."""
     if place.kind == "contents":
         return isinstance(place.owner, list | dict)
@@ -59,7 +59,9 @@ def met_writes(
     ]
 
 
-def _met(recorder: Recorder, frame: Frame, join: Join, pair: Sequence[Place | None]) -> Change:
+def _met(
+    recorder: Recorder, frame: Frame, join: Join, pair: Sequence[WriteTarget | None]
+) -> Change:
     """One place, with what either way left there."""
     place = next(each for each in pair if each is not None)
     left, right = (place.before if each is None else each.after for each in pair)
@@ -89,7 +91,7 @@ def _is_key(one: Any, other: Any) -> bool:
 
 
 def _refused(
-    recorder: Recorder, frame: Frame, pair: Sequence[Place | None], reason: str
+    recorder: Recorder, frame: Frame, pair: Sequence[WriteTarget | None], reason: str
 ) -> MonographError:
     """The refusal of writes that cannot be one, with the lines of both."""
     places = [each for each in pair if each is not None]
