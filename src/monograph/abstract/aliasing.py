@@ -51,15 +51,22 @@ IF_NEEDED: Final[Results] = FRESH | ARGUMENT
 
 
 class Call(NamedTuple):
-    """The types of a source and a result, and the arguments of the call that made it, by name.
+    """The types of a source and a result, and the call that made it.
 
     `lies` tells whether the source lies in memory as its type says in every call.
     """
 
     given: TensorType
     made: TensorType
-    arguments: Mapping[str, Any]
+    table: Aliasing
+    args: Any
+    kwargs: Mapping[str, Any]
     lies: bool
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by their names."""
+        return self.table.bound(self.args, self.kwargs)
 
 
 # --- what depends on the call ------------------------------------------------------------------
@@ -86,7 +93,8 @@ def _reshape(call: Call) -> Results:
 
 def _flatten(call: Call) -> Results:
     rank = call.given.rank
-    ends = call.arguments.get("start_dim", 0), call.arguments.get("end_dim", -1)
+    arguments = call.arguments
+    ends = arguments.get("start_dim", 0), arguments.get("end_dim", -1)
     if rank and all(type(end) is int for end in ends) and ends[0] % rank == ends[1] % rank:
         return ARGUMENT
     return _reshape(call) if rank else VIEW
@@ -96,10 +104,11 @@ def _to(call: Call) -> Results:
     given, made = call.given, call.made
     if given.dtype != made.dtype or given.device != made.device:
         return FRESH
-    copies = call.arguments.get("copy")
+    arguments = call.arguments
+    copies = arguments.get("copy")
     if copies is not None and copies is not False:
         return FRESH if copies is True else IF_NEEDED
-    form = call.arguments.get("memory_format")
+    form = arguments.get("memory_format")
     if form is None or form is torch.preserve_format:
         return ARGUMENT
     # Else it is a copy where the format that the strides suggest is another.
@@ -206,6 +215,7 @@ class Aliasing:
 
     __slots__ = (
         "_decide",
+        "_position",
         "argument_names",
         "hides_views",
         "is_dropout",
@@ -235,6 +245,9 @@ class Aliasing:
         """The argument in whose memory results may lie."""
         self.is_list = law is not None and _takes_list(schema)
         """Whether the source is a list of tensors, each the source of one result."""
+        is_plain = self.source is not None and not self.written and not self.is_list
+        self._position = self.argument_names.index(self.source) if is_plain else None
+        """Where the only source of all results stands."""
         self.possible, self._decide = law or (VIEW if self.source else FRESH, None)
         self.silent_flag = _SILENT_WRITES.get(name) if overload.namespace == "aten" else None
         is_known = bool(self.source or self.written) or name in _COMPOSITE_BUT_FRESH
@@ -255,7 +268,7 @@ class Aliasing:
         """What a result may be to its source; `lies` where that lies in memory as its type says."""
         if self._decide is None:
             return self.possible
-        return self._decide(Call(given, made, self.bound(args, kwargs), lies))
+        return self._decide(Call(given, made, self, args, kwargs, lies))
 
     def argument(self, name: str | None, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """The argument of that name, None where there is none."""
@@ -282,6 +295,9 @@ class Aliasing:
 
     def source_of_result(self, index: int | None, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """The argument in whose memory a result may lie: one of several, or the only one."""
+        position = self._position
+        if position is not None and position < len(args):
+            return args[position]
         if self.written:
             place = index or 0
             name = self.returned[place] if place < len(self.returned) else None

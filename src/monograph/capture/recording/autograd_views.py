@@ -43,9 +43,11 @@ class Lineage:
         """An operator that may give views of its arguments gave this: one tensor, or several."""
         for i, each in enumerate(made if isinstance(made, list | tuple) else (made,)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             argument = table.source_of_result(i, args, kwargs)
-            if not isinstance(argument, torch.Tensor):
-                continue
-            source = abstract(argument)
+            source = argument
+            if not isinstance(argument, AbstractTensor):
+                if not isinstance(argument, torch.Tensor):
+                    continue
+                source = abstract(argument)
             t = source.tensor_type
             found = table.results(t, each.tensor_type, args, kwargs, lies=True)
             if found == FRESH:
