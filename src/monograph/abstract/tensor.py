@@ -67,8 +67,12 @@ class Recording(Protocol):
         ...
 
     @property
-    def doubts(self) -> Doubting:
+    def aliases(self) -> Doubting:
         """What has no answer that always holds."""
+        ...
+
+    def refusal_outside(self, tensor: AbstractTensor) -> Exception:
+        """What to raise where the tensor is used by another recorder."""
         ...
 
     def call(self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -222,7 +226,7 @@ class AbstractTensor(Flags):
     def storage_offset(self) -> Any:
         """In elements."""
         self.recorder.layout_asked(self, "offset")
-        self.recorder.doubts.check_answer("offset", self)
+        self.recorder.aliases.check_answer("offset", self)
         return self.number(self.tensor_type.offset)
 
     def numel(self) -> Any:
@@ -360,7 +364,7 @@ class AbstractTensor(Flags):
     @property
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         root = self.storage_root
-        self.recorder.doubts.check_answer("version", root)
+        self.recorder.aliases.check_answer("version", root)
         if root.version and self.recorder.lineage.is_counted_apart(root):
             return self.recorder.read_data(self, "_version")
         return root.version
@@ -393,7 +397,7 @@ class AbstractTensor(Flags):
 
     def __hash__(self) -> int:
         """The identity, which may be in doubt. Raises: branch-decides."""
-        self.recorder.doubts.check_hash(self)
+        self.recorder.aliases.check_hash(self)
         return id(self)
 
 

@@ -141,3 +141,8 @@ def unusual_layout(tensor: torch.Tensor) -> str | None:
 def is_differentiable(dtype: torch.dtype) -> bool:
     """Whether tensors of this dtype may require gradients."""
     return dtype.is_floating_point or dtype.is_complex
+
+
+def type_text(t: TensorType) -> str:
+    """A type for a message: `float32[3, n]`."""
+    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"

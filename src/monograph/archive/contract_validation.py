@@ -13,12 +13,12 @@ import torch
 
 from monograph.archive.errors import Refused
 from monograph.archive.schema.json_fields import qualified_name
-from monograph.capture.torch_overrides.query_kinds import QUESTIONS, asks_tensor
+from monograph.capture.queries.query_kinds import QUESTIONS, asks_tensor
 from monograph.diagnostics import Place
 from monograph.program import TensorClause
 
 if TYPE_CHECKING:
-    from monograph.capture.torch_overrides.query_kinds import Answer
+    from monograph.capture.queries.query_kinds import Answer
     from monograph.program import CallNames, Contract
 
 UNSAFE: Final = "archive-unsafe"

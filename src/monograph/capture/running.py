@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from monograph.bytecode.evaluation.recursion_limit import with_room
+from monograph.capture.branch_equivalence import overlooked
+from monograph.capture.captured import Capture
 from monograph.capture.caught_refusals import raise_swallowed
 from monograph.capture.control_flow.higher_order.operators import control_flow
 from monograph.capture.inputs.example_inputs import Inputs, may_be_fixed, read_inputs, write_inputs
 from monograph.capture.inputs.input_mutation import Given
-from monograph.capture.inputs.size_hints import Paths, in_general
+from monograph.capture.inputs.outputs import close_outputs, drop_unused
 from monograph.capture.plain.line_tracing import noting_lines
 from monograph.capture.plain.profiling import Plain
+from monograph.capture.queries.noted_answers import Subject
 from monograph.capture.recording.graph_writer import GraphWriter
 from monograph.capture.recording.module_calls import ModuleCalls
-from monograph.capture.recording.outputs import Outputs, close_outputs, drop_unused
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recording.scopes import Scopes
-from monograph.capture.recovery.error_recovery import Continuing, Problems, RecoveredRefusal
+from monograph.capture.recovery.error_recovery import Continuing, Problems
 from monograph.capture.side_effects.garbage_collection import without_garbage_collection
 from monograph.capture.side_effects.module_mutation import (
     Left,
@@ -40,13 +42,12 @@ from monograph.capture.side_effects.module_mutation import (
 from monograph.capture.side_effects.module_state import ModuleState
 from monograph.capture.side_effects.observations import Observations
 from monograph.capture.side_effects.process_state import Situation
-from monograph.capture.size_probing.branch_equivalence import overlooked
-from monograph.capture.size_probing.probing import Exclusion, probed
+from monograph.capture.size_probing.probing import probed
+from monograph.capture.size_probing.size_hints import in_general
 from monograph.capture.strict.interpreting import Strict
 from monograph.capture.torch_overrides.autograd_overrides import backwards
 from monograph.capture.torch_overrides.float_division import python_division
 from monograph.capture.torch_overrides.guarded_queries import (
-    Subject,
     asking,
     note_implied,
     note_layouts,
@@ -54,6 +55,7 @@ from monograph.capture.torch_overrides.guarded_queries import (
 from monograph.capture.torch_overrides.mode_queries import hearing
 from monograph.capture.torch_overrides.size_conditions import deciding
 from monograph.capture.torch_overrides.size_hashing import hashing
+from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.capture.torch_overrides.tensor_literals import literals
 from monograph.capture.torch_overrides.tensor_text import printing
 from monograph.capture.torch_overrides.torch_check import checks
@@ -71,31 +73,13 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.capture.inputs.input_mutation import Aftermath
-    from monograph.capture.inputs.mutation_spec import Changes
+    from monograph.capture.run_options import RunOptions
     from monograph.capture.side_effects.persistent_writes import Effect
     from monograph.capture.side_effects.tracking import WriteTarget
     from monograph.diagnostics import Frame
 
 _LOCK = threading.Lock()
 """One capture at a time: module state, `nn.Module.__call__` and `torch.tensor` are process-wide."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """What one run of user code left behind."""
-
-    inputs: Inputs
-    input_nodes: tuple[Node, ...]
-    outputs: Outputs
-    state: ModuleState
-    recorder: Recorder
-    facts: Facts
-    calls: ModuleCalls
-    observed: Observations
-    changes: Changes | None = None
-    exclusions: tuple[Exclusion, ...] = ()
-    problems: tuple[RecoveredRefusal, ...] = ()
-    """What a capture that goes on after refusals went past."""
 
 
 ControlFlow = Literal["capture", "capture_sizes", "refuse"]
@@ -184,54 +168,54 @@ def _settled(request: Request) -> Capture:
     Raises: buffer-reshaped, attribute-changed, write-outlives-call.
     """
     read, again = partial(_read, request), partial(_run, request)
-    run, paths = in_general(read, again, partial(_probed, read, again))
+    run, options = in_general(read, again, partial(_probed, read, again))
     if run.captured is not None and not run.harm:
         return run.captured
     watched = run.watched
     if run.captured is None:
-        run = _attempt(request, paths, watched)
+        run = _attempt(request, options, watched)
     if run.harm:
-        _settle_harm(run, request, paths)
+        _settle_harm(run, request, options)
     assert run.captured is not None, "a run that watches captures"
-    return probed(run.captured, read, partial(again, watched=watched), paths)
+    return probed(run.captured, read, partial(again, watched=watched), options)
 
 
-def _probed(read: Any, again: Any, run: _Run, paths: Paths) -> _Run:
+def _probed(read: Any, again: Any, run: _Run, options: RunOptions) -> _Run:
     """The run, with the sizes of 0 and 1 let in that make no difference."""
     if run.captured is None or run.harm:
         return run
-    return replace(run, captured=probed(run.captured, read, again, paths))
+    return replace(run, captured=probed(run.captured, read, again, options))
 
 
-def _settle_harm(run: _Run, request: Request, paths: Paths) -> None:
+def _settle_harm(run: _Run, request: Request, options: RunOptions) -> None:
     """Raise what is left behind and does harm, or note it if the capture is to go on."""
     if request.problems is None:
-        _check_next_call(run, request, paths)
+        _check_next_call(run, request, options)
         return
     aside = replace(request, problems=Problems())
     try:
-        _check_next_call(run, aside, paths)
+        _check_next_call(run, aside, options)
     except MonographError:
         for error in run.harm:
             request.problems.note(error, "the program does not do it")
 
 
-def _check_next_call(run: _Run, request: Request, paths: Paths) -> None:
+def _check_next_call(run: _Run, request: Request, options: RunOptions) -> None:
     """A call begun with what this run left must do the same and leave nothing new."""
     if run.captured is None or run.left is None or not run.left.can_begin_a_call:
         raise run.harm[0]
     try:
-        after = copy_context().run(_begun_with, run.left, request, paths)
+        after = copy_context().run(_begun_with, run.left, request, options)
     except Exception as error:
         raise run.harm[0] from error
     if after.captured is None or after.harm or _account(after.captured) != _account(run.captured):
         raise run.harm[0]
 
 
-def _begun_with(left: Left, request: Request, paths: Paths) -> _Run:
+def _begun_with(left: Left, request: Request, options: RunOptions) -> _Run:
     """A run that begins with what another left."""
     with left.in_place():
-        return _attempt(request, paths)
+        return _attempt(request, options)
 
 
 def _account(captured: Capture | None) -> list[str]:
@@ -247,25 +231,25 @@ def _account(captured: Capture | None) -> list[str]:
         *(str(guard.relation) for guard in captured.facts.guards),
         *(f"{name} {real.tolist()}" for name, real in writer.constants.items()),
         f"{captured.outputs.spec} {sorted(captured.recorder.mutated)} {captured.changes}",
-        f"{sorted(captured.recorder.consulted.answers, key=str)}",
+        f"{sorted(captured.recorder.answers_noted.answers, key=str)}",
         *(str(leaf.value) for leaf in captured.outputs.leaves if leaf.node is None),
     ]
 
 
-def _read(request: Request, paths: Paths) -> tuple[Inputs, Facts]:
+def _read(request: Request, options: RunOptions) -> tuple[Inputs, Facts]:
     """The inputs of one run, with facts of their own."""
     facts = Facts()
-    facts.listener = None if paths.fixed else listener_for(facts)
+    facts.listener = None if options.fixed else listener_for(facts)
     with use(facts):
         inputs = read_inputs(
-            request.module, request.args, request.kwargs, request.dynamic_shapes, facts, paths
+            request.module, request.args, request.kwargs, request.dynamic_shapes, facts, options
         )
     return inputs, facts
 
 
-def _attempt(request: Request, paths: Paths, watched: Watched | None = None) -> _Run:
+def _attempt(request: Request, options: RunOptions, watched: Watched | None = None) -> _Run:
     """One run with inputs of its own."""
-    return _run(request, *_read(request, paths), watched)
+    return _run(request, *_read(request, options), watched)
 
 
 def _run(
@@ -296,7 +280,7 @@ def _run_under(
     if request.problems is not None and recording is Recorder:
         request.problems.forget()
         recording = partial(Continuing, problems=request.problems)
-    recorder = recording(writer, scopes, facts)
+    recorder = recording(writer, scopes, facts, ANSWERS)
     facts.locate = recorder.origin
     facts.overlook = partial(overlooked, facts)
     facts.runs_plainly = not request.strict
@@ -304,7 +288,7 @@ def _run_under(
     state.write_placeholders(writer, recorder)
     leaves, input_nodes = write_inputs(inputs, writer, recorder)
     recorder.input_nodes = input_nodes
-    recorder.may_be_fixed, recorder.paths = may_be_fixed(inputs), inputs.paths
+    recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
     writer.begin_body()
     if isinstance(recorder, Continuing):
         recorder.rehearse_with(_real_values(state, inputs, input_nodes), inputs.examples)
@@ -318,7 +302,7 @@ def _run_under(
             checks(),
             python_division(),
             control_flow(recorder),
-            deciding(at_once=inputs.paths.decided),
+            deciding(at_once=inputs.options.decided),
             state,
             watching(watched),
             hearing(recorder, request.module),

@@ -18,6 +18,7 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.graph_writer import GraphWriter
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.torch_overrides.float_division import python_division
+from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node
 from monograph.integers import (
@@ -166,7 +167,7 @@ class FormulaRecorder(Recorder):
     """Records a formula; nobody outside sees its tensors, so detaching them changes nothing."""
 
     def __init__(self, writer: Any, scopes: Any, facts: Facts) -> None:
-        super().__init__(writer, scopes, facts)
+        super().__init__(writer, scopes, facts, ANSWERS)
         self.special[id(torch.ops.aten.detach.default)] = self._detached
 
     def _detached(self, tensor: Any) -> Any:

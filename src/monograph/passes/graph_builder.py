@@ -33,7 +33,7 @@ from monograph.rules.fallback import Memo
 if TYPE_CHECKING:
     from monograph.abstract.layout_origin import LayoutQuestion
     from monograph.capture.recording.lifting import Subgraph
-    from monograph.capture.recording.scopes import Region
+    from monograph.capture.recording.scopes import ModeRegion
     from monograph.diagnostics import Frame
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts
@@ -74,7 +74,7 @@ class GraphBuilder:
         self.recording: Any = NoRecorder(facts)
         self.provenance: dict[str, Any] = {}
         """What the nodes written now have in their `meta`, beside their value."""
-        self.state: tuple[Region, ...] = ()
+        self.state: tuple[ModeRegion, ...] = ()
         """The regions around the nodes written now, outermost first."""
         self.states: dict[Node, Any] = {}
         self.children: dict[str, Subgraph] = {}

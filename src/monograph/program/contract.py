@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
-from monograph.capture.torch_overrides.query_kinds import Answer, asks_tensor, code_of
+from monograph.capture.queries.query_kinds import Answer, asks_tensor, code_of
 from monograph.diagnostics import Frame, Place, place
 from monograph.integers import Expr, maximum, relation_text
 from monograph.integers import text as expr_text

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from monograph.capture import RecoveredRefusal
+    from monograph.capture.captured import Exclusion
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.capture.side_effects.observations import Observations
-    from monograph.capture.size_probing.probing import Exclusion
     from monograph.diagnostics import Spot
     from monograph.integers import Expr, Facts
 

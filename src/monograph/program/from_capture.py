@@ -189,7 +189,7 @@ def _mutations(captured: Capture) -> dict[str, str]:
 
 def contract_of(captured: Capture) -> Contract:
     """What callers must satisfy: the examples' structure and types, ranges, and every guard."""
-    facts, modes = captured.facts, captured.recorder.modes_asked
+    facts, modes = captured.facts, captured.recorder.module_modes
     ranges: list[SymbolRange] = [
         (symbol, *_ends(facts.range_of(symbol)))
         for symbol in captured.inputs.names
@@ -208,13 +208,13 @@ def contract_of(captured: Capture) -> Contract:
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
         changes=captured.changes,
-        answers=tuple(captured.recorder.consulted.answers.values()),
+        answers=tuple(captured.recorder.answers_noted.answers.values()),
     )
 
 
 def _apart_from_state(captured: Capture) -> tuple[tuple[int, str], ...]:
     """Inputs keep what they hold where forward replaces a buffer, whose memory a program reuses."""
-    replaced = captured.recorder.consulted.replaced
+    replaced = captured.recorder.replaced_buffers
     if not replaced:
         return ()
     tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.capture.inputs.size_hints import Paths
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.run_options import RunOptions
     from monograph.integers import Facts, Int, Interval
 
 STAND_IN = 5
@@ -128,7 +128,7 @@ class Inputs:
     """What was declared, by argument; one line of text as it was given."""
     arguments: Arguments
     """The example inputs by name, which the declaration mirrors."""
-    paths: Paths
+    options: RunOptions
     """How the sizes were read."""
 
 
@@ -138,11 +138,11 @@ def read_inputs(
     kwargs: Any,
     dynamic_shapes: Any,
     facts: Facts,
-    paths: Paths,
+    options: RunOptions,
 ) -> Inputs:
     """Bind the examples to `forward`, flatten them, and make symbols for dynamic sizes.
 
-    `paths` says which sizes take the example's value as their hint even where that is 0 or 1 (the
+    `options` says which sizes take the example's value as their hint even where that is 0 or 1 (the
     others take `STAND_IN` then), and which are no symbols this time, but numbers.
 
     Raises: args-not-a-tuple, forward-rejects-inputs, unsupported-input, and every spec-* name.
@@ -162,7 +162,7 @@ def read_inputs(
         specification = read_specification(dynamic_shapes, arguments)
     declared = {each.leaf: each for each in specification.declared}
     numbers = {each.leaf: each for each in specification.numbers}
-    makers = _Symbols(facts, paths, specification.relations)
+    makers = _Symbols(facts, options, specification.relations)
     leaves: list[InputLeaf] = []
     for i, (value, path) in enumerate(zip(flat, names, strict=True)):
         tensor_type, number = None, None
@@ -188,7 +188,7 @@ def read_inputs(
         ),
         declaration=dynamic_shapes,
         arguments=arguments,
-        paths=paths,
+        options=options,
     )
 
 
@@ -242,9 +242,9 @@ def _refusal(value: Any, path: str) -> MonographError | None:
 class _Symbols:
     """Makes the symbols of dynamic sizes: one per named Dim, one per anonymous dimension."""
 
-    def __init__(self, facts: Facts, paths: Paths, relations: tuple[str, ...] = ()) -> None:
+    def __init__(self, facts: Facts, options: RunOptions, relations: tuple[str, ...] = ()) -> None:
         self.facts = facts
-        self.paths = paths
+        self.options = options
         self.relations = relations
         self.examples: dict[Expr, int] = {}
         self.by_name: dict[str, Expr] = {}
@@ -280,7 +280,7 @@ class _Symbols:
     def state_relations(self) -> dict[Expr, Int]:
         """Assume what was declared of several sizes, to be checked when the program is called."""
         for relation in self.relations:
-            self.facts.guard(parse_relation(relation, {**self.by_name, **self.paths.fixed}))
+            self.facts.guard(parse_relation(relation, {**self.by_name, **self.options.fixed}))
         found = {symbol: self.facts.simplify(symbol) for symbol in self.by_name.values()}
         return {symbol: size for symbol, size in found.items() if size is not symbol}
 
@@ -288,7 +288,7 @@ class _Symbols:
         self, entry: Dim | DerivedDim | DimHint, example: Any, path: str, axis: int | None
     ) -> Int:
         where = _where(path, axis)
-        fixed = self.paths.fixed.get(where if isinstance(entry, DimHint) else root_name(entry))
+        fixed = self.options.fixed.get(where if isinstance(entry, DimHint) else root_name(entry))
         if fixed is not None:
             return _derived(entry, fixed)
         if isinstance(entry, DimHint):
@@ -325,7 +325,9 @@ class _Symbols:
     ) -> Expr:
         """`may_differ` says that a stand-in may be the hint: of a size, not of an int."""
         hint = example
-        may_differ = may_differ and source not in self.paths.literal and not self._is_related(name)
+        may_differ = (
+            may_differ and source not in self.options.literal and not self._is_related(name)
+        )
         if may_differ and 0 <= example <= 1:
             hint = _stand_in(example, lower or 0, upper)
         symbol = self.facts.symbol(name, hint=hint, lower=lower, upper=upper, source=source)

@@ -10,7 +10,7 @@ import cmd
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from monograph.capture.torch_overrides.guarded_queries import unheard
+from monograph.capture.queries.noted_answers import heard_by
 from monograph.integers import active, use
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def aside() -> Generator[None]:
     """Let what is asked from here on be no question of the program's."""
     facts = active().copy()
     facts.outer = None
-    with use(facts), unheard():
+    with use(facts), heard_by(None):
         yield
 
 

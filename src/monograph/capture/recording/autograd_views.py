@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Lineage:
     """The families of one capture."""
 
-    __slots__ = ("_apart", "_bases", "_beside", "_views", "_writes", "n_writes")
+    __slots__ = ("_apart", "_bases", "_beside", "_followed", "_views", "_writes", "n_writes")
 
     def __init__(self) -> None:
         self._apart: dict[int, tuple[AbstractTensor, list[Node]]] = {}
@@ -36,6 +36,8 @@ class Lineage:
         self._views: dict[int, list[AbstractTensor]] = {}
         self._writes: dict[int, list[Node]] = {}
         self.n_writes = 0
+        self._followed: tuple[int, set[Node]] = (0, set())
+        """Nodes behind which everything was told already, after so many writes."""
 
     def view(
         self, table: Aliasing, made: Any, args: Any, kwargs: dict[str, Any], abstract: Abstract
@@ -58,6 +60,21 @@ class Lineage:
                 self.join(each, source)
                 if each.tensor_type.requires_grad is not t.requires_grad:
                     each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)
+
+    def behind(self, node: Node | None) -> Iterator[Node]:
+        """What a node is computed from, and itself; told once while nothing new is written."""
+        if self._followed[0] != self.n_writes:
+            self._followed = (self.n_writes, set())
+        followed = self._followed[1]
+        waiting = [] if node is None else [node]
+        while waiting:
+            found = waiting.pop()
+            if found not in followed:
+                followed.add(found)
+                waiting += found.all_input_nodes
+                # What was written to a tensor since is behind it, too.
+                waiting += self.writes(found)
+                yield found
 
     def join(self, view: AbstractTensor, source: AbstractTensor) -> None:
         """A new tensor is a view of another, and of what that one is a view of."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 ASSERT_METADATA: Final = torch.ops.aten._assert_tensor_metadata.default  # noqa: SLF001 - an operator's name
-ASSERT_SCALAR: Final = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
 
 
 def check_promises(recorder: Recorder, op: Operator, node: Node) -> None:

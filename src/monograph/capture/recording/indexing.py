@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.symbols import to_python, to_sym
-from monograph.capture.control_flow.loops.symbolic_sequences import SymbolicRange
+from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.capture.recording.unbacked_values import (
     holds_symbols,
     is_number,

@@ -39,6 +39,7 @@ _SHIPPED: Final = frozenset(
     }
 )
 """Namespaces of operators whose meta kernels are tested where they come from."""
+ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 

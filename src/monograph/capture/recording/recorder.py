@@ -28,22 +28,17 @@ from monograph.abstract.tensor import (
     make_tensor,
     with_requires_grad,
 )
-from monograph.abstract.tensor_type import TensorType, is_differentiable
-from monograph.capture.control_flow.alias_analysis import Doubts
-from monograph.capture.control_flow.dead_scopes import leaked
-from monograph.capture.control_flow.loops.list_accumulation import GrownLists
-from monograph.capture.inputs.size_hints import Paths
-from monograph.capture.recording import indexing, unbacked_values
+from monograph.abstract.tensor_type import TensorType, is_differentiable, type_text
+from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
+from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
+from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
-from monograph.capture.recording.fake_kernel_checks import ASSERT_SCALAR, check_promises
 from monograph.capture.recording.guard_sources import broken
 from monograph.capture.recording.inferences import Inference, inferred
 from monograph.capture.recording.nonzero_counts import COUNTING, Counts
-from monograph.capture.recording.operators import OPERATORS, Operator
+from monograph.capture.recording.operators import ASSERT_SCALAR, OPERATORS, Operator
 from monograph.capture.recording.storage_effects import require_same_shape
-from monograph.capture.recording.value_ranges import limit_size
-from monograph.capture.torch_overrides import guarded_queries, tensor_text
-from monograph.capture.torch_overrides.mode_queries import ModesAsked
+from monograph.capture.run_options import RunOptions
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
@@ -56,12 +51,12 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.layout_origin import LayoutQuestion
-    from monograph.capture.control_flow.subgraphs import Body
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.lifting import Subgraph
     from monograph.capture.recording.scopes import Scopes
     from monograph.diagnostics import Frame
     from monograph.integers import Facts, Guard, Relation, Truth
+
 
 Standing = tuple["Facts", int, "list[Guard]"]
 """Facts in use, and how far the assertions about data were written."""
@@ -72,17 +67,20 @@ _PLAIN: frozenset[type] = frozenset(
 )
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(AnsweringRecorder, TorchDispatchMode):
     """One capture's dispatch mode; also what its abstract tensors ask (`abstract.Recording`)."""
 
     supports_higher_order_operators = True
 
-    def __init__(self, writer: GraphWriter, scopes: Scopes, facts: Facts) -> None:
+    def __init__(
+        self, writer: GraphWriter, scopes: Scopes, facts: Facts, answers: TensorAnswers
+    ) -> None:
         super().__init__()
+        self.answers = answers
         self.writer, self.scopes, self.facts = writer, scopes, facts
         self.fallback = Memo()
-        self.consulted = guarded_queries.Consulted()
-        self.special: dict[int, Callable[..., Any]] = unbacked_values.special_operators(self)
+        self.answers_noted = NotedAnswers()
+        self.special: dict[int, Callable[..., Any]] = answers.special_operators(self)
         self.counts = Counts(facts)
         self.said: dict[Relation, str] = {}
         """What users say about conditions that they check."""
@@ -94,7 +92,7 @@ class Recorder(TorchDispatchMode):
         """By their places, the inputs whose layout decides what user code was told, and of what."""
         self.asks_dtype: tuple[Frame, ...] | None = None
         """Where user code first asked a floating-point tensor for its dtype."""
-        self.modes_asked, self.closed = ModesAsked(), False
+        self.module_modes, self.closed = ModuleModes(), False
         self.inferences: dict[Node, Inference] = {}
         """What the rule of each operator was given, told, and gave, where one was asked."""
         self._inference: Inference | None = None
@@ -102,18 +100,32 @@ class Recorder(TorchDispatchMode):
         """What anything but rules was told about sizes."""
         self.shows_layout = False
         """Whether user code asked any tensor how it lies in memory."""
-        self.doubts, self.behind_inputs = Doubts(), set["Node"]()  # what inputs stand behind
-        self.n_branches = self.n_apart = 0  # of Python's own; those kept apart around this place
-        self.careful = False  # whether branches look first which objects there were before
+        self.known_aliases: AliasAnalysis | None = None
+        self.behind_inputs: set[Node] = set()  # what inputs stand behind
+        self.n_regions = self.n_unmerged = 0  # of Python's own; those whose sides are merged later
+        self.tracks_objects = False  # whether regions look first which objects there were before
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
-        self.grown, self.paths = GrownLists(), Paths()
-        self.body: Body | None = None
+        self.accumulated: dict[int, Any] = {}
+        """Lists that loops append to, by identity; see `control_flow.loops.list_accumulation`."""
+        self.options = RunOptions()
+        self.own_tensors: set[Node] = set()
+        """What the capture itself makes of numbers, on a device that it says."""
+        self.replaced_buffers: tuple[str, ...] = ()
+        """The buffers that forward replaces by other tensors."""
+        self.region: Any = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
         self.lineage = Lineage()
         self._requires_grad = False
         self._assertions_seen = 0
         self._assertions_waiting: list[Guard] = []
+
+    @property
+    def aliases(self) -> AliasAnalysis:
+        """Made when something may alias, or somebody asks: most models have no use for it."""
+        if self.known_aliases is None:
+            self.known_aliases = AliasAnalysis()
+        return self.known_aliases
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -156,7 +168,7 @@ class Recorder(TorchDispatchMode):
             cls = arg.__class__
             if cls is StaticTensor or cls is SymbolicTensor:
                 if arg.recorder is not self:
-                    raise leaked(arg)
+                    raise arg.recorder.refusal_outside(arg)
                 t = arg.tensor_type
                 if t.requires_grad:
                     self._requires_grad = True
@@ -194,7 +206,7 @@ class Recorder(TorchDispatchMode):
         if op.aliasing.source is not None:
             self.lineage.view(op.aliasing, made, args, kwargs, self.abstract)
         if op.is_custom:
-            check_promises(self, op, node)
+            self.answers.check_fake_kernel(self, op, node)
         return made
 
     def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
@@ -229,7 +241,7 @@ class Recorder(TorchDispatchMode):
         made = self.facts.symbols[before:]
         mask = COUNTING.get(id(op.overload))
         if mask is None:
-            limit_size(self, args, made)
+            self.answers.limit_size(self, args, made)
         else:
             self.counts.found(mask(args), made)
         return result
@@ -275,7 +287,7 @@ class Recorder(TorchDispatchMode):
         """This capture's tensor for any tensor: itself, known state, or a lifted constant."""
         if isinstance(tensor, AbstractTensor):
             if tensor.recorder is not self:
-                raise leaked(tensor)
+                raise tensor.recorder.refusal_outside(tensor)
             return tensor
         return self.writer.lift(tensor, self)
 
@@ -294,7 +306,7 @@ class Recorder(TorchDispatchMode):
             return arg, arg
         if cls is StaticTensor or cls is SymbolicTensor:
             if arg.recorder is not self:
-                raise leaked(arg)
+                raise arg.recorder.refusal_outside(arg)
             if arg.tensor_type.requires_grad:
                 self._requires_grad = True
             return arg.tensor_type, arg.node
@@ -415,9 +427,9 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
         targets = {name: self._target(bound.get(name)) for name in op.mutated}
-        if self.body is not None:
+        if self.region is not None:
             for tensor in itertools.chain(*targets.values()):
-                self.body.before_write(tensor, keeps_shape=not op.inplace_view)
+                self.region.before_write(tensor, keeps_shape=not op.inplace_view)
         result = self._infer_mutation(op, types, keyword_types)
         node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
@@ -455,7 +467,7 @@ class Recorder(TorchDispatchMode):
         if not single:
             node.meta["val"] = tuple(wrapped)
         if op.is_custom:
-            check_promises(self, op, node)
+            self.answers.check_fake_kernel(self, op, node)
         return wrapped[0] if single else tuple(wrapped)
 
     def _target(self, arg: Any) -> list[AbstractTensor]:
@@ -487,8 +499,8 @@ class Recorder(TorchDispatchMode):
         """Batch normalisation in training updates its running statistics, undeclared."""
         for value in op.aliasing.writes(args, kwargs):
             for tensor in self._target(value):
-                if self.body is not None:
-                    self.body.before_write(tensor)
+                if self.region is not None:
+                    self.region.before_write(tensor)
                 self._note_write(tensor)
 
     def _note_write(self, tensor: AbstractTensor) -> None:
@@ -497,7 +509,8 @@ class Recorder(TorchDispatchMode):
         Raises: write-after-branch, mutated-constant.
         """
         root = tensor.storage_root
-        self.doubts.check_write(root)
+        if self.known_aliases is not None:
+            self.known_aliases.check_write(root)
         root.version += 1
         node = self.writer.placeholder_of.get(id(root))
         if node is not None:
@@ -524,14 +537,11 @@ class Recorder(TorchDispatchMode):
 
     # --- what abstract tensors ask -------------------------------------------------------------
 
-    def item(self, tensor: AbstractTensor) -> Any:
-        """The only element: its value if the tensor is a constant, else a new unbacked number."""
-        return unbacked_values.item(self, tensor)
-
     def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
         """The inputs whose layout this tensor's follows must lie as the examples do."""
         self.shows_layout = True
-        self.doubts.check_answer("layout", tensor)
+        if self.known_aliases is not None:
+            self.known_aliases.check_answer("layout", tensor)
         if not tensor.tensor_type.shape and question != "offset":
             return
         found = layout_sources(() if tensor.node is None else (tensor.node,))
@@ -551,42 +561,18 @@ class Recorder(TorchDispatchMode):
         if self.asks_dtype is None and is_differentiable(dtype):
             self.asks_dtype = self.origin()
 
-    def asked(self, tensor: AbstractTensor, question: str) -> bool:
-        """What a tensor says of itself; every call must be able to say it again."""
-        return guarded_queries.asked(self, tensor, question)
-
-    def text_asked(self, tensor: AbstractTensor) -> None:
-        """People may read what a tensor is; user code may not."""
-        tensor_text.refuse_text(self, tensor)
-
-    def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
-        """`tensor.requires_grad = flag`."""
-        guarded_queries.set_requires_grad(self, tensor, flag)
-
-    def detached(self, tensor: AbstractTensor) -> Any:
-        """`tensor.detach()`, as user code calls it."""
-        return unbacked_values.detach(self, tensor)
-
     def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
         """The tensor is of that type from here on."""
         if flag != tensor.tensor_type.requires_grad:
             tensor.tensor_type = with_requires_grad(tensor.tensor_type, flag)
 
-    def truth(self, tensor: AbstractTensor) -> bool:
-        """`bool(tensor)`: its value if the tensor is a constant, else refused."""
-        return unbacked_values.truth(self, tensor)
-
-    def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
-        """`tensor[index]`."""
-        return indexing.getitem(self, tensor, index)
-
-    def setitem(self, tensor: AbstractTensor, index: Any, value: Any) -> None:
-        """`tensor[index] = value`."""
-        indexing.setitem(self, tensor, index, value)
-
     def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
         """Raise value-read: there is no data during capture."""
-        raise problem("value-read", call=reader, tensor=tensor_text.type_text(tensor.tensor_type))
+        raise problem("value-read", call=reader, tensor=type_text(tensor.tensor_type))
+
+    def refusal_outside(self, tensor: AbstractTensor) -> MonographError:
+        """The refusal of a tensor of this capture in another."""
+        return problem("leaked-tensor", tensor=repr(tensor))
 
     def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """Raise what user code could go on after; `assumed` says what a draft does instead."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from monograph.capture.recording.lifting import Subgraph
-    from monograph.capture.recording.scopes import Region, State
+    from monograph.capture.recording.scopes import ModeRegion, State
 
 
 def build_regions(
@@ -103,7 +103,7 @@ def _is_number_between(node: Node) -> bool:
 def _extract(
     graph: Graph,
     run: Sequence[Node],
-    region: Region,
+    region: ModeRegion,
     target: str,
     inner: Mapping[Node, State],
     make_module: Callable[[Mapping[str, Any], Graph], torch.nn.Module],
@@ -161,7 +161,7 @@ def _call_instead(
     run: Sequence[Node],
     inputs: Sequence[Node],
     outputs: Sequence[Node],
-    region: Region,
+    region: ModeRegion,
     target: str,
     new_name: Callable[[str], str],
 ) -> None:
@@ -187,7 +187,7 @@ def _call_instead(
         remove_node(node)
 
 
-def _stack_of(region: Region, node: Node) -> dict[str, tuple[str, str]]:
+def _stack_of(region: ModeRegion, node: Node) -> dict[str, tuple[str, str]]:
     """The modules around the region itself: those around a node in it, as far as its owner."""
     stack: dict[str, tuple[str, str]] = node.meta["nn_module_stack"]
     keys = list(stack)

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.capture.side_effects.tracking import Within
     from monograph.diagnostics import Frame
 
 
-class Region(NamedTuple):
+class ModeRegion(NamedTuple):
     """A mode that user code entered, and the module call that entered it.
 
     Settings are (device, dtype, enabled, cache) of "autocast", and (enabled,) of "grad".
@@ -40,7 +39,7 @@ class Region(NamedTuple):
     owner: str
 
 
-State = tuple[Region, ...]
+State = tuple[ModeRegion, ...]
 """Regions around a node, outermost first. A region of a call lies outside those of calls in it."""
 
 Watcher = Callable[[str, tuple[Any, ...], dict[str, Any]], Callable[[Any], None]]
@@ -105,7 +104,7 @@ class Scopes:
         """How `Module.__call__` is run: natively, unless an interpreter is given."""
         self.run: Callable[..., Any] = _natively
         """How a function that user code gives to an operator is run."""
-        self.side_effects: Callable[[str], AbstractContextManager[Within | None]] = _unseen
+        self.side_effects: Callable[[str], AbstractContextManager[Any]] = _unseen
         """Looks for writes to what was there before while such a function runs."""
         self.tell: Callable[[list[Any]], None] = _untold
         """Takes a list that is about to change."""
@@ -176,7 +175,7 @@ class Scopes:
         if grad is call.grad:
             return state
         mode = is_grad_enabled() if grad is None else grad
-        return (*state, Region("grad", (mode,), call.key))
+        return (*state, ModeRegion("grad", (mode,), call.key))
 
     def user_frames(self, frame: FrameType) -> tuple[Frame, ...]:
         """The user's frames around `frame`, innermost first, library frames left out."""
@@ -248,7 +247,7 @@ def _untold(_: list[Any]) -> None:
     return None
 
 
-def _unseen(_: str) -> AbstractContextManager[Within | None]:
+def _unseen(_: str) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
@@ -290,7 +289,7 @@ def _autocast_enter(live: Live, original: Any) -> Any:
         if not live or get_ident() != live[0].thread:
             return original(cast)
         scopes = live[0]
-        region = Region("autocast", autocast_settings(cast), scopes.current.key)
+        region = ModeRegion("autocast", autocast_settings(cast), scopes.current.key)
         scopes.autocast = (*scopes.autocast, region)
         return original(cast)
 

@@ -6,8 +6,8 @@ and the part of the graph that makes it is run when the value is asked for, not 
 
 What is made of buffers too is data like any other, for they may change. Only where a capture cannot
 be completed otherwise it begins anew, and takes what they hold by now; the program asserts that
-they hold it still (`Paths.state_decides`). Then, too, a quotient of sizes that is a tensor is that
-number, of which sizes are asked, and guarded; any other time it is one that nothing is known of.
+they hold it still (`RunOptions.state_decides`). Then, too, a quotient of sizes that is a tensor is
+that number, of which sizes are asked, and guarded; any other time nothing is known of it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
             return value.item()
     quotient = _quotient_of_sizes(tensor)
     if quotient is not None:
-        recorder.paths.asked.append("a quotient of sizes")
-        if recorder.paths.state_decides:
+        recorder.options.asked.append("a quotient of sizes")
+        if recorder.options.state_decides:
             return to_sym(quotient)
     number = _read(recorder, tensor)
     held = state_value(recorder, tensor)
@@ -165,9 +165,9 @@ def state_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | No
     if not writer.buffer_of or tensor.storage_root.version or tensor.node is None:
         return None
     known = {**writer.constant_of, **writer.buffer_of}
-    if not recorder.paths.state_decides:
+    if not recorder.options.state_decides:
         if _is_made_of(recorder, known, tensor.node):
-            recorder.paths.asked.append(tensor.node.name)
+            recorder.options.asked.append(tensor.node.name)
         return None
     value = _value(recorder, tensor, known)
     return value if value is not None and value.numel() == 1 else None

@@ -6,13 +6,14 @@ with an assertion that stays in the program. What cannot be gone past is raised 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.captured import RecoveredRefusal
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.concrete_execution import Rehearsal, StuckError
 from monograph.capture.recovery.custom_operators import with_fake_function
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.capture.queries.tensor_answers import TensorAnswers
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.operators import Operator
     from monograph.capture.recording.scopes import Scopes
@@ -54,25 +56,6 @@ _LARGEST: Final = 1 << 20
 """Elements of the largest tensor that a program keeps in order to compare."""
 _OF_TORCH: Final = frozenset({"aten", "prims", "prim"})
 _READABLE: Final = frozenset({"numpy()", "numpy.asarray()", "format()"})
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveredRefusal:
-    """A refusal that a capture went past.
-
-    `assumed` says what the program takes for true instead, "" if nothing; `is_checked` whether it
-    asserts that when it runs; `times` how often the same refusal was met at this line.
-    """
-
-    error: MonographError
-    assumed: str = ""
-    is_checked: bool = False
-    times: int = 1
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Equal for refusals of one cause: the same name at the same code."""
-        return cause_of(self.error)
 
 
 def cause_of(error: MonographError) -> tuple[Any, ...]:
@@ -96,8 +79,9 @@ class Problems:
         if self._met > _MOST:
             raise error
         new = RecoveredRefusal(error, assumed, is_checked)
-        known = self._found.get(new.key)
-        self._found[new.key] = new if known is None else replace(known, times=known.times + 1)
+        cause = cause_of(error)
+        known = self._found.get(cause)
+        self._found[cause] = new if known is None else replace(known, times=known.times + 1)
 
     def note_unless_known(self, errors: list[MonographError]) -> None:
         """Remember what was found afterwards, without a line, unless it was met at one before."""
@@ -127,9 +111,14 @@ class Continuing(Recorder):
     """Records one run, and notes what it would have been refused for."""
 
     def __init__(
-        self, writer: GraphWriter, scopes: Scopes, facts: Facts, problems: Problems
+        self,
+        writer: GraphWriter,
+        scopes: Scopes,
+        facts: Facts,
+        answers: TensorAnswers,
+        problems: Problems,
     ) -> None:
-        super().__init__(writer, scopes, facts)
+        super().__init__(writer, scopes, facts, answers)
         self.problems = problems
         self._rehearsal: Rehearsal | None = None
         self._examples: Mapping[Expr, int] = {}
@@ -174,7 +163,7 @@ class Continuing(Recorder):
 
         In a branch, which the example may not run, nothing is known of it.
         """
-        if self.body is not None:
+        if self.region is not None:
             raise refusal
         return self._way(value.item() if isinstance(value, AbstractTensor) else value, refusal)
 

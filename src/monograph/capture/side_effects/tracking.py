@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from torch.nn import Module
 
 from monograph.bytecode import MISSING
+from monograph.capture.restart import Restart
 from monograph.capture.side_effects.container_contents import (
     content_of,
     refill_content,
@@ -216,27 +217,23 @@ class Effects:
         ]
 
 
-class NeedsCare(BaseException):  # no error: user code must not catch it
-    """A part has to say which objects it made, and did not look which there were before."""
-
-
-class Within(Effects):
+class RegionEffects(Effects):
     """The writes of a part of a run. Nothing is put back: that is left to the run's own.
 
     But for `take`, which keeps what was written, and puts back what was there.
     """
 
-    def __init__(self, tell: Callable[[WriteTarget], None], *, careful: bool = True) -> None:
+    def __init__(self, tell: Callable[[WriteTarget], None], *, tracks_objects: bool = True) -> None:
         """`tell` announces that a place is about to be written to.
 
-        One that is not `careful` has no notion of which objects there were before, which costs as
-        much as there are: it raises NeedsCare where it has to know.
+        One that does not track objects has no notion of which objects there were before, which
+        costs as much as there are: it asks for a restart where it has to know.
         """
         super().__init__(())
         self.tell = tell
-        self.careful = careful
+        self.tracks_objects = tracks_objects
         # Kept, so that none of their identities is given to a new object.
-        self._before = gc.get_objects() if careful else []
+        self._before = gc.get_objects() if tracks_objects else []
         self._known_before: set[int] = set()
         self.taken: list[WriteTarget] = []
         """The places from before that it changed."""
@@ -267,7 +264,7 @@ class Within(Effects):
     def take(self) -> None:
         """Keep what this part left where something was before, and put that back.
 
-        Raises: NeedsCare.
+        Raises: Restart.
         """
         places = self._find_lasting()
         self.taken = [replace(place, after=place.as_now().before) for place in places]
@@ -281,9 +278,9 @@ class Within(Effects):
                 place.put_back()
 
     def made(self, value: Any) -> bool:
-        """Whether an object was made in this part, for all one can tell. Raises: NeedsCare."""
-        if not self.careful:
-            raise NeedsCare
+        """Whether an object was made in this part, for all one can tell. Raises: Restart."""
+        if not self.tracks_objects:
+            raise Restart("track objects")
         if not self._known_before:
             self._known_before = set(map(id, self._before))
         return gc.is_tracked(value) and id(value) not in self._known_before
@@ -292,8 +289,8 @@ class Within(Effects):
         changed = [place for place in self._places.values() if not place.is_as_before()]
         if not changed:
             return []
-        if not self.careful:
-            raise NeedsCare
+        if not self.tracks_objects:
+            raise Restart("track objects")
         before = set(map(id, self._before))
         made = {id(each) for each in gc.get_objects()} - before
         elsewhere = _known_elsewhere(

@@ -19,10 +19,11 @@ that its example has: each run costs as much as a capture of fixed sizes.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from monograph.capture.captured import Exclusion
 from monograph.capture.size_probing.retracing import Different, Follower
 from monograph.capture.size_probing.rule_replay import replayed
 from monograph.diagnostics import MonographError, raised_at
@@ -42,10 +43,9 @@ from monograph.integers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from monograph.capture.captured import Capture
     from monograph.capture.inputs.example_inputs import Inputs
-    from monograph.capture.inputs.size_hints import Paths
-    from monograph.capture.running import Capture
-    from monograph.diagnostics import Spot
+    from monograph.capture.run_options import RunOptions
     from monograph.integers import Facts, Int
 
 _SMALL = (1, 0)
@@ -53,27 +53,14 @@ _MOST_PAIRS = 6
 """Pairs of sizes that are tried together; any others stay out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
-    """A size that a program leaves out, and what the module does differently there.
-
-    `at` are the user's lines where it first does, innermost first.
-    """
-
-    symbol: Expr
-    value: int
-    what: str
-    at: tuple[Spot, ...] = ()
-
-
 Fixed = dict[Expr, int]
 
 
 def probed(
     captured: Capture,
-    read: Callable[[Paths], tuple[Inputs, Facts]],
+    read: Callable[[RunOptions], tuple[Inputs, Facts]],
     run: Callable[..., Any],
-    paths: Paths,
+    options: RunOptions,
 ) -> Capture:
     """The capture, with the sizes of 0 and 1 let in that make no difference.
 
@@ -87,13 +74,13 @@ def probed(
             if _is_let_in_unrun(captured, fixed):
                 let_in.append(fixed)
             continue
-        difference = _probe(captured, fixed, read, run, paths)
+        difference = _probe(captured, fixed, read, run, options)
         if difference is None:
             let_in.append(fixed)
         else:
             left_out.append(Exclusion(symbol, value, difference.what, difference.at))
     for pair in itertools.islice(_pairs_left_out(captured.facts, let_in), _MOST_PAIRS):
-        _probe(captured, pair, read, run, paths)
+        _probe(captured, pair, read, run, options)
     return replace(captured, exclusions=tuple(left_out)) if left_out else captured
 
 
@@ -150,9 +137,9 @@ def _pairs_left_out(facts: Facts, let_in: list[Fixed]) -> Iterator[Fixed]:
 def _probe(
     captured: Capture,
     fixed: Fixed,
-    read: Callable[[Paths], tuple[Inputs, Facts]],
+    read: Callable[[RunOptions], tuple[Inputs, Facts]],
     run: Callable[..., Any],
-    paths: Paths,
+    options: RunOptions,
 ) -> Different | None:
     """Run the module with these sizes, and let them in; or say what it does differently."""
     try:
@@ -161,7 +148,7 @@ def _probe(
             return None
         settled = followers(captured.facts, fixed)
         names = {captured.inputs.names[symbol]: value for symbol, value in settled.items()}
-        inputs, facts = read(replace(paths, fixed=names))
+        inputs, facts = read(replace(options, fixed=names))
         values = _values(captured.inputs, inputs, settled)
         follower = partial(Follower, expected=captured, values=values)
         found = run(inputs, facts, recording=follower)

@@ -18,7 +18,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.recording.fake_kernel_checks import ASSERT_SCALAR
+from monograph.capture.recording.operators import ASSERT_SCALAR
 from monograph.capture.recording.recorder import Recorder
 from monograph.host.dispatch import without_modes
 from monograph.host.fx_nodes import append_node, is_removed
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.captured import Capture
+    from monograph.capture.queries.tensor_answers import TensorAnswers
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.scopes import Scopes
-    from monograph.capture.running import Capture
     from monograph.diagnostics import Spot
     from monograph.integers import Facts, Int
 
@@ -70,11 +71,12 @@ class Follower(Recorder):
         writer: GraphWriter,
         scopes: Scopes,
         facts: Facts,
+        answers: TensorAnswers,
         *,
         expected: Capture,
         values: Mapping[Expr, Int],
     ) -> None:
-        super().__init__(writer, scopes, facts)
+        super().__init__(writer, scopes, facts, answers)
         self._expected = expected
         self._values: dict[Expr, Int] = dict(values)
         self._ahead: Iterator[Node] = iter(expected.recorder.operations)
@@ -148,10 +150,10 @@ class Follower(Recorder):
             raise Different("writes to other inputs or buffers")
         if not self.layouts_asked <= other.layouts_asked:
             raise Different("asks how its inputs lie in memory")
-        if not self.consulted.answers.keys() <= other.consulted.answers.keys():
+        if not self.answers_noted.answers.keys() <= other.answers_noted.answers.keys():
             raise Different("asks about other modes, or other flags of tensors")
         other.asks_dtype = other.asks_dtype or self.asks_dtype
-        other.modes_asked.found.update(self.modes_asked.found)
+        other.module_modes.found.update(self.module_modes.found)
 
     def _next(self, node: Node) -> Node:
         """The operator of the other capture that this one is."""

@@ -44,7 +44,7 @@ from monograph.rules.fallback import Memo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from monograph.capture.running import Capture
+    from monograph.capture.captured import Capture
     from monograph.diagnostics import Frame
     from monograph.integers import Facts, Guard, Truth
 

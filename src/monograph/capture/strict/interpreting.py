@@ -29,17 +29,16 @@ from monograph.capture.control_flow.branches.branch_capture import (
     inverted,
     truth_value,
 )
-from monograph.capture.control_flow.branches.join_point import Apart
 from monograph.capture.control_flow.branches.object_merge import can_merge
+from monograph.capture.control_flow.loops import list_accumulation
 from monograph.capture.control_flow.loops.scan_capture import repeat
 from monograph.capture.control_flow.loops.symbolic_sequences import made, rows_of, source_of
-from monograph.capture.control_flow.subgraphs import WritesOutside
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
 from monograph.capture.internal_errors import no_mistake
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.debuggers import aside
 from monograph.capture.plain.profiling import Plain
-from monograph.capture.recording.padding import PAD, padding
+from monograph.capture.restart import Restart
 from monograph.capture.side_effects.impure_functions import (
     Read,
     find_outside,
@@ -50,8 +49,9 @@ from monograph.capture.side_effects.impure_functions import (
 from monograph.capture.side_effects.observations import Assumption, Island
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
-from monograph.capture.side_effects.tracking import Effects, NeedsCare, Within, WriteTarget
-from monograph.capture.strict.polyfills import REPLACEMENTS, product
+from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
+from monograph.capture.strict.padding import PAD, padding
+from monograph.capture.strict.polyfills import REPLACEMENTS, is_instance, product, type_of
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.diagnostics import BugError, MonographError, problem
@@ -86,6 +86,8 @@ _STAND_OUTSIDE: Final = (torch.nn.Module, type)
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
 """Attributes of tensors that are set by operators, or refused there."""
+_HARMLESS: Final = (is_instance, type_of, id)
+"""Functions that do not look into the list that they are given."""
 _LONGEST: Final = 16
 """The longest list of plain values that is reported as one."""
 
@@ -97,7 +99,7 @@ for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch
 class Strict(Hooks):
     """What one strict run lets user code do, and what it sees of it."""
 
-    uncatchable = (MonographError, WritesOutside, Apart, NeedsCare)
+    uncatchable = (MonographError, Restart)
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class Strict(Hooks):
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
-        self._parts: list[Within] = []
+        self._parts: list[RegionEffects] = []
         self._plain: Plain | None = None
         """What watches user code that C calls, once it may."""
         self._harmless: dict[int, Any] = {}
@@ -147,7 +149,7 @@ class Strict(Hooks):
         self.scopes.side_effects = self._side_effects
         self.scopes.tell = self._tell
         if self._forks:
-            self._interpreter.strange = self._recorder.grown
+            self._interpreter.strange = self._recorder.accumulated
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -225,11 +227,12 @@ class Strict(Hooks):
             return truth_value
         if callee is PAD and self._on_sizes and (padded := padding(args, kwargs)) is not None:
             return padded
-        grown = self._recorder.grown
-        if grown and (answer := grown.made(callee, args, kwargs)) is not None:
-            args.clear()  # the list is not handed on
-            kwargs.clear()
-            return answer
+        if self._recorder.accumulated:
+            answer = list_accumulation.answer(self._recorder, callee, args, kwargs)
+            if answer is not None:
+                args.clear()  # the list is not handed on
+                kwargs.clear()
+                return answer
         if frame is not None and iterates_next(frame):
             rows = rows_of(callee, args, kwargs)
             if rows is not None:
@@ -355,7 +358,7 @@ class Strict(Hooks):
             return NotImplemented
         if are_given(left, right):
             self.refuse(identity_refusal())
-        self._recorder.doubts.check_same(left, right)
+        self._recorder.aliases.check_same(left, right)
         known = are_one(left, right)
         return same_number(left, right) if known is NotImplemented else known
 
@@ -390,9 +393,9 @@ class Strict(Hooks):
         """The rounds of a `for` over a symbolic number of values."""
         if not self._forks or type(value) is SymbolicIterator:
             return NotImplemented
-        grown = self._recorder.grown.find(value)
-        if grown is not None:
-            value = self._recorder.grown.rows(grown)
+        items = list_accumulation.find(self._recorder, value)
+        if items is not None:
+            value = list_accumulation.rows(items)
             if value is None:
                 raise problem("list-grown", use="a loop over it")
         source = source_of(value)
@@ -403,16 +406,17 @@ class Strict(Hooks):
 
         Raises: list-grown.
         """
-        grown = self._recorder.grown
-        return NotImplemented if grown.find(owner) is None else grown.item(owner, key)
+        items = list_accumulation.find(self._recorder, owner)
+        return NotImplemented if items is None else list_accumulation.item_at(items, key)
 
     def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Refuse what would look into a list that grew in a loop."""
-        self._recorder.grown.check(callee, args, kwargs)
+        if not any(callee is each for each in _HARMLESS):
+            list_accumulation.check_call(self._recorder, callee, args, kwargs)
 
     def strange_use(self, owner: Any, use: str) -> None:
         """Refuse to take such a list apart."""
-        if self._recorder.grown.find(owner) is not None:
+        if list_accumulation.find(self._recorder, owner) is not None:
             raise problem("list-grown", use=use)
 
     def repeat(self, frame: InterpretedFrame, rounds: SymbolicIterator) -> Any:
@@ -430,8 +434,8 @@ class Strict(Hooks):
 
         Raises: loop-makes-nothing.
         """
-        if self._recorder.grown.find(owner) is not None:
-            self._recorder.grown.require_an_item(owner)
+        if list_accumulation.find(self._recorder, owner) is not None:
+            list_accumulation.require_an_item(owner)
 
     # --- writes ------------------------------------------------------------------------------
 
@@ -446,33 +450,35 @@ class Strict(Hooks):
             if isinstance(owner, AbstractTensor) and key not in _OF_TENSORS:
                 self._check_attribute(owner, key)
             return
-        self._recorder.doubts.check_write(owner)
+        self._recorder.aliases.check_write(owner)
         self._effects.written(kind, owner, key, old, frame)
         for part in self._parts:
             part.written(kind, owner, key, old, frame)
 
     def _check_attribute(self, tensor: AbstractTensor, name: str) -> None:
         """An attribute of the program's own is set on a tensor, which goes on to be one object."""
-        self._recorder.doubts.check_write(tensor, name)
-        body = self._recorder.body
-        if body is not None and body.is_outside(tensor):
+        self._recorder.aliases.check_write(tensor, name)
+        region = self._recorder.region
+        if region is not None and region.is_outside(tensor):
             raise problem(
-                "branch-side-effect", operator=body.operator, kind="attribute", name=f"`{name}`"
+                "branch-side-effect", operator=region.operator, kind="attribute", name=f"`{name}`"
             )
 
     def _tell(self, changing: list[Any]) -> None:
         self.written("contents", changing, None, None, self._interpreter.current)
 
     @contextmanager
-    def _side_effects(self, operator: str) -> Generator[Within]:
+    def _side_effects(self, operator: str) -> Generator[RegionEffects]:
         """Refuse writes to what was there before, while a function given to an operator runs.
 
         Those of a way of Python's own `if` are kept, and put back.
 
-        Raises: branch-side-effect, NeedsCare.
+        Raises: branch-side-effect; Restart.
         """
         merges = operator == "if"
-        with Within(self._write_again, careful=not merges or self._recorder.careful) as part:
+        with RegionEffects(
+            self._write_again, tracks_objects=not merges or self._recorder.tracks_objects
+        ) as part:
             self._parts.append(part)
             try:
                 yield part

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.control_flow.loops.symbolic_sequences import SymbolicRange
+from monograph.capture.recording.symbolic_ranges import SymbolicRange
+from monograph.capture.torch_overrides.guarded_queries import PATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +49,10 @@ def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
         return replacement
 
     return enter
+
+
+for _patch in PATCHES:
+    replaces(_patch.original)(_patch.watched)
 
 
 # --- numbers -----------------------------------------------------------------------------------

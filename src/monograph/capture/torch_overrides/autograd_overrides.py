@@ -21,8 +21,9 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
-from monograph.capture.torch_overrides.guarded_queries import asked, listening
-from monograph.capture.torch_overrides.query_kinds import Answer
+from monograph.capture.queries.noted_answers import listening
+from monograph.capture.queries.query_kinds import Answer
+from monograph.capture.torch_overrides.guarded_queries import asked
 from monograph.diagnostics import problem
 from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.torch_overrides.guarded_queries import Subject
 
 _aten = torch.ops.aten
 _FUNCTION: Final = torch.autograd.Function
@@ -72,7 +73,7 @@ def _hold(recorder: Recorder, question: str, subject: Subject, *, answer: bool) 
         question = "needed_inside" if question == "needed" else "followed_inside"
     key = (question, subject.path, subject.argument)
     origin = recorder.origin()
-    recorder.consulted.answers[key] = Answer(
+    recorder.answers_noted.answers[key] = Answer(
         question, value=answer, path=subject.path, argument=subject.argument, origin=origin
     )
 
@@ -81,8 +82,8 @@ def _behind(
     recorder: Recorder, tensors: Iterable[AbstractTensor] | None
 ) -> Iterator[Subject | None]:
     """The tensors whose gradient goes through these; None for one that forward begins with."""
-    subjects = recorder.consulted.subjects
-    if tensors is None or recorder.body is not None:
+    subjects = recorder.answers_noted.subjects
+    if tensors is None or recorder.region is not None:
         yield from (each for each in subjects.values() if is_differentiable(each.example.dtype))
         return
     seen: set[Node] = set()
@@ -157,7 +158,7 @@ def _run_as_ours(recorder: Recorder, function: Callable[..., Any]) -> Callable[.
 def _flags(recorder: Recorder, args: tuple[Any, ...], *, is_callers: bool) -> tuple[bool, ...]:
     """`ctx.needs_input_grad`, in the caller's grad mode or in one that forward had set."""
     if is_callers:
-        recorder.consulted.note("grad_mode", recorder.origin())
+        recorder.answers_noted.note("grad_mode", recorder.origin())
     return tuple(
         isinstance(each, AbstractTensor) and asked(recorder, each, "requires_grad") for each in args
     )

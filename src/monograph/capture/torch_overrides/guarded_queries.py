@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -25,17 +24,16 @@ from monograph.abstract.aliasing import FRESH, results_of, source_of
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.bytecode.decoding.exception_table import is_tried
+from monograph.capture.branch_equivalence import decides_nothing
 from monograph.capture.code_policy import is_users
-from monograph.capture.recording.operators import OPERATORS
-from monograph.capture.size_probing.branch_equivalence import decides_nothing
-from monograph.capture.strict.polyfills import replaces
-from monograph.capture.torch_overrides.query_kinds import (
+from monograph.capture.queries.noted_answers import heard_by, listening
+from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
     SURROUNDINGS,
     UNASKED,
-    Answer,
     asking_again,
 )
+from monograph.capture.recording.operators import OPERATORS
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
@@ -47,82 +45,13 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.layout_origin import LayoutQuestion
-    from monograph.capture.recording.autograd_views import Lineage
+    from monograph.capture.queries.noted_answers import Subject
+    from monograph.capture.queries.query_kinds import Question
     from monograph.capture.recording.operators import Operator
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.torch_overrides.query_kinds import Question
 
 _aten = torch.ops.aten
 _TORCH: Final = f"{Path(torch.__file__).parent}/"
-
-
-class Subject(NamedTuple):
-    """A tensor that differs between calls: its path, its place among the inputs, the example."""
-
-    path: str
-    argument: int | None
-    example: torch.Tensor
-
-
-class Consulted:
-    """The answers that one run was given."""
-
-    __slots__ = ("_before", "_followed", "_n_writes", "answers", "own", "replaced", "subjects")
-
-    def __init__(self) -> None:
-        self.answers: dict[tuple[str, str, int | None], Answer] = {}
-        self.subjects: dict[Node, Subject] = {}
-        """By their placeholders."""
-        self.own: set[Node] = set()
-        """What the capture itself makes of numbers, on a device that it says."""
-        self.replaced: tuple[str, ...] = ()
-        """The buffers that forward replaces by other tensors."""
-        self._before: dict[str, Any] = {}
-        self._followed: set[Node] = set()
-        """Nodes of which it is noted who requires gradients behind them, after so many writes."""
-        self._n_writes = 0
-
-    def begin(self, subjects: dict[Node, Subject]) -> None:
-        """Remember what surrounds the run."""
-        self.subjects = subjects
-        self._before = {
-            name: asking_again(name)("")
-            for name, each in SURROUNDINGS.items()
-            if "{" not in each.code
-        }
-
-    def note(self, question: str, origin: object, path: str = "") -> None:
-        """The surroundings of the call were asked."""
-        key = (question, path, None)
-        if key not in self.answers:
-            with unheard():
-                value = asking_again(question)(path)
-            value = self._before.get(question, value)
-            self.answers[key] = Answer(question, value, path, None, origin)
-
-    def note_tensor(self, question: str, subject: Subject, origin: object) -> bool:
-        """An input, a parameter or a buffer was asked; what it said."""
-        value = asking_again(question)(subject.example)
-        key = (question, subject.path, subject.argument)
-        if key not in self.answers:
-            self.answers[key] = Answer(question, value, subject.path, subject.argument, origin)
-        return value
-
-    def behind(self, node: Node | None, lineage: Lineage) -> Iterator[Subject]:
-        """The tensors that a node is computed from, told once while nothing new is written."""
-        if lineage.n_writes != self._n_writes:
-            self._n_writes = lineage.n_writes
-            self._followed.clear()
-        waiting = [] if node is None else [node]
-        while waiting:
-            found = waiting.pop()
-            if found not in self._followed:
-                self._followed.add(found)
-                waiting += found.all_input_nodes
-                # What was written to a tensor since is behind it, too.
-                waiting += lineage.writes(found)
-                if found in self.subjects:
-                    yield self.subjects[found]
 
 
 # --- what tensors are asked ------------------------------------------------------------------
@@ -162,7 +91,7 @@ class _Asked(NamedTuple):
     def subject(self) -> Subject | None:
         """What the tensor stands for, if it is an input, or the module's, as it was given."""
         node = self.tensor.node
-        return None if node is None else self.recorder.consulted.subjects.get(node)
+        return None if node is None else self.recorder.answers_noted.subjects.get(node)
 
     @property
     def counts(self) -> bool:
@@ -173,12 +102,14 @@ class _Asked(NamedTuple):
         """The answer of a tensor that differs between calls."""
         if not self.counts:
             return asking_again(self.question)(subject.example)
-        return self.recorder.consulted.note_tensor(self.question, subject, self.recorder.origin())
+        return self.recorder.answers_noted.note_tensor(
+            self.question, subject, self.recorder.origin()
+        )
 
     def requires_grad(self) -> bool:
         """Whether autograd follows it, which all that it is computed from decides."""
         if self.counts and is_differentiable(self.tensor.tensor_type.dtype):
-            self.recorder.doubts.check_answer("requires_grad", self.tensor)
+            self.recorder.aliases.check_answer("requires_grad", self.tensor)
             note_followed(self.recorder, self.tensor)
         return self.tensor.tensor_type.requires_grad
 
@@ -191,19 +122,19 @@ class _Asked(NamedTuple):
     def bit(self, question: str) -> bool:
         """Whether the conjugate or negative bit is set: views have it from what they view."""
         node, flips = self.tensor.node, False
-        while node is not None and node not in self.recorder.consulted.subjects:
+        while node is not None and node not in self.recorder.answers_noted.subjects:
             flips ^= node.target in _FLIPS[question]
             node = _viewed(node)
         if node is None:
             return flips
-        subject = self.recorder.consulted.subjects[node]
+        subject = self.recorder.answers_noted.subjects[node]
         return flips ^ self._replace(question=question).of_subject(subject)
 
     def is_inference(self) -> bool:
         """Whether it is made in inference mode, as everything is then."""
         mode = "inference_mode"
         if self.counts and not self.recorder.scopes.decides(mode, ""):
-            self.recorder.consulted.note(mode, self.recorder.origin())
+            self.recorder.answers_noted.note(mode, self.recorder.origin())
         return torch.is_inference_mode_enabled()
 
 
@@ -211,11 +142,12 @@ def note_followed(recorder: Recorder, tensor: AbstractTensor) -> None:
     """Every call must decide alike whether autograd follows a tensor."""
     if not is_differentiable(tensor.tensor_type.dtype):
         return
-    noted, origin = recorder.consulted, recorder.origin()
+    noted, origin = recorder.answers_noted, recorder.origin()
     if not recorder.scopes.decides("grad_mode", ""):
         noted.note("grad_mode", origin)
-    for subject in noted.behind(tensor.node, recorder.lineage):
-        if is_differentiable(subject.example.dtype):
+    for node in recorder.lineage.behind(tensor.node):
+        subject = noted.subjects.get(node)
+        if subject is not None and is_differentiable(subject.example.dtype):
             noted.note_tensor("requires_grad", subject, origin)
 
 
@@ -283,23 +215,6 @@ def _refuse_hook(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoRet
 
 # --- what the process is asked ---------------------------------------------------------------
 
-_HERE = threading.local()
-
-
-def listening() -> Recorder | None:
-    """The recorder of the run that is going on in this thread."""
-    return getattr(_HERE, "recorder", None)
-
-
-@contextmanager
-def unheard() -> Generator[None]:
-    """Ask without being noted."""
-    recorder, _HERE.recorder = listening(), None
-    try:
-        yield
-    finally:
-        _HERE.recorder = recorder
-
 
 def _is_asked_by_torch(recorder: Recorder) -> bool:
     return recorder.scopes.filter.asker(sys._getframe(2)).startswith(_TORCH)
@@ -310,14 +225,14 @@ def _overheard(question: Question, args: tuple[Any, ...], device: str, answer: A
     if recorder is None:
         return
     path = device or (_device_asked(args) if "{" in question.code else "")
-    if (question.name, path, None) in recorder.consulted.answers:
+    if (question.name, path, None) in recorder.answers_noted.answers:
         return
     if not question.counts_in_torch and _is_asked_by_torch(recorder):
         return
     if isinstance(answer, bool) and decides_nothing(answer, sys._getframe(2)):
         return
     if not recorder.scopes.decides(question.name, path):
-        recorder.consulted.note(question.name, recorder.origin(), path)
+        recorder.answers_noted.note(question.name, recorder.origin(), path)
 
 
 def _device_asked(args: tuple[Any, ...]) -> str:
@@ -368,12 +283,11 @@ def _patches() -> Iterator[_Patch]:
                 watched = _watched(question, original, device if "{" in question.code else "")
             else:
                 watched = _watched_of_tensor(question, original)
-            replaces(original)(watched)
             yield _Patch(owner, name, original, watched)
 
 
-_PATCHES: Final = tuple(_patches())
-_BY_ORIGINAL: Final = {id(each.original): each for each in _PATCHES}
+PATCHES: Final = tuple(_patches())
+_BY_ORIGINAL: Final = {id(each.original): each for each in PATCHES}
 
 
 @contextmanager
@@ -381,16 +295,15 @@ def asking(
     recorder: Recorder, modules: Iterable[torch.nn.Module], subjects: dict[Node, Subject]
 ) -> Generator[None]:
     """Note what user code asks. Files of model classes may have imported the functions by name."""
-    recorder.consulted.begin(subjects)
-    _HERE.recorder = recorder
+    recorder.answers_noted.begin(subjects)
     imported = list(_imported(modules))
-    for each in (*_PATCHES, *imported):
+    for each in (*PATCHES, *imported):
         setattr(each.owner, each.name, each.watched)
     try:
-        yield
+        with heard_by(recorder):
+            yield
     finally:
-        _HERE.recorder = None
-        for each in (*_PATCHES, *imported):
+        for each in (*PATCHES, *imported):
             setattr(each.owner, each.name, each.original)
 
 
@@ -445,13 +358,13 @@ def note_implied(recorder: Recorder) -> None:
             continue
         device, op = made.device.type, OPERATORS.of(target)
         if _is_cast(op, device) and not _is_within_cast(recorder, node, device):
-            recorder.consulted.note("autocast", _lines(recorder, node), device)
+            recorder.answers_noted.note("autocast", _lines(recorder, node), device)
         if target is _aten.lift_fresh_copy.default:
-            recorder.consulted.note("default_device", _lines(recorder, node))
+            recorder.answers_noted.note("default_device", _lines(recorder, node))
             if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
-                recorder.consulted.note("default_dtype", _lines(recorder, node))
-        elif node not in recorder.consulted.own and _is_made_of_nothing(op):
-            recorder.consulted.note("default_device", _lines(recorder, node))
+                recorder.answers_noted.note("default_dtype", _lines(recorder, node))
+        elif node not in recorder.own_tensors and _is_made_of_nothing(op):
+            recorder.answers_noted.note("default_device", _lines(recorder, node))
 
 
 def _seen(node: Node) -> AbstractTensor:
@@ -501,14 +414,11 @@ def _is_made_of_nothing(op: Operator) -> bool:
 
 
 __all__ = [
-    "Consulted",
-    "Subject",
+    "PATCHES",
     "asked",
     "asking",
-    "listening",
     "note_followed",
     "note_implied",
     "note_layouts",
     "set_requires_grad",
-    "unheard",
 ]

@@ -8,7 +8,6 @@ comes before an instance's own attribute, which stays where it was.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -19,26 +18,16 @@ from monograph.abstract.tensor import AbstractTensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from monograph.capture.queries.noted_answers import ModuleModes
     from monograph.capture.recording.recorder import Recorder
 
 FLAG = "training"
 
 
-@dataclass(slots=True)
-class ModesAsked:
-    """The flags that one run read, by the paths of the modules."""
-
-    found: dict[str, bool] = field(default_factory=dict[str, bool])
-    own: set[int] = field(default_factory=set[int])
-    """The modules that the run itself has set."""
-    only_sets_flags: bool = True
-    """Whether `train()` of every module does no more than PyTorch's."""
-
-
 @contextmanager
 def hearing(recorder: Recorder, root: torch.nn.Module) -> Generator[None]:
     """Hear what is asked in this block, in this thread."""
-    asked = recorder.modes_asked
+    asked = recorder.module_modes
     asked.only_sets_flags = all(_only_sets_flags(type(each)) for each in root.modules())
     original = torch.result_type
     setattr(torch.nn.Module, FLAG, _flag(recorder, asked))
@@ -54,7 +43,7 @@ def _only_sets_flags(kind: type[torch.nn.Module]) -> bool:
     return kind.train is torch.nn.Module.train and kind.eval is torch.nn.Module.eval
 
 
-def _flag(recorder: Recorder, asked: ModesAsked) -> property:
+def _flag(recorder: Recorder, asked: ModuleModes) -> property:
     paths, thread = recorder.scopes.paths, get_ident()
 
     def read(module: torch.nn.Module) -> bool:
@@ -89,4 +78,4 @@ def _result_type(original: Callable[..., Any], thread: int) -> Callable[..., Any
     return result_type
 
 
-__all__ = ["ModesAsked", "hearing"]
+__all__ = ["hearing"]

@@ -13,13 +13,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture.code_policy import PACKAGES
-from monograph.capture.torch_overrides.guarded_queries import listening, unheard
+from monograph.capture.queries.noted_answers import heard_by, listening
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from monograph.abstract.tensor import AbstractTensor
-    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.recorder import Recorder
 
 
@@ -44,7 +43,7 @@ def _print(*args: Any, **kwargs: Any) -> None:
 
     It knows no recorder: a file that is first imported during a capture may keep it.
     """
-    with unheard():
+    with heard_by(None):
         _PRINT(*args, **kwargs)
 
 
@@ -58,9 +57,4 @@ def printing() -> Generator[None]:
         builtins.print = _PRINT
 
 
-def type_text(t: TensorType) -> str:
-    """A type for a message: `float32[3, n]`."""
-    return f"{str(t.dtype).removeprefix('torch.')}[{', '.join(map(str, t.shape))}]"
-
-
-__all__ = ["printing", "refuse_text", "type_text"]
+__all__ = ["printing", "refuse_text"]

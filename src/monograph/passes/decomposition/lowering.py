@@ -21,7 +21,7 @@ from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.operators import OPERATORS, Operator
-from monograph.capture.recording.scopes import Region
+from monograph.capture.recording.scopes import ModeRegion
 from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
@@ -115,7 +115,7 @@ class Lowering:
         self.autocast = autocast
         self.keeps_autocast = keeps_autocast
         """Whether all operators stay under autocast; else composite ones: casts are explicit."""
-        self.regions: tuple[Region, ...] = ()
+        self.regions: tuple[ModeRegion, ...] = ()
         self.history = history or History(builder.states)
         self.writes = Writes(self.formula)
         self.returned: frozenset[Node] = frozenset()
@@ -230,7 +230,7 @@ class Lowering:
             )
         )
         stack = list(node.meta.get("nn_module_stack", ("",)))
-        region = Region(kind, tuple(node.args[:place]), stack[-1] if stack else "")
+        region = ModeRegion(kind, tuple(node.args[:place]), stack[-1] if stack else "")
         outer = self.builder.state, self.autocast, self.regions
         self.regions = (*self.regions, region)
         if kind == "autocast":

@@ -15,8 +15,8 @@ from torch.fx.node import Node
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import bind_number
+from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, as_nodes, end, lift, read
-from monograph.capture.recording.outputs import drop_unused_nodes
 from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
 from monograph.integers import Expr, Real
 from monograph.passes.decomposition.arguments import mapped

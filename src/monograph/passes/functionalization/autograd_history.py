@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.capture.recording.scopes import Region
+    from monograph.capture.recording.scopes import ModeRegion
     from monograph.passes.functionalization.views import View
 
 aten = torch.ops.aten
@@ -46,7 +46,7 @@ class History:
 
     def __init__(
         self,
-        states: Mapping[Node, Sequence[Region]],
+        states: Mapping[Node, Sequence[ModeRegion]],
         without: Collection[str] = (),
         leaves: Collection[str] = (),
     ) -> None:
@@ -108,13 +108,13 @@ class History:
         return node.all_input_nodes
 
 
-def hides_writes(regions: Sequence[Region]) -> bool:
+def hides_writes(regions: Sequence[ModeRegion]) -> bool:
     """Whether autograd sees nothing in these regions, outermost first."""
     grad = [region.settings[0] for region in regions if region.kind == "grad"]
     return bool(grad) and not grad[-1]
 
 
-def seen_from(regions: Sequence[Region]) -> tuple[Region, ...]:
+def seen_from(regions: Sequence[ModeRegion]) -> tuple[ModeRegion, ...]:
     """The regions around the outermost one that hides: what was there before is seen there."""
     for place in range(len(regions)):
         if hides_writes(regions[: place + 1]):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.torch_overrides.query_kinds import (
+from monograph.capture.queries.query_kinds import (
     NEEDED,
     asks_tensor,
     code_of,

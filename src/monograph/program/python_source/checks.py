@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.capture.torch_overrides.query_kinds import Answer, asks_tensor, code_of
+from monograph.capture.queries.query_kinds import Answer, asks_tensor, code_of
 from monograph.integers import python_source, relation_source
 from monograph.program.calling.checks import solution_plan
 from monograph.program.calling.memory_overlap import FUNCTIONS

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
+from monograph.capture.queries.query_kinds import Answer
 from monograph.capture.side_effects.garbage_collection import without_garbage_collection
-from monograph.capture.torch_overrides.query_kinds import Answer
 from monograph.diagnostics import problem
 from monograph.host.flags import region_operators
 from monograph.integers import Facts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.torch_overrides.query_kinds import asks_tensor
+from monograph.capture.queries.query_kinds import asks_tensor
 from monograph.diagnostics import problem
 from monograph.integers import Facts
 from monograph.passes.alias_analysis import Sharing, writes

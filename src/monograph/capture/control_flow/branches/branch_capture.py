@@ -1,12 +1,13 @@
-"""Python's own `if` on a value inside a tensor: both ways are recorded, and become one `cond`.
+"""Branch capture: an `if` on a value inside a tensor is recorded on both sides, as one `cond`.
 
-The interpreter stands at a conditional jump whose answer depends on data. Either way is run by a
-copy of the frame, as the body of a branch, to where both meet: after the `if`, or in the function's
-return. What the copies hold then is joined (see `joining`), and the frame goes on from there.
+The interpreter stands at a conditional jump whose answer depends on data. Either side is run by a
+copy of the frame, as a region, to the join point (the immediate post-dominator of the jump): after
+the `if`, or in the function's return. There the two states are merged (see `state_merge`), and the
+frame goes on.
 
-A way that raises leaves the other as the only one: the program asserts that it is taken. A
-condition that decides whether a loop goes on is that loop's (see `loops`); in a step of it, another
-one may leave it early: that way arrives at the test with an answer that leaves.
+A side that raises leaves the other as the only one: the program asserts that it is taken. A
+condition that decides whether a loop goes on is that loop's (see `loops`); in an iteration of it,
+another one may leave it early: that side arrives at the test with an answer that leaves.
 
 Law: the state in which the frame goes on is, for either answer, the state in which eager code
 would; what cannot be told apart as a value (an object that is None on one side, a list that is
@@ -14,7 +15,8 @@ longer on one) is refused with its name, unless nobody reads it.
 
 A tensor that is, on one side, the very tensor from outside comes out as a copy of it, as all
 results of operators do. Eager code would see writes to either in the other; so both are refused to
-be written to from then on. So are containers, and who asks which object is which (see `doubts`).
+be written to from then on. So are containers, and who asks which object is which: see
+`recording.alias_analysis`.
 """
 
 from __future__ import annotations
@@ -48,11 +50,11 @@ from monograph.bytecode.branches.branch_targets import (
 from monograph.bytecode.branches.frame_copies import snapshot
 from monograph.bytecode.evaluation.frame import RETURN
 from monograph.capture import caught_refusals
-from monograph.capture.control_flow.branches.join_point import Apart, arrive
+from monograph.capture.control_flow.branches.join_point import arrive
 from monograph.capture.control_flow.higher_order.operators import record_both
 from monograph.capture.control_flow.loops.while_capture import as_truth, loop
 from monograph.capture.recording.unbacked_values import known_value, state_value
-from monograph.capture.side_effects.tracking import NeedsCare
+from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
 from monograph.integers import Relation
 
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 
     from monograph.bytecode import Frame
     from monograph.bytecode.branches.branch_targets import LoopTest, Ways
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
 
 _NAME: Final = "if"
@@ -73,33 +75,12 @@ _OURS: Final = (MonographError, RecursionError, MemoryError)
 
 
 _MOST_BRANCHES: Final = 4000
-_MOST_APART: Final = 4
-"""How many conditions may be kept apart at once: each doubles what is recorded."""
+_MOST_UNMERGED: Final = 4
+"""How many conditions may be unmerged at once: each doubles what is recorded."""
 
 
 _MOST_JOINS: Final = 4
 """How many of the places are tried where ways can be joined later, besides the last."""
-
-
-class _Stuck(Exception):  # noqa: N818 - it is an answer
-    """The ways end where nothing can be made of them."""
-
-
-class _Settled(Exception):  # noqa: N818 - it says where something was refused
-    """What follows the place where ways have been joined cannot be recorded."""
-
-    def __init__(self, error: MonographError) -> None:
-        super().__init__(error)
-        self.error = error
-
-
-class _Raised(Exception):  # noqa: N818 - it says that something else was raised
-    """One way ended by an exception of the program's, which may or may not happen at run time."""
-
-    def __init__(self, answer: bool, error: BaseException) -> None:  # noqa: FBT001 - its answer
-        super().__init__(answer)
-        self.answer = answer
-        self.error = error
 
 
 def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False) -> Any:
@@ -112,9 +93,7 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
     Raises: branches-disagree, branch-side-effect, branch-writes, and what either way refuses.
     """
     condition = _condition(recorder, value, on_sizes=on_sizes)
-    if condition is None:
-        return NotImplemented
-    if frame.names is not None or _is_handling(frame):
+    if condition is None or frame.names is not None or _is_handling(frame):
         return NotImplemented
     has_example = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
     test = loop_test(frame)
@@ -123,19 +102,21 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
     found = ways(frame)
     if found.join is None:
         return NotImplemented
+    places = iter([found]) if has_example else _places(frame, found)
     try:
-        places = iter([found]) if has_example else _places(frame, found)
         return _forked(recorder, frame, condition, places)
-    except _Raised as raised:
-        return NotImplemented if has_example else _only_way(recorder, frame, value, raised)
+    except Restart as restart:
+        if restart.reason != "one side":
+            raise
+        return NotImplemented if has_example else _only_side(recorder, frame, value, restart)
     except MonographError as reason:
         if has_example:
             caught_refusals.answered(reason)
             return NotImplemented
-        if not isinstance(reason.__cause__, Apart):
+        if not isinstance(reason.__cause__, Restart):
             raise
-        if _may_be_joined_later(recorder, frame):
-            raise Apart(reason) from None
+        if _may_be_merged_later(recorder, frame):
+            raise Restart("merge later", reason) from None
         raise reason from None
 
 
@@ -190,56 +171,61 @@ def _places(frame: Frame, found: Ways) -> Iterator[Ways]:
 
 
 def _forked(recorder: Recorder, frame: Frame, condition: Any, places: Iterator[Ways]) -> Any:
-    """Go both ways, and join them at the first place where they can be one.
+    """Record both sides, and merge them at the first join point where they can be one state.
 
-    What differs in a way that nothing can stand for may be asked about before it is used (`if y is
-    None`), or forgotten: then the ways are run on apart, to where that is done.
+    What nothing can stand for on one side may be asked about before it is used (`if y is None`), or
+    forgotten: then the sides are recorded further, each by itself, to where that is done.
     """
     before = (list(frame.stack), list(frame.slots), frame.ip, frame.leavings)
-    reason: Apart | None = None
+    reason: Restart | None = None
     for n, each in enumerate(places):
         try:
-            with _apart(recorder, n > 0):
+            with _unmerged(recorder, n > 0):
                 go = partial(_start, recorder, frame, each)
-                return _both(recorder, frame, condition, each, go)
-        except Apart as apart:
+                signal = _both(recorder, frame, condition, each, go)
+        except BaseException as error:
             _put(frame, *before)
-            reason = reason or apart
-        except _Stuck:
-            _put(frame, *before)
-            return NotImplemented
-        except _Settled as found:  # the way to here is written already
-            _put(frame, *before)
-            raise found.error from found.__cause__
-        except MonographError as error:
-            _put(frame, *before)
-            if reason is None or error.diagnostic.name != reason.error.diagnostic.name:
+            if isinstance(error, Restart) and error.reason == "no merge":
+                return NotImplemented
+            if isinstance(error, Restart) and error.reason == "merge later":
+                reason = reason or error
+            elif not (isinstance(error, MonographError) and _is_alike(error, reason)):
                 raise
+            continue
+        try:
+            return _gone_on(recorder, frame, signal)
         except BaseException:
             _put(frame, *before)
             raise
     assert reason is not None, "every other way out returns or raises"
-    raise reason.error from reason
+    raise reason.cause from reason
+
+
+def _is_alike(error: MonographError, reason: Restart | None) -> bool:
+    """Whether an error is the refusal because of which the sides are merged later."""
+    return reason is not None and error.diagnostic.name == reason.cause.diagnostic.name
 
 
 @contextmanager
-def _apart(recorder: Recorder, really: bool) -> Generator[None]:  # noqa: FBT001 - it is what it says
-    """Where ways are kept apart, all that follows is recorded for each of them.
+def _unmerged(recorder: Recorder, really: bool) -> Generator[None]:  # noqa: FBT001 - it is what it says
+    """Until two sides are merged, all that follows is recorded for each of them.
 
     Raises: branches-multiply.
     """
-    recorder.n_apart += really
+    recorder.n_unmerged += really
     try:
-        if recorder.n_apart > _MOST_APART:
-            raise problem("branches-multiply", count=_MOST_APART)
+        if recorder.n_unmerged > _MOST_UNMERGED:
+            raise problem("branches-multiply", count=_MOST_UNMERGED)
         yield
     finally:
-        recorder.n_apart -= really
+        recorder.n_unmerged -= really
 
 
-def _may_be_joined_later(recorder: Recorder, frame: Frame) -> bool:
+def _may_be_merged_later(recorder: Recorder, frame: Frame) -> bool:
     """Whether the frame is a copy that another condition of the same code has run to here."""
-    return bool(frame.body.stops) and recorder.body is not None and recorder.body.operator == _NAME
+    return (
+        bool(frame.body.stops) and recorder.region is not None and recorder.region.operator == _NAME
+    )
 
 
 def _put(
@@ -251,56 +237,52 @@ def _put(
 def _both(
     recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
 ) -> Any:
-    """Record either way as a body, and put the frame where it goes on."""
-    while True:
-        try:
-            signal = _joined(recorder, frame, condition, found, go)
-        except NeedsCare:
-            around = recorder.body
-            if around is not None and around.part is not None and not around.part.careful:
-                raise
-            recorder.careful = True
-            continue
-        break
-    return _gone_on(recorder, frame, signal)
+    """Record either side as a region, and put the frame where it goes on."""
+
+    def prepare(restart: Restart) -> bool:
+        if restart.reason != "track objects":
+            return False
+        around = recorder.region
+        if around is not None and around.effects is not None and not around.effects.tracks_objects:
+            return False  # the outermost condition begins anew
+        recorder.tracks_objects = True
+        return True
+
+    return restarted(partial(_joined, recorder, frame, condition, found, go), prepare)
 
 
 def _looped(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
-    """Record a loop, and go on behind it, or from where a round has left for."""
-    signal = loop(recorder, frame, value, test)
-    try:
-        return _gone_on(recorder, frame, signal)
-    except _Settled as found:
-        raise found.error from None
+    """Record a loop, and go on behind it, or from where an iteration has left for."""
+    return _gone_on(recorder, frame, loop(recorder, frame, value, test))
 
 
 def _gone_on(recorder: Recorder, frame: Frame, signal: Any) -> Any:
-    """Go on from where a frame was put, unless it stops there."""
+    """Go on from where a frame was put, unless it stops there: the way to it is written already."""
     if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
         return signal
     try:
         return _settle(recorder, frame)
-    except Apart as apart:
-        raise _Settled(apart.error) from apart
-    except MonographError as error:
-        raise _Settled(error) from error.__cause__
+    except Restart as restart:
+        if restart.reason != "merge later":
+            raise
+        raise restart.cause from restart
 
 
 def _joined(
     recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
 ) -> Any:
     before = frozenset(recorder.facts.symbols)
-    bodies = _run(recorder, condition, go)
-    ends = [body.result for body in bodies]
+    regions = _run(recorder, condition, go)
+    ends = [region.result for region in regions]
     if any(end.kind == "yielded" for end in ends):
-        for body in bodies:
-            body.give_up()
-        raise _Stuck
+        for region in regions:
+            region.discard()
+        raise Restart("no merge")
     if found.within is not None and answered(ends, found):
-        for body, end in zip(bodies, ends, strict=True):
-            with body:  # the answers at the loop's test, where both ways arrive
+        for region, end in zip(regions, ends, strict=True):
+            with region:  # the answers at the loop's test, where both ways arrive
                 end.frame.stack[-1] = as_truth(end.frame.stack[-1])
-    return arrive(recorder, frame, condition, found, bodies, before)
+    return arrive(recorder, frame, condition, found, regions, before)
 
 
 def _settle(recorder: Recorder, frame: Frame) -> Any:
@@ -319,19 +301,22 @@ def _settle(recorder: Recorder, frame: Frame) -> Any:
         return run_on(copied, found)
 
     try:
-        return _both(recorder, frame, head.flag, found, partial(_go, recorder, go))
-    except _Raised as raised:
-        if raised.answer or _is_caught(frame.back):
-            raise _Stuck from None
-        _assert_not(recorder, truth_value(head.flag.logical_not()), raised)
+        signal = _both(recorder, frame, head.flag, found, partial(_go, recorder, go))
+        return _gone_on(recorder, frame, signal)
+    except Restart as restart:
+        if restart.reason != "one side":
+            raise
+        if restart.cause[0] or _is_caught(frame.back):
+            raise Restart("no merge") from None
+        _assert_not(recorder, truth_value(head.flag.logical_not()), restart)
         end = run_on(frame, found, head)
         return finish(frame, end.value) if end.kind == "returned" else MOVED
 
 
-def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[Body]:
-    """Record either way as a body."""
-    recorder.n_branches += 2
-    if recorder.n_branches > _MOST_BRANCHES:
+def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[Region]:
+    """Record either way as a region."""
+    recorder.n_regions += 2
+    if recorder.n_regions > _MOST_BRANCHES:
         raise problem("branches-multiply", kind="all", count=_MOST_BRANCHES)
     return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
 
@@ -344,7 +329,8 @@ def _start(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End: 
             raise
         caught_refusals.answered(refusal)
         # It raises whatever is refused of it: the words of its exception, in most cases.
-        raise _Raised(answer, RuntimeError("raised, in words that no graph can say")) from None
+        error = RuntimeError("raised, in words that no graph can say")
+        raise Restart("one side", (answer, error)) from None
 
 
 def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  # noqa: FBT001 - the condition's answer
@@ -356,31 +342,32 @@ def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  #
     if end.kind == "raised":
         if isinstance(end.value, _OURS):
             raise end.value
-        raise _Raised(answer, end.value)
+        raise Restart("one side", (answer, end.value))
     if modes != (is_grad_enabled(), recorder.scopes.autocast):
         torch.set_grad_enabled(modes[0])
-        raise Apart(problem("branch-side-effect", operator=_NAME, kind="switch", name=""))
+        refusal = problem("branch-side-effect", operator=_NAME, kind="switch", name="")
+        raise Restart("merge later", refusal)
     return end
 
 
-# --- one way raises ------------------------------------------------------------------------------
+# --- one side raises -----------------------------------------------------------------------------
 
 
-def _only_way(recorder: Recorder, frame: Frame, value: Any, raised: _Raised) -> Any:
-    """Assert that the way is taken that does not raise, and take it.
+def _only_side(recorder: Recorder, frame: Frame, value: Any, restart: Restart) -> Any:
+    """Assert that the side is taken that does not raise, and take it.
 
-    An exception that somebody around would catch is a way of its own: that is not done here.
+    An exception that somebody around would catch is a side of its own: that is not done here.
     """
     if _is_caught(frame):
         return NotImplemented
-    condition = truth_value(value)
-    _assert_not(recorder, condition if raised.answer else torch.sym_not(condition), raised)
-    return not raised.answer
+    condition, raising = truth_value(value), restart.cause[0]
+    _assert_not(recorder, condition if raising else torch.sym_not(condition), restart)
+    return not raising
 
 
-def _assert_not(recorder: Recorder, condition: Any, raised: _Raised) -> None:
+def _assert_not(recorder: Recorder, condition: Any, restart: Restart) -> None:
     holds = to_python(torch.sym_not(condition))
-    recorder.assert_now(holds, "".join(format_exception_only(raised.error)).strip())
+    recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
 
 
 def _is_caught(frame: Frame | None) -> bool:

@@ -1,9 +1,9 @@
-"""Two ways from a condition that have ended, as one: the frame goes on where the nearer one stands.
+"""Join points: the states of both sides of a condition become one, in which the frame goes on.
 
-A way may end where both meet, or leave for good before: by `return`, or out of a loop. What follows
-is not run once for each way that comes to it: it is run once, as one side of a condition of its own
-(`flag`), whose other side is what left. Until then what left is carried along (`Frame.leavings`):
-where a copy of the frame stops, what runs that copy takes it over.
+Where one side left for good (a `return` under two conditions, a `break`), what follows is still
+recorded once: as one side of a further condition (a flag), whose other side is what left. Until
+then what left is carried along (`Frame.leavings`): where a copy of the frame stops, what runs that
+copy takes it over.
 
 Law: of values that are on one side alone, that side's are what both sides return; nobody reads them
 where the other side was taken.
@@ -22,15 +22,14 @@ from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import finish, move, place_of
 from monograph.bytecode.branches.branch_targets import Leaving, live_at, near
 from monograph.bytecode.evaluation.frame import MISSING
-from monograph.capture.control_flow.alias_analysis import differences, shared
 from monograph.capture.control_flow.branches.object_merge import met_writes, write
-from monograph.capture.control_flow.branches.reaching_assignments import Origins
-from monograph.capture.control_flow.branches.state_merge import ABSENT, Join, Made
+from monograph.capture.control_flow.branches.reaching_assignments import ReachingAssignments
+from monograph.capture.control_flow.branches.state_merge import ABSENT, MergedValues, StateMerge
 from monograph.capture.control_flow.higher_order.operators import Branches
 from monograph.capture.control_flow.higher_order.result_merge import merge_leaves
 from monograph.capture.control_flow.loops.while_capture import as_truth
-from monograph.capture.control_flow.subgraphs import gives_itself
-from monograph.capture.side_effects.tracking import NeedsCare
+from monograph.capture.control_flow.region import gives_itself
+from monograph.capture.restart import Restart
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
@@ -40,27 +39,19 @@ if TYPE_CHECKING:
     from monograph.bytecode.branches.branch_execution import End
     from monograph.bytecode.branches.branch_targets import Ways
     from monograph.bytecode.evaluation.frame import Mark
-    from monograph.capture.control_flow.branches.state_merge import Items, Joined
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.branches.state_merge import MergedContainer, MergedValue
+    from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.integers import Expr
 
 
-class Apart(BaseException):  # no error: user code must not catch it
-    """Two ways cannot be one where they meet, but perhaps later: `error` says why not here."""
-
-    def __init__(self, error: MonographError) -> None:
-        super().__init__(error.diagnostic.name)  # its words take longer than the way
-        self.error = error
-
-
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _EarlyExit:
     """One way that leaves on either side, as it will be: its flag, and its state."""
 
     place: int
     flags: tuple[Any, Any]
-    state: list[Joined]
+    state: list[MergedValue]
     n_stack: int
 
 
@@ -69,30 +60,30 @@ def arrive(
     frame: Frame,
     condition: Any,
     found: Ways,
-    bodies: Sequence[Body],
+    regions: Sequence[Region],
     before: frozenset[Expr],
 ) -> Mark:
     """Put the frame where the nearer way ended, in a state that is either's.
 
-    `before` are the sizes that were known when the bodies were begun.
+    `before` are the sizes that were known when the regions were begun.
 
-    Raises: Apart, branches-disagree, branch-side-effect, NeedsCare.
+    Raises: Restart, branches-disagree, branch-side-effect.
     """
-    ends = [body.result for body in bodies]
+    ends = [region.result for region in regions]
     places = [place_of(end) for end in ends]
     place = near(frame, found, places)
     try:
-        return _arrive(recorder, frame, condition, found, place, bodies, before)
-    except NeedsCare:
-        for body in bodies:
-            body.give_up()
+        return _arrive(recorder, frame, condition, found, place, regions, before)
+    except Restart:
+        for region in regions:
+            region.discard()
         raise
     except MonographError as error:
-        for body in bodies:
-            body.give_up()
+        for region in regions:
+            region.discard()
         if error.diagnostic.name != "branches-disagree" or place == EXIT:
             raise
-        raise Apart(error) from None
+        raise Restart("merge later", error) from None
 
 
 def _arrive(
@@ -101,29 +92,29 @@ def _arrive(
     condition: Any,
     found: Ways,
     place: int,
-    bodies: Sequence[Body],
+    regions: Sequence[Region],
     before: frozenset[Expr],
 ) -> Mark:
-    ends: list[End] = [body.result for body in bodies]
-    join = Join(bodies, before)
+    ends: list[End] = [region.result for region in regions]
+    join = StateMerge(regions, before)
     here = [_state(end, place) if place_of(end) == place else None for end in ends]
-    origins = Origins(recorder, frame, found, ends)
+    origins = ReachingAssignments(recorder, frame, found, ends)
     joined = _met(join, here, _names(frame, here, place), place, origins)
     lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
-    changes = met_writes(recorder, frame, join, bodies)
-    uncertain = _uncertain(bodies, join)
+    changes = met_writes(recorder, frame, join, regions)
+    uncertain = _uncertain(regions, join)
     simple = {(True, False), (False, True)}
     flags = [left.flags for left in lefts if left.flags not in simple]
-    for one, other in zip(bodies, _as_tensors(bodies, flags), strict=True):
-        (join.lefts if one is bodies[0] else join.rights).extend(other)
-    for body, values in zip(bodies, join.returned(), strict=True):
-        body.result = values
-    results = _closed(recorder, bodies, condition, join, origins)
-    made = Made(results)
+    for one, other in zip(regions, _as_tensors(regions, flags), strict=True):
+        (join.lefts if one is regions[0] else join.rights).extend(other)
+    for region, values in zip(regions, join.returned(), strict=True):
+        region.result = values
+    results = _closed(recorder, regions, condition, join, origins)
+    made = MergedValues(results)
     values = [made.value(each) for each in joined]
     for pair, container in uncertain:
-        recorder.doubts.entangle([*pair, made.value(container)])
-    write(changes, made, bodies[0].part)
+        recorder.aliases.may_alias([*pair, made.value(container)])
+    write(changes, made, regions[0].effects)
     answers = iter(results[len(results) - len(flags) :])
     truth = as_truth(to_sym(condition)) if len(lefts) > len(flags) else None
     frame.leavings = tuple(
@@ -165,14 +156,14 @@ def _names(frame: Frame, states: Sequence[list[Any] | None], place: int) -> list
 
 
 def _met(
-    join: Join,
+    join: StateMerge,
     states: Sequence[Sequence[Any] | None],
     names: Sequence[str],
     place: int,
-    origins: Origins,
-) -> list[Joined]:
+    origins: ReachingAssignments,
+) -> list[MergedValue]:
     sides = [[ABSENT] * len(names) if state is None else state for state in states]
-    met: list[Joined] = []
+    met: list[MergedValue] = []
     for one, other, name in zip(*sides, names, strict=True):
         join.where = (name, place)
         try:
@@ -189,7 +180,9 @@ def _places_left(ends: Sequence[End], place: int) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _left(join: Join, frame: Frame, place: int, ends: Sequence[End], origins: Origins) -> _Left:
+def _left(
+    join: StateMerge, frame: Frame, place: int, ends: Sequence[End], origins: ReachingAssignments
+) -> _EarlyExit:
     """What leaves for one place, on either side."""
     flags: list[Any] = []
     states: list[Sequence[Any] | None] = []
@@ -209,15 +202,15 @@ def _left(join: Join, frame: Frame, place: int, ends: Sequence[End], origins: Or
             states.append(None)
     names = _names(frame, [None if each is None else list(each) for each in states], place)
     one, other = flags
-    return _Left(place, (one, other), _met(join, states, names, place, origins), n_stack)
+    return _EarlyExit(place, (one, other), _met(join, states, names, place, origins), n_stack)
 
 
-def _as_tensors(bodies: Sequence[Body], flags: Sequence[tuple[Any, Any]]) -> list[list[Any]]:
+def _as_tensors(regions: Sequence[Region], flags: Sequence[tuple[Any, Any]]) -> list[list[Any]]:
     found: list[list[Any]] = []
     if not flags:
         return [[], []]
-    for side, body in enumerate(bodies):
-        with body:
+    for side, region in enumerate(regions):
+        with region:
             found.append([as_truth(pair[side]) for pair in flags])
     return found
 
@@ -230,57 +223,62 @@ def _flag(truth: Any, flags: tuple[Any, Any]) -> Any:
 
 
 def _closed(
-    recorder: Recorder, bodies: Sequence[Body], condition: Any, join: Join, origins: Origins
+    recorder: Recorder,
+    regions: Sequence[Region],
+    condition: Any,
+    join: StateMerge,
+    origins: ReachingAssignments,
 ) -> list[Any]:
     """Write the call; its results, with what is in doubt about them noted."""
-    doubts = recorder.doubts
-    lefts, rights = (shared(doubts, body, body.result) for body in bodies)
+    aliases = recorder.aliases
+    lefts, rights = (region.shared(region.result) for region in regions)
     pairs = [
         [value for value, held in zip(values, sides, strict=True) if held is not ABSENT]
         for values, sides in zip(
-            zip(*(body.result for body in bodies), strict=True),
+            zip(*(region.result for region in regions), strict=True),
             zip(join.lefts, join.rights, strict=True),
             strict=True,
         )
     ]
-    written = [tensor for body in bodies for tensor, _ in body.written]
+    written = [tensor for region in regions for tensor, _ in region.written]
     before = [tensor.tensor_type.requires_grad for tensor in written]
     named = [origins.named(*each) for each in join.asked]
-    branches = Branches(recorder, bodies, (), stays=gives_itself(recorder), named=named)
-    leaves = merge_leaves(bodies, bodies[0].result, bodies[1].result)
+    branches = Branches(recorder, regions, (), stays=gives_itself(recorder), named=named)
+    leaves = merge_leaves(regions, regions[0].result, regions[1].result)
     results = branches.call(_as_condition(condition), leaves)
     for i, (pair, *roots, result) in enumerate(zip(pairs, lefts, rights, results, strict=True)):
         if isinstance(result, AbstractTensor):
             for side, root in [(n, each) for n, found in enumerate(roots) for each in found]:
-                doubts.entangle([result, root])
+                aliases.may_alias([result, root])
                 if (side, i) in branches.copied:
-                    doubts.part(result, root)
-            for question in differences(doubts, pair, result.tensor_type):
-                doubts.differ(question, result.node)
+                    aliases.copied(result, root)
+            aliases.note_differences(pair, result)
     for tensor, flag in zip(written, before, strict=True):
-        doubts.differ("version", tensor.node)
+        aliases.differ("version", tensor.node)
         if tensor.tensor_type.requires_grad is not flag:
-            doubts.differ("requires_grad", tensor.node)
+            aliases.differ("requires_grad", tensor.node)
     return results
 
 
-def _uncertain(bodies: Sequence[Body], join: Join) -> list[tuple[list[Any], Items]]:
+def _uncertain(
+    regions: Sequence[Region], join: StateMerge
+) -> list[tuple[list[Any], MergedContainer]]:
     """Containers that may be one with others, on one side: not made there, or held twice.
 
-    Raises: NeedsCare.
+    Raises: Restart.
     """
-    found: list[tuple[list[Any], Items]] = []
+    found: list[tuple[list[Any], MergedContainer]] = []
     sides = [[each[side] for each in join.containers] for side in (0, 1)]
     for *pair, joined in join.containers:
         is_certain = all(
             one is ABSENT
             or (
-                body.part is not None
-                and (body.part.careful or not isinstance(one, tuple))
-                and body.part.made(one)
+                region.effects is not None
+                and (region.effects.tracks_objects or not isinstance(one, tuple))
+                and region.effects.made(one)
                 and sum(one is other for other in side) == 1
             )
-            for body, one, side in zip(bodies, pair, sides, strict=True)
+            for region, one, side in zip(regions, pair, sides, strict=True)
         )
         if not is_certain:
             found.append(([each for each in pair if each is not ABSENT], joined))
@@ -293,4 +291,4 @@ def _as_condition(condition: Any) -> Any:
     return condition
 
 
-__all__ = ["Apart", "arrive"]
+__all__ = ["arrive"]

@@ -1,8 +1,9 @@
-"""What two ways do to objects from outside of them, as one: lists, dicts, attributes, variables.
+"""Object merge: what two sides write to objects from outside (lists, dicts, attributes, variables).
 
-Each way begins with the objects as they were: what it wrote is put back when it ends (`Within`).
-Then either's writes are joined as variables are, place by place, and made once, outside. Lists must
-have one length after both ways, and dicts the same keys, unless nobody will see the object again.
+Each side begins with the objects as they were: what it wrote is put back when it ends
+(`RegionEffects`). Then either's writes are merged as variables are, place by place, and made once,
+outside. Lists must have one length after both sides, and dicts the same keys, unless nobody will
+see the object again.
 
 Law: after a condition every object holds what it would hold in eager code, for either answer.
 """
@@ -20,18 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode import Frame
-    from monograph.capture.control_flow.branches.state_merge import Join, Joined, Made
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.branches.state_merge import (
+        MergedValue,
+        MergedValues,
+        StateMerge,
+    )
+    from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.side_effects.tracking import Within, WriteTarget
+    from monograph.capture.side_effects.tracking import RegionEffects, WriteTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MergedWrite:
     """What one place holds after either way; `keys` are those of a dict."""
 
     place: WriteTarget
-    joined: tuple[Joined, ...]
+    joined: tuple[MergedValue, ...]
     keys: tuple[Any, ...] | None = None
 
 
@@ -43,15 +48,15 @@ def can_merge(place: WriteTarget) -> bool:
 
 
 def met_writes(
-    recorder: Recorder, frame: Frame, join: Join, bodies: Sequence[Body]
-) -> list[Change]:
-    """The writes of two bodies, as one; the frame has names for what is written to.
+    recorder: Recorder, frame: Frame, join: StateMerge, regions: Sequence[Region]
+) -> list[MergedWrite]:
+    """The writes of two regions, as one; the frame has names for what is written to.
 
     Raises: branch-side-effect.
     """
     taken = [
-        {} if body.part is None else {place.key: place for place in body.part.taken}
-        for body in bodies
+        {} if region.effects is None else {place.key: place for place in region.effects.taken}
+        for region in regions
     ]
     return [
         _met(recorder, frame, join, [each.get(key) for each in taken])
@@ -60,8 +65,8 @@ def met_writes(
 
 
 def _met(
-    recorder: Recorder, frame: Frame, join: Join, pair: Sequence[WriteTarget | None]
-) -> Change:
+    recorder: Recorder, frame: Frame, join: StateMerge, pair: Sequence[WriteTarget | None]
+) -> MergedWrite:
     """One place, with what either way left there."""
     place = next(each for each in pair if each is not None)
     left, right = (place.before if each is None else each.after for each in pair)
@@ -83,7 +88,7 @@ def _met(
     except MonographError as error:
         reason = "nothing can stand for what either side leaves there"
         raise _refused(recorder, frame, pair, reason) from error
-    return Change(place, tuple(items), keys)
+    return MergedWrite(place, tuple(items), keys)
 
 
 def _is_key(one: Any, other: Any) -> bool:
@@ -111,7 +116,7 @@ def _refused(
     )
 
 
-def write(changes: Sequence[Change], made: Made, part: Within | None) -> None:
+def write(changes: Sequence[MergedWrite], made: MergedValues, part: RegionEffects | None) -> None:
     """Make the writes, of the values that stand for both."""
     for change in changes:
         values = [made.value(each) for each in change.joined]
@@ -125,4 +130,4 @@ def write(changes: Sequence[Change], made: Made, part: Within | None) -> None:
         replace(change.place, before=now).put_back()
 
 
-__all__ = ["Change", "can_merge", "met_writes", "write"]
+__all__ = ["MergedWrite", "can_merge", "met_writes", "write"]

@@ -1,7 +1,7 @@
-"""Which lines gave a variable the value that it has after either side of a condition.
+"""Reaching definitions: which lines gave a variable the value it has after either side.
 
-Found in the code, not while it runs: the last assignments on the ways from the jump to where both
-sides meet; where a side assigns nothing, those before the jump, or the function's parameters.
+Found in the code, not while it runs: the last assignments between the jump and the join point;
+where a side assigns nothing, those before the jump, or the function's parameters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.analysis.reaching_definitions import assignments
 from monograph.capture.control_flow.branches.state_merge import ABSENT
-from monograph.capture.control_flow.higher_order.result_merge import SIDES, Named
+from monograph.capture.control_flow.higher_order.result_merge import SIDES, ResultName
 from monograph.diagnostics import Cause
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame, MonographError
 
 
-class Origins:
+class ReachingAssignments:
     """The two sides of one condition, and where what they leave was made."""
 
     def __init__(
@@ -51,9 +51,11 @@ class Origins:
         ]
         return type(error)(replace(error.diagnostic, causes=tuple(causes)))
 
-    def named(self, name: str, where: tuple[str, int]) -> Named:
+    def named(self, name: str, where: tuple[str, int]) -> ResultName:
         """What messages say of a result."""
-        return Named(f"`{name}`" if name and " " not in name else name, partial(self.lines, where))
+        return ResultName(
+            f"`{name}`" if name and " " not in name else name, partial(self.lines, where)
+        )
 
     def lines(self, where: tuple[str, int]) -> list[tuple[Frame, ...]]:
         """The user's lines of either side, () where none is known."""
@@ -74,4 +76,4 @@ class Origins:
         return self._filter.innermost_user((here,))
 
 
-__all__ = ["Origins"]
+__all__ = ["ReachingAssignments"]

@@ -1,8 +1,8 @@
-"""Two states in which a frame arrives where its ways join, as one.
+"""State merge (phi): the two states of a frame at a join point, as one.
 
 What both have in common stays. What differs becomes a result of the branches: tensors and integers
 as they are, floats and truths as tensors of one element, whose value is then read off. Containers
-made in both ways are taken item by item. Anything else that differs is refused by the name of the
+made on both sides are taken item by item. Anything else that differs is refused by the name of the
 variable, unless nobody reads it.
 
 What is there on one side alone, because the other has left for good, is whatever it is there; the
@@ -12,40 +12,42 @@ other returns something of its type, which nobody will read.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import type_text
 from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.evaluation.frame import Mark
-from monograph.capture.recording.scalar_tensors import number_tensor, own
+from monograph.capture.recording.scalar_tensors import filler, number_tensor
 from monograph.diagnostics import Cause, problem
 from monograph.integers import Expr, Real, Relation, symbols
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.region import Region
     from monograph.integers import Int
 
+CONTAINERS: Final = (list, tuple, dict)
 ABSENT: Final = Mark("absent")
 """What a state holds that is not there: the way has left for good."""
 
 _ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None), type(...)})
-_CONTAINERS: Final = (list, tuple, dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CommonValue:
     """A value that both ways have in common."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RegionResult:
     """The nth result of the branches; `reads` if it is the one element of a tensor."""
 
     index: int
@@ -53,27 +55,29 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Items:
+class MergedContainer:
     """A container made anew; `keys` are those of a dict."""
 
     kind: type
-    items: tuple[Kept | Result | Items, ...]
+    items: tuple[CommonValue | RegionResult | MergedContainer, ...]
     keys: tuple[Any, ...] = ()
 
 
-Joined = Kept | Result | Items
+MergedValue = CommonValue | RegionResult | MergedContainer
 
 
 @dataclass(slots=True)
-class Join:
+class StateMerge:
     """What is known so far of two states: how each value is made, and what the branches return."""
 
-    bodies: Sequence[Body]
+    regions: Sequence[Region]
     before: frozenset[Expr]
     """The sizes that are known outside of both."""
     lefts: list[Any] = field(default_factory=list[Any])
     rights: list[Any] = field(default_factory=list[Any])
-    containers: list[tuple[Any, Any, Items]] = field(default_factory=list[tuple[Any, Any, Items]])
+    containers: list[tuple[Any, Any, MergedContainer]] = field(
+        default_factory=list[tuple[Any, Any, MergedContainer]]
+    )
     """Those of either state that became one, and as what."""
     where: tuple[str, int] = ("", 0)
     """The variable that is met now, and the place where: "" for what is on the stack."""
@@ -81,15 +85,17 @@ class Join:
         default_factory=list[tuple[str, tuple[str, int]]]
     )
     """What each result is called, and where the sides of it met."""
-    _met: dict[tuple[int, int], Joined] = field(default_factory=dict[tuple[int, int], Joined])
+    _met: dict[tuple[int, int], MergedValue] = field(
+        default_factory=dict[tuple[int, int], MergedValue]
+    )
 
-    def meet(self, left: Any, right: Any, name: str) -> Joined:
+    def meet(self, left: Any, right: Any, name: str) -> MergedValue:
         """How one value stands for two; `name` is what the code calls it.
 
         Raises: branches-disagree.
         """
         if left is right:
-            return Kept(left)
+            return CommonValue(left)
         if left is ABSENT or right is ABSENT:
             return self._alone(left, right)
         known = self._met.get((id(left), id(right)))
@@ -97,9 +103,9 @@ class Join:
             known = self._met[id(left), id(right)] = self._meet(left, right, name)
         return known
 
-    def _meet(self, left: Any, right: Any, name: str) -> Joined:
+    def _meet(self, left: Any, right: Any, name: str) -> MergedValue:
         if is_same(left, right):
-            return Kept(left)
+            return CommonValue(left)
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
             if named_by_users(left) or named_by_users(right):
                 raise _disagree(left, right, f"{name}'s attributes")
@@ -107,50 +113,54 @@ class Join:
         one, other = (kind_of_number(each) for each in (left, right))
         if one is not None and one is other:
             return self._result(left, right, name, reads=one is not int)
-        if type(left) is type(right) and type(left) in _CONTAINERS:
+        if type(left) is type(right) and type(left) in CONTAINERS:
             keys = _keys(left)
             if len(left) == len(right) and keys == _keys(right):
-                pairs = zip(_items(left), _items(right), strict=True)
+                pairs = zip(items_of(left), items_of(right), strict=True)
                 inner = f"{name}[...]" if " " not in name else f"an item of {name}"
                 items = tuple(self.meet(a, b, inner) for a, b in pairs)
-                self.containers.append((left, right, Items(type(left), items, keys)))
+                self.containers.append((left, right, MergedContainer(type(left), items, keys)))
                 return self.containers[-1][-1]
         if stand_alike(left, right):
-            return Kept(left)
+            return CommonValue(left)
         raise _disagree(left, right, name)
 
-    def _alone(self, left: Any, right: Any) -> Joined:
+    def _alone(self, left: Any, right: Any) -> MergedValue:
         """A value that one state has."""
-        value, body = (right, self.bodies[1]) if left is ABSENT else (left, self.bodies[0])
+        value, region = (right, self.regions[1]) if left is ABSENT else (left, self.regions[0])
         key = (id(left), id(right))
         if key not in self._met:
-            self._met[key] = self._made_alone(left, right, value, body)
+            self._met[key] = self._made_alone(left, right, value, region)
         return self._met[key]
 
-    def _made_alone(self, left: Any, right: Any, value: Any, body: Body) -> Joined:
+    def _made_alone(self, left: Any, right: Any, value: Any, region: Region) -> MergedValue:
         kind = kind_of_number(value)
         if isinstance(value, AbstractTensor):
-            return self._result(left, right) if _is_inside(value, body) else Kept(value)
+            return self._result(left, right) if _is_inside(value, region) else CommonValue(value)
         if kind is not None:
             if _is_number_inside(value, self.before):
                 return self._result(left, right, reads=kind is not int)
-        elif type(value) in _CONTAINERS:
-            pairs = [(ABSENT, item) if left is ABSENT else (item, ABSENT) for item in _items(value)]
+        elif type(value) in CONTAINERS:
+            pairs = [
+                (ABSENT, item) if left is ABSENT else (item, ABSENT) for item in items_of(value)
+            ]
             items = tuple(self.meet(one, other, "") for one, other in pairs)
-            if not all(isinstance(item, Kept) for item in items):
-                self.containers.append((left, right, Items(type(value), items, _keys(value))))
+            if not all(isinstance(item, CommonValue) for item in items):
+                self.containers.append(
+                    (left, right, MergedContainer(type(value), items, _keys(value)))
+                )
                 return self.containers[-1][-1]
-        return Kept(value)
+        return CommonValue(value)
 
     def returned(self) -> list[list[Any]]:
         """What either branch returns. Neither is entered."""
         found: list[list[Any]] = []
         sides = (self.lefts, self.rights)
-        for body, mine, others in zip(self.bodies, sides, sides[::-1], strict=True):
+        for region, mine, others in zip(self.regions, sides, sides[::-1], strict=True):
             if all(isinstance(one, torch.Tensor) for one in mine):
                 found.append(mine)
                 continue
-            with body:
+            with region:
                 found.append(
                     [
                         _filler(other, self.before) if one is ABSENT else carried(one)
@@ -159,20 +169,22 @@ class Join:
                 )
         return found
 
-    def _result(self, left: Any, right: Any, name: str = "", *, reads: bool = False) -> Result:
+    def _result(
+        self, left: Any, right: Any, name: str = "", *, reads: bool = False
+    ) -> RegionResult:
         self.asked.append((name, self.where))
         self.lefts.append(left)
         self.rights.append(right)
-        return Result(len(self.lefts) - 1, reads)
+        return RegionResult(len(self.lefts) - 1, reads)
 
 
-def _is_inside(tensor: AbstractTensor, body: Body) -> bool:
+def _is_inside(tensor: AbstractTensor, region: Region) -> bool:
     node = tensor.node
-    return node is not None and node.graph is body.graph and node.op != "placeholder"
+    return node is not None and node.graph is region.graph and node.op != "placeholder"
 
 
 def _is_number_inside(value: Any, before: frozenset[Expr]) -> bool:
-    """Whether a number is only known inside of a body."""
+    """Whether a number is only known inside of a region."""
     number = to_python(value)
     if isinstance(number, Expr):
         return not symbols(number) <= before
@@ -183,15 +195,10 @@ def _filler(value: Any, before: frozenset[Expr]) -> Any:
     """Something of the type of a value of the other branch's, which nobody reads."""
     if not isinstance(value, AbstractTensor):
         return carried(0 if kind_of_number(value) is int else kind_of_number(value)())  # pyright: ignore[reportOptionalCall] - only numbers are returned
-    t = value.tensor_type
-    shape = tuple(_size(n, before) for n in t.shape)
-    if t.strides is None:
-        return own(torch.zeros(shape, dtype=t.dtype, device=t.device))
-    strides = tuple(_size(n, before) for n in t.strides)
-    return own(torch.empty_strided(shape, strides, dtype=t.dtype, device=t.device)).zero_()
+    return filler(value.tensor_type, partial(_size, before))
 
 
-def _size(size: Int, before: frozenset[Expr]) -> Any:
+def _size(before: frozenset[Expr], size: Int) -> Any:
     return to_sym(size) if symbols(size) <= before else 0
 
 
@@ -218,7 +225,8 @@ def _keys(container: Any) -> tuple[Any, ...]:
     return tuple(container) if isinstance(container, dict) else ()
 
 
-def _items(container: Any) -> Sequence[Any]:
+def items_of(container: Any) -> Sequence[Any]:
+    """What a container holds; of a dict, its values."""
     return list(container.values()) if isinstance(container, dict) else container
 
 
@@ -239,15 +247,13 @@ def described(value: Any) -> str:
     if value is MISSING:
         return "nothing"
     if isinstance(value, AbstractTensor):
-        t = value.tensor_type
-        sizes = ", ".join(map(str, t.shape))
-        return f"a tensor {str(t.dtype).removeprefix('torch.')}[{sizes}]"
+        return f"a tensor {type_text(value.tensor_type)}"
     if kind_of_number(value) is not None and not isinstance(value, bool | int | float):
         return "a number of the program"
     if type(value) in _ATOMS:
         return f"`{value!r}`"
-    if type(value) in _CONTAINERS:
-        return f"a {type(value).__name__} of {len(_items(value))}"
+    if type(value) in CONTAINERS:
+        return f"a {type(value).__name__} of {len(items_of(value))}"
     return f"a {type(value).__name__}"
 
 
@@ -261,25 +267,25 @@ def carried(value: Any) -> Any:
     return number_tensor(value, torch.float64) if kind is float else value
 
 
-class Made:
+class MergedValues:
     """The values, from what the branches returned; of each container, one."""
 
     def __init__(self, results: Sequence[Any]) -> None:
         self.results = results
-        self._containers: dict[Items, Any] = {}
+        self._containers: dict[MergedContainer, Any] = {}
 
-    def value(self, joined: Joined) -> Any:
+    def value(self, joined: MergedValue) -> Any:
         """The value that stands for two."""
-        if isinstance(joined, Kept):
+        if isinstance(joined, CommonValue):
             return joined.value
-        if isinstance(joined, Result):
+        if isinstance(joined, RegionResult):
             result = self.results[joined.index]
             return result.item() if joined.reads else result
         if joined not in self._containers:
             self._containers[joined] = self._container(joined)
         return self._containers[joined]
 
-    def _container(self, joined: Items) -> Any:
+    def _container(self, joined: MergedContainer) -> Any:
         items = [self.value(each) for each in joined.items]
         if joined.kind is dict:
             return dict(zip(joined.keys, items, strict=True))
@@ -293,13 +299,15 @@ def named_by_users(tensor: torch.Tensor) -> bool:
 
 __all__ = [
     "ABSENT",
-    "Join",
-    "Joined",
-    "Kept",
-    "Made",
-    "Result",
+    "CONTAINERS",
+    "CommonValue",
+    "MergedValue",
+    "MergedValues",
+    "RegionResult",
+    "StateMerge",
     "carried",
     "described",
     "is_same",
+    "items_of",
     "kind_of_number",
 ]

@@ -14,7 +14,7 @@ import torch
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
-from monograph.capture.control_flow.subgraphs import made_at
+from monograph.capture.control_flow.region import made_at
 from monograph.capture.recording.lifting import as_nodes
 from monograph.diagnostics import Cause, problem
 from monograph.host.operator_types import OpOverload
@@ -23,13 +23,13 @@ from monograph.integers import Expr, eq, known
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import MonographError
     from monograph.integers import Int
 
 
-class Loop:
+class CarriedTypes:
     """What is carried from step to step: initial values, and the types that hold for every step."""
 
     def __init__(self, recorder: Recorder, operator: str, carried: Sequence[Any]) -> None:
@@ -51,10 +51,10 @@ class Loop:
         reason = f"it carries a {type(value).__name__}, and carries tensors and integers"
         raise problem("operator-arguments", operator=self.operator, reason=reason)
 
-    def stand_ins(self, body: Body) -> list[Any]:
-        """One step's own values of what is carried. The body is entered."""
+    def stand_ins(self, region: Region) -> list[Any]:
+        """One step's own values of what is carried. The region is entered."""
         return [
-            body.number_stand_in("i") if each is None else body.stand_in("carried", each)
+            region.number_stand_in("i") if each is None else region.stand_in("carried", each)
             for each in self.types
         ]
 
@@ -76,7 +76,9 @@ class Loop:
         return value.node
 
 
-def check_step(loop: Loop, body: Body, outputs: Sequence[Any], *, is_strict: bool = True) -> bool:
+def check_step(
+    loop: CarriedTypes, region: Region, outputs: Sequence[Any], *, is_strict: bool = True
+) -> bool:
     """Whether a step returns what it is given; False where it is to be recorded with wider types.
 
     With `is_strict` unset, False also where it would be refused for a layout or for gradients.
@@ -84,20 +86,20 @@ def check_step(loop: Loop, body: Body, outputs: Sequence[Any], *, is_strict: boo
     Raises: loop-carry-changes.
     """
     if len(outputs) != len(loop.types):
-        raise _changes(body, "structure", "", (len(loop.types), outputs), (len(outputs), outputs))
+        raise _changes(region, "structure", "", (len(loop.types), outputs), (len(outputs), outputs))
     settled = True
     for i, (given, made) in enumerate(zip(loop.types, outputs, strict=True)):
         which = f"carried value {i}" if len(outputs) > 1 else ""
         if given is None or not isinstance(made, AbstractTensor):
-            _check_number(body, given, made, which)
+            _check_number(region, given, made, which)
             continue
-        _check_same(body, given, made, which)
+        _check_same(region, given, made, which)
         widened = _widened(given, made.tensor_type)
         if made.tensor_type.requires_grad:
             loop.requires_grad = True
         if widened is None:
             raise _changes(
-                body,
+                region,
                 "layout",
                 which,
                 (f"strides {given.stride()}", made),
@@ -108,22 +110,22 @@ def check_step(loop: Loop, body: Body, outputs: Sequence[Any], *, is_strict: boo
     return settled
 
 
-def _check_number(body: Body, given: TensorType | None, made: Any, which: str) -> None:
+def _check_number(region: Region, given: TensorType | None, made: Any, which: str) -> None:
     is_integer = type(to_python(made)) is int or isinstance(to_python(made), Expr)
     if given is not None or not is_integer:
         before = "an integer" if given is None else str(given)
         after = str(made) if isinstance(made, AbstractTensor) else f"a {type(made).__name__}"
-        raise _changes(body, "structure", which, (before, made), (after, made))
+        raise _changes(region, "structure", which, (before, made), (after, made))
 
 
-def _check_same(body: Body, given: TensorType, made: AbstractTensor, which: str) -> None:
+def _check_same(region: Region, given: TensorType, made: AbstractTensor, which: str) -> None:
     t = made.tensor_type
     for what, one, other in (("dtype", given.dtype, t.dtype), ("device", given.device, t.device)):
         if one != other:
-            raise _changes(body, what, which, (one, made), (other, made))
+            raise _changes(region, what, which, (one, made), (other, made))
     same = given.rank == t.rank and all(map(_equal, given.shape, t.shape))
     if not same:
-        raise _changes(body, "shape", which, (list(given.shape), made), (list(t.shape), made))
+        raise _changes(region, "shape", which, (list(given.shape), made), (list(t.shape), made))
 
 
 def _widened(given: TensorType, made: TensorType) -> TensorType | None:
@@ -146,17 +148,17 @@ def _equal(one: Int, other: Int) -> bool:
 
 
 def _changes(
-    body: Body, what: str, which: str, before: tuple[Any, Any], after: tuple[Any, Any]
+    region: Region, what: str, which: str, before: tuple[Any, Any], after: tuple[Any, Any]
 ) -> MonographError:
     value = after[1] if isinstance(after[1], AbstractTensor) else None
     return problem(
         "loop-carry-changes",
-        operator=body.operator,
+        operator=region.operator,
         what=what,
         result=which,
         before=str(before[0]),
         after=str(after[0]),
-        causes=[Cause(made_at(value, body), f"returned by the step: {after[0]}")],
+        causes=[Cause(made_at(value, region), f"returned by the step: {after[0]}")],
     )
 
 
@@ -167,29 +169,32 @@ def step_type(t: TensorType) -> TensorType:
     return with_requires_grad(slice_, t.requires_grad)
 
 
-def stacked(body: Body, value: AbstractTensor, count: Int) -> TensorType:
+def stacked(region: Region, value: AbstractTensor, count: Int) -> TensorType:
     """The type of all steps' results, one beside the other.
 
     Raises: operator-arguments (a size that may differ from step to step).
     """
     t = value.tensor_type
     for size in t.shape:
-        if isinstance(size, Expr) and not body.before.issuperset(size.symbols):
+        if isinstance(size, Expr) and not region.before.issuperset(size.symbols):
             reason = f"its function returns {value!r}, whose sizes may differ from step to step"
             raise problem(
-                "operator-arguments", at=made_at(value, body), operator=body.operator, reason=reason
+                "operator-arguments",
+                at=made_at(value, region),
+                operator=region.operator,
+                reason=reason,
             )
     return with_requires_grad(TensorType((count, *t.shape), t.dtype, t.device), t.requires_grad)
 
 
-def pointwise(body: Body) -> bool:
-    """Whether every operator of a body works element by element."""
+def pointwise(region: Region) -> bool:
+    """Whether every operator of a region works element by element."""
     return all(
         isinstance(node.target, OpOverload)
         and (torch.Tag.pointwise in node.target.tags or node.target.name() == "aten::clone")
-        for node in body.graph.nodes
+        for node in region.graph.nodes
         if node.op == "call_function"
     )
 
 
-__all__ = ["Loop", "check_step", "pointwise", "stacked", "step_type"]
+__all__ = ["CarriedTypes", "check_step", "pointwise", "stacked", "step_type"]

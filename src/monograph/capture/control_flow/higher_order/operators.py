@@ -21,7 +21,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.control_flow.higher_order.loop_types import (
-    Loop,
+    CarriedTypes,
     check_step,
     pointwise,
     stacked,
@@ -29,12 +29,12 @@ from monograph.capture.control_flow.higher_order.loop_types import (
 )
 from monograph.capture.control_flow.higher_order.result_merge import (
     Merged,
-    Named,
+    ResultName,
     merge,
     merge_types,
 )
-from monograph.capture.control_flow.subgraph_calls import call, close
-from monograph.capture.control_flow.subgraphs import Body, Copied, label_of, record, record_with
+from monograph.capture.control_flow.region import Copied, Region, label_of, record, record_with
+from monograph.capture.control_flow.region_calls import call, close
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import is_superfluous, mark_superfluous
 from monograph.host.higher_order import (
@@ -97,8 +97,8 @@ def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: A
     condition, known = _condition(recorder, name, pred)
     if known is not None:
         return recorder.scopes.run(true_fn if known else false_fn, *operands)
-    bodies = record_both(recorder, name, condition, (true_fn, false_fn), (operands, operands))
-    return Branches(recorder, bodies, operands).close(condition)
+    regions = record_both(recorder, name, condition, (true_fn, false_fn), (operands, operands))
+    return Branches(recorder, regions, operands).close(condition)
 
 
 def record_both(
@@ -107,7 +107,7 @@ def record_both(
     condition: Any,
     functions: Sequence[Callable[..., Any]],
     arguments: Sequence[Any],
-) -> list[Body]:
+) -> list[Region]:
     """Record what is run if a condition holds, and what if not, each on its arguments.
 
     Raises: branch-writes, branch-side-effect, and what the functions refuse.
@@ -117,24 +117,24 @@ def record_both(
         sides = (condition, negate(condition))
     copies: Copied = {}
 
-    def recorded(side: int) -> Body:
+    def recorded(side: int) -> Region:
         return record(
             recorder, name, functions[side], arguments[side], assumed=sides[side], copies=copies
         )
 
-    bodies: list[Body] = []
+    regions: list[Region] = []
     try:
-        bodies += [recorded(0)]
-        bodies += [recorded(1)]
+        regions += [recorded(0)]
+        regions += [recorded(1)]
     except BaseException:
-        for body in bodies:
-            body.give_up()
+        for region in regions:
+            region.discard()
         raise
-    if len(bodies[0].written) < len(copies):
+    if len(regions[0].written) < len(copies):
         # Both begin with a copy, so that neither keeps for gradients what is written to afterwards.
-        bodies[0].give_up()
-        bodies[0] = recorded(0)
-    return bodies
+        regions[0].discard()
+        regions[0] = recorded(0)
+    return regions
 
 
 class Branches:
@@ -143,11 +143,11 @@ class Branches:
     def __init__(
         self,
         recorder: Recorder,
-        bodies: Sequence[Body],
+        regions: Sequence[Region],
         operands: Any,
         *,
         stays: bool = False,
-        named: Sequence[Named] = (),
+        named: Sequence[ResultName] = (),
     ) -> None:
         """`stays`: what a branch returns of its inputs is these themselves, as in eager code.
 
@@ -155,7 +155,7 @@ class Branches:
         """
         self.named = named
         self.recorder = recorder
-        self.bodies = bodies
+        self.regions = regions
         self.first = [] if operands == () else _nodes(operands)
         self.stays = stays
         self.copied: set[tuple[int, int]] = set()
@@ -166,7 +166,7 @@ class Branches:
 
         Raises: branches-disagree.
         """
-        leaves, spec = merge(self.bodies)
+        leaves, spec = merge(self.regions)
         return pytree.tree_unflatten(self.call(condition, leaves), spec)
 
     def call(self, condition: Any, leaves: Sequence[Merged]) -> list[Any]:
@@ -174,31 +174,31 @@ class Branches:
 
         Raises: branches-disagree.
         """
-        recorder, bodies = self.recorder, self.bodies
-        changed = {id(tensor): tensor for body in bodies for tensor, _ in body.written}
+        recorder, regions = self.recorder, self.regions
+        changed = {id(tensor): tensor for region in regions for tensor, _ in region.written}
         returned = [leaf.values for leaf in leaves if leaf.values]
         writes = [self._last_values(tensor) for tensor in changed.values()]
         outputs = [
-            _owned(body, [v[i] for v in (*returned, *writes)], len(returned) * self.stays)
-            for i, body in enumerate(bodies)
+            _owned(region, [v[i] for v in (*returned, *writes)], len(returned) * self.stays)
+            for i, region in enumerate(regions)
         ]
         places = [i for i, leaf in enumerate(leaves) if leaf.values]
-        for side, (body, made) in enumerate(zip(bodies, outputs, strict=True)):
+        for side, (region, made) in enumerate(zip(regions, outputs, strict=True)):
             for i, given, taken in zip(places, returned, made, strict=False):
-                if _is_copy(body, given[side], taken):
+                if _is_copy(region, given[side], taken):
                     self.copied.add((side, i))
         types = self._types([leaf.type for leaf in leaves if leaf.values], outputs)
-        lifted = close(bodies, outputs, self.first)
+        lifted = close(regions, outputs, self.first)
         node = call(
             recorder,
             COND,
             "cond",
-            {"true_graph": bodies[0], "false_graph": bodies[1]},
+            {"true_graph": regions[0], "false_graph": regions[1]},
             lambda attributes: (_written(recorder, condition), *attributes, tuple(lifted)),
         )
         results = take_results(recorder, node, types)
         for tensor, value in zip(changed.values(), results[len(returned) :], strict=True):
-            holder = bodies[0].held_by(tensor)
+            holder = regions[0].held_by(tensor)
             recorder.call(torch.ops.aten.copy_.default, (holder, value), {})
         made = iter(results)
         return [next(made) if leaf.values else leaf.constant for leaf in leaves]
@@ -206,8 +206,8 @@ class Branches:
     def _last_values(self, tensor: AbstractTensor) -> tuple[AbstractTensor, ...]:
         """What a tensor from outside holds after either branch."""
         return tuple(
-            next((copy for each, copy in body.written if each is tensor), tensor)
-            for body in self.bodies
+            next((copy for each, copy in region.written if each is tensor), tensor)
+            for region in self.regions
         )
 
     def _types(self, numbers: list[Any], outputs: Sequence[Sequence[Any]]) -> list[Any]:
@@ -215,52 +215,52 @@ class Branches:
         several = len(outputs[0]) > 1
         for i, pair in enumerate(zip(*outputs, strict=True)):
             number = numbers[i] if i < len(numbers) else None
-            which = Named(f"result {i}" if several else "")
+            which = ResultName(f"result {i}" if several else "")
             which = self.named[i] if i < len(self.named) else which
-            types.append(merge_types(self.bodies, pair, which) if number is None else number)
+            types.append(merge_types(self.regions, pair, which) if number is None else number)
         return types
 
 
-def _is_copy(body: Body, given: Any, taken: Any) -> bool:
+def _is_copy(region: Region, given: Any, taken: Any) -> bool:
     """Whether a result is another tensor than the one given, also where the program runs."""
     if given is taken or not isinstance(given, AbstractTensor):
         return False
     root = given.storage_root
-    is_written = any(root is each for pair in body.written for each in pair)
+    is_written = any(root is each for pair in region.written for each in pair)
     return is_written or not is_superfluous(taken.node)
 
 
-def _owned(body: Body, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
-    """A body's results, each with storage of its own in the graph; the first may stay the same."""
+def _owned(region: Region, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
+    """A region's results, each with storage of its own in the graph; the first may stay."""
     taken: list[Any] = []
     tensors: list[AbstractTensor] = []
     for value in values:
         if isinstance(value, torch.Tensor):
-            if not _is_owned(value, body, tensors):
+            if not _is_owned(value, region, tensors):
                 break
             tensors.append(value)
         taken.append(value)
     if len(taken) == len(values):
         return taken
-    with body:
+    with region:
         for i, value in enumerate(values[len(taken) :], len(taken)):
             if isinstance(value, torch.Tensor):
-                tensor = body.recorder.abstract(value)
-                tensors.append(body.own(tensor, tensors, stays=i < n_staying))
+                tensor = region.recorder.abstract(value)
+                tensors.append(region.own(tensor, tensors, stays=i < n_staying))
                 taken.append(tensors[-1])
             else:
                 taken.append(value)
-        body.recorder.write_assertions()
+        region.recorder.write_assertions()
     return taken
 
 
 def _is_owned(
-    value: torch.Tensor, body: Body, taken: Sequence[AbstractTensor]
+    value: torch.Tensor, region: Region, taken: Sequence[AbstractTensor]
 ) -> TypeGuard[AbstractTensor]:
-    """Whether it is one of the body's own, which shares its storage with no other result."""
-    if not isinstance(value, AbstractTensor) or value.recorder is not body.recorder:
+    """Whether it is one of the region's own, which shares its storage with no other result."""
+    if not isinstance(value, AbstractTensor) or value.recorder is not region.recorder:
         return False
-    return body.is_owned(value, taken)
+    return region.is_owned(value, taken)
 
 
 def _condition(recorder: Recorder, name: str, pred: Any) -> tuple[Any, bool | None]:
@@ -307,36 +307,38 @@ def map_(recorder: Recorder, function: Any, xs: Any, arguments: Any = ()) -> Any
     tensors = [recorder.abstract(x) for x in xs]
     count = tensors[0].tensor_type.shape[0]
 
-    def given(body: Body) -> Sequence[Any]:
-        slices = [body.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
+    def given(region: Region) -> Sequence[Any]:
+        slices = [region.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
         return [*slices, *arguments]
 
-    body = record_with(recorder, name, function, given)
-    leaves, spec = pytree.tree_flatten(body.result)
+    region = record_with(recorder, name, function, given)
+    leaves, spec = pytree.tree_flatten(region.result)
     made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    outputs = _owned(body, made)
-    types = [stacked(body, value, count) for value in outputs]
-    lifted = close([body], [outputs], _nodes(arguments))
+    outputs = _owned(region, made)
+    types = [stacked(region, value, count) for value in outputs]
+    lifted = close([region], [outputs], _nodes(arguments))
     node = call(
         recorder,
         MAP,
         "map_impl",
-        {"body_graph": body},
+        {"body_graph": region},
         lambda attributes: (*attributes, [tensor.node for tensor in tensors], lifted),
     )
-    results = iter(take_results(recorder, node, types))
-    return pytree.tree_unflatten(
-        [
-            next(results) if isinstance(leaf, torch.Tensor) else _constant(name, leaf)
-            for leaf in leaves
-        ],
-        spec,
-    )
+    return _stacked_results(name, leaves, spec, take_results(recorder, node, types))
 
 
 def _nodes(values: Any) -> list[Node]:
     tensors = (each for each in pytree.tree_leaves(values) if isinstance(each, AbstractTensor))
     return [each.node for each in tensors if each.node is not None]
+
+
+def _stacked_results(name: str, leaves: list[Any], spec: Any, results: list[Any]) -> Any:
+    """What user code gets for the leaves that each step returns."""
+    made = iter(results)
+    values = [
+        next(made) if isinstance(leaf, torch.Tensor) else _constant(name, leaf) for leaf in leaves
+    ]
+    return pytree.tree_unflatten(values, spec)
 
 
 def _constant(name: str, value: Any) -> Any:
@@ -372,21 +374,23 @@ def while_loop(
     Raises: operator-arguments, loop-carry-changes, branch-writes.
     """
     _check_functions(name, cond_fn, body_fn)
-    loop = Loop(recorder, name, carried)
+    loop = CarriedTypes(recorder, name, carried)
     while True:
         step = record_with(
             recorder,
             name,
             body_fn,
-            lambda body: [*loop.stand_ins(body), *additional],
+            lambda region: [*loop.stand_ins(region), *additional],
             may_write=may_write,
         )
         returned, spec = pytree.tree_flatten(step.result)
         outputs = _owned(step, returned, n_staying)
         if check_step(loop, step, outputs):
             break
-        step.depart()
-    asked = record_with(recorder, name, cond_fn, lambda body: [*loop.stand_ins(body), *additional])
+        step.leave()
+    asked = record_with(
+        recorder, name, cond_fn, lambda region: [*loop.stand_ins(region), *additional]
+    )
     answer = _answer(asked, name)
     lifted = close([asked, step], [answer, outputs])
     node = call(
@@ -405,7 +409,7 @@ def while_loop(
     return pytree.tree_unflatten(take_results(recorder, node, types), spec)
 
 
-def _answer(asked: Body, name: str) -> Any:
+def _answer(asked: Region, name: str) -> Any:
     """Whether to go on: a tensor of one element as one without dimensions, or a condition."""
     result = asked.result
     if isinstance(result, torch.Tensor):
@@ -446,29 +450,29 @@ def scan(
     additional = named.get("additional_inputs", additional)
     tensors = [recorder.abstract(x) for x in xs]
     count = tensors[0].tensor_type.shape[0]
-    loop = Loop(recorder, name, init)
+    loop = CarriedTypes(recorder, name, init)
 
-    def given(body: Body) -> Sequence[Any]:
-        carried = loop.stand_ins(body)
-        slices = [body.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
+    def given(region: Region) -> Sequence[Any]:
+        carried = loop.stand_ins(region)
+        slices = [region.stand_in("x", step_type(tensor.tensor_type)) for tensor in tensors]
         return [*carried, *slices, *additional]
 
     while True:
-        body = record_with(recorder, name, combine, given, may_write=may_write)
-        leaves, spec = pytree.tree_flatten(body.result)
+        region = record_with(recorder, name, combine, given, may_write=may_write)
+        leaves, spec = pytree.tree_flatten(region.result)
         n_carried = len(loop.types)
         made = [leaf for leaf in leaves[n_carried:] if isinstance(leaf, torch.Tensor)]
-        outputs = _owned(body, [*leaves[:n_carried], *made], n_staying)
-        if check_step(loop, body, outputs[:n_carried]):
+        outputs = _owned(region, [*leaves[:n_carried], *made], n_staying)
+        if check_step(loop, region, outputs[:n_carried]):
             break
-        body.give_up()
-    types = [*loop.types, *[stacked(body, value, count) for value in outputs[n_carried:]]]
-    lifted = close([body], [outputs])
+        region.discard()
+    types = [*loop.types, *[stacked(region, value, count) for value in outputs[n_carried:]]]
+    lifted = close([region], [outputs])
     node = call(
         recorder,
         SCAN,
         "scan",
-        {"scan_combine_graph": body},
+        {"scan_combine_graph": region},
         lambda attributes: (
             *attributes,
             loop.initial(),
@@ -476,14 +480,7 @@ def scan(
             tuple(lifted),
         ),
     )
-    results = iter(take_results(recorder, node, types))
-    return pytree.tree_unflatten(
-        [
-            next(results) if isinstance(leaf, torch.Tensor) else _constant(name, leaf)
-            for leaf in leaves
-        ],
-        spec,
-    )
+    return _stacked_results(name, leaves, spec, take_results(recorder, node, types))
 
 
 def associative_scan(
@@ -518,23 +515,23 @@ def _associative(recorder: Recorder, combine: Any, xs: Any, additional: Any) -> 
     name = "associative_scan"
     tensors = [recorder.abstract(x) for x in xs]
 
-    def given(body: Body) -> Sequence[Any]:
+    def given(region: Region) -> Sequence[Any]:
         types = [step_type(tensor.tensor_type) for tensor in tensors] * 2
-        return [*[body.stand_in("x", each) for each in types], *additional]
+        return [*[region.stand_in("x", each) for each in types], *additional]
 
-    body = record_with(recorder, name, combine, given)
-    outputs = _owned(body, pytree.tree_leaves(body.result))
-    loop = Loop(recorder, name, tensors)
+    region = record_with(recorder, name, combine, given)
+    outputs = _owned(region, pytree.tree_leaves(region.result))
+    loop = CarriedTypes(recorder, name, tensors)
     loop.types = [step_type(tensor.tensor_type) for tensor in tensors]
-    if not pointwise(body) or not check_step(loop, body, outputs, is_strict=False):
-        body.give_up()
+    if not pointwise(region) or not check_step(loop, region, outputs, is_strict=False):
+        region.discard()
         return NotImplemented
-    lifted = close([body], [outputs])
+    lifted = close([region], [outputs])
     node = call(
         recorder,
         ASSOCIATIVE_SCAN,
         "associative_scan",
-        {"associative_scan_combine_graph": body},
+        {"associative_scan_combine_graph": region},
         lambda attributes: (*attributes, [tensor.node for tensor in tensors], tuple(lifted)),
     )
     types = [

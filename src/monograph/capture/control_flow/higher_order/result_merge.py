@@ -15,7 +15,7 @@ import torch
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import TensorType
-from monograph.capture.control_flow.subgraphs import label_of, made_at
+from monograph.capture.control_flow.region import label_of, made_at
 from monograph.diagnostics import Cause, problem
 from monograph.host.trees import pytree
 from monograph.integers import Expr, Relation, eq, fresh, known
@@ -23,7 +23,7 @@ from monograph.integers import Expr, Relation, eq, fresh, known
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import Frame, MonographError
     from monograph.integers import Facts, Int, Interval
@@ -36,7 +36,7 @@ _SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
 class Merged:
     """One leaf of a result: a constant of both branches, or what the operator returns.
 
-    `values` are what each body returns for it; `type` is a `TensorType` or an unknown integer.
+    `values` are what each region returns for it; `type` is a `TensorType` or an unknown integer.
     """
 
     constant: Any = None
@@ -44,43 +44,43 @@ class Merged:
     type: Any = None
 
 
-def merge(bodies: Sequence[Body]) -> tuple[list[Merged], Any]:
-    """The leaves of the two bodies' results as one, and the structure they have.
+def merge(regions: Sequence[Region]) -> tuple[list[Merged], Any]:
+    """The leaves of the two regions' results as one, and the structure they have.
 
     Raises: branches-disagree.
     """
-    left, right = bodies
-    flat = [pytree.tree_flatten(body.result) for body in bodies]
+    left, right = regions
+    flat = [pytree.tree_flatten(region.result) for region in regions]
     (lefts, spec), (rights, other) = flat
     if spec != other:
         raise _disagree(
-            bodies, "structure", Named(""), (_shown(left), left), (_shown(right), right)
+            regions, "structure", ResultName(""), (_shown(left), left), (_shown(right), right)
         )
-    return merge_leaves(bodies, lefts, rights), spec
+    return merge_leaves(regions, lefts, rights), spec
 
 
 def merge_leaves(
-    bodies: Sequence[Body], lefts: Sequence[Any], rights: Sequence[Any]
+    regions: Sequence[Region], lefts: Sequence[Any], rights: Sequence[Any]
 ) -> list[Merged]:
-    """What the two bodies return, as one, leaf by leaf.
+    """What the two regions return, as one, leaf by leaf.
 
     Raises: branches-disagree.
     """
     return [
-        _merge_leaf(bodies, a, b, f"result {i}" if len(lefts) > 1 else "")
+        _merge_leaf(regions, a, b, f"result {i}" if len(lefts) > 1 else "")
         for i, (a, b) in enumerate(zip(lefts, rights, strict=True))
     ]
 
 
-def _shown(body: Body) -> str:
-    flat, spec = pytree.tree_flatten(body.result)
+def _shown(region: Region) -> str:
+    flat, spec = pytree.tree_flatten(region.result)
     if spec.is_leaf():
-        return "None" if body.result is None else "one value"
-    return f"a {type(body.result).__name__} of {len(flat)}"
+        return "None" if region.result is None else "one value"
+    return f"a {type(region.result).__name__} of {len(flat)}"
 
 
-def _merge_leaf(bodies: Sequence[Body], a: Any, b: Any, which: str) -> Merged:
-    recorder = bodies[0].recorder
+def _merge_leaf(regions: Sequence[Region], a: Any, b: Any, which: str) -> Merged:
+    recorder = regions[0].recorder
     tensors = isinstance(a, torch.Tensor), isinstance(b, torch.Tensor)
     if tensors == (True, True):
         return Merged(values=(a, b), type=None)
@@ -89,9 +89,9 @@ def _merge_leaf(bodies: Sequence[Body], a: Any, b: Any, which: str) -> Merged:
         if type(one) is type(other) and _is_equal(one, other):
             return Merged(constant=a)
         if all(type(each) is int or isinstance(each, Expr) for each in (one, other)):
-            facts = [body.facts for body in bodies]
+            facts = [region.facts for region in regions]
             return Merged(values=(a, b), type=_either(facts, one, other, recorder))
-    raise _disagree(bodies, "value", Named(which), (_described(a), a), (_described(b), b))
+    raise _disagree(regions, "value", ResultName(which), (_described(a), a), (_described(b), b))
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -107,7 +107,7 @@ def _described(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ResultName:
     """What messages call a result, and the lines that made it on either side, where it is known."""
 
     name: str
@@ -115,9 +115,9 @@ class Named:
 
 
 def merge_types(
-    bodies: Sequence[Body], values: Sequence[AbstractTensor], which: Named
+    regions: Sequence[Region], values: Sequence[AbstractTensor], which: ResultName
 ) -> TensorType:
-    """The type of a tensor that the first or the second body makes.
+    """The type of a tensor that the first or the second region makes.
 
     Raises: branches-disagree.
     """
@@ -128,9 +128,9 @@ def merge_types(
         ("rank", a.rank, b.rank),
     ):
         if one != other:
-            raise _disagree(bodies, what, which, (str(one), values[0]), (str(other), values[1]))
-    facts = [body.facts for body in bodies]
-    recorder = bodies[0].recorder
+            raise _disagree(regions, what, which, (str(one), values[0]), (str(other), values[1]))
+    facts = [region.facts for region in regions]
+    recorder = regions[0].recorder
     shape = tuple([_either(facts, m, n, recorder) for m, n in zip(a.shape, b.shape, strict=True)])
     strides = None
     if a.strides is not None or b.strides is not None:
@@ -139,7 +139,7 @@ def merge_types(
             sides = [
                 (f"strides {t.stride()}", value) for t, value in zip((a, b), values, strict=True)
             ]
-            raise _disagree(bodies, "layout", which, *sides)
+            raise _disagree(regions, "layout", which, *sides)
         strides = tuple([each for each in lies if each is not None])
     merged = TensorType(shape, a.dtype, a.device, strides, a.offset if strides else 0)
     return with_requires_grad(merged, a.requires_grad or b.requires_grad)
@@ -171,18 +171,24 @@ def _end(end: Interval | Any) -> int | None:
 
 
 def _disagree(
-    bodies: Sequence[Body], what: str, which: Named, left: tuple[str, Any], right: tuple[str, Any]
+    regions: Sequence[Region],
+    what: str,
+    which: ResultName,
+    left: tuple[str, Any],
+    right: tuple[str, Any],
 ) -> MonographError:
     lines = () if which.lines is None else which.lines()
     if not all(lines) or not lines:
-        lines = [made_at(each[1], body) for body, each in zip(bodies, (left, right), strict=True)]
+        lines = [
+            made_at(each[1], region) for region, each in zip(regions, (left, right), strict=True)
+        ]
     causes = [
         Cause(at, f"{shown}, {side}")
         for at, (shown, _), side in zip(lines, (left, right), SIDES, strict=True)
     ]
     return problem(
         "branches-disagree",
-        operator=bodies[0].operator,
+        operator=regions[0].operator,
         what=what,
         result=which.name,
         left=left[0],
@@ -191,4 +197,4 @@ def _disagree(
     )
 
 
-__all__ = ["SIDES", "Merged", "Named", "merge", "merge_leaves", "merge_types"]
+__all__ = ["SIDES", "Merged", "ResultName", "merge", "merge_leaves", "merge_types"]

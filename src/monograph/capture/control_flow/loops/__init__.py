@@ -1,1 +1,1 @@
-"""Loop capture: `while` and `for` over symbolic counts, with their loop-carried state."""
+"""CarriedTypes capture: `while` and `for` over symbolic counts, with their loop-carried state."""

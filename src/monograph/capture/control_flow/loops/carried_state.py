@@ -1,30 +1,33 @@
-"""What a loop carries from round to round: found by running it, not by reading it.
+"""Loop-carried state: found by running an iteration, not by reading the code.
 
-A round is run by a copy of the frame. What differs after it from what it began with is carried: the
-round is recorded again with unknown values there, until nothing else differs.
+An iteration is run by a copy of the frame. What differs after it from what it began with is
+carried: it is recorded again with unknown values there, until nothing else differs.
 
-Law: what is not carried is the same object in every round, so the recorded round is every round.
+Law: what is not carried is the same object in every iteration, so the recorded one is every one.
 Numbers are carried as tensors of one element, beside which torch's operators differentiate. What
-cannot be carried (an object made in every round) is refused with the variable's name.
+cannot be carried (an object made in every iteration) is refused with the variable's name.
 """
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
-from monograph.capture.control_flow.alias_analysis import differences, shared
 from monograph.capture.control_flow.branches.state_merge import (
+    CONTAINERS,
     carried,
     described,
     is_same,
+    items_of,
     kind_of_number,
 )
 from monograph.capture.recording.scalar_tensors import number_tensor
+from monograph.capture.restart import Restart
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
@@ -35,14 +38,8 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import MonographError
 
-_CONTAINERS: Final = (list, tuple, dict)
-
 Path = tuple[int, ...]
 """Where a value stands: the place in the frame, then the places in containers."""
-
-
-class More(Exception):  # noqa: N818 - nothing is wrong: more is carried than was known
-    """A round changed something that was not carried yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class _Leaf:
     name: str
 
 
-class Carrying:
+class CarriedState:
     """What is known so far of what a loop carries."""
 
     def __init__(
@@ -66,8 +63,8 @@ class Carrying:
     ) -> None:
         """The loop stands at its test, whose value is on top of the stack.
 
-        `name` is how messages call the loop. With `makes_last`, variables that only rounds assign
-        may be read after the loop.
+        `name` is how messages call the loop. With `makes_last`, variables that only iterations
+        assign may be read after the loop.
         """
         self.recorder = recorder
         self.test = test
@@ -79,11 +76,11 @@ class Carrying:
         self.leaves = {leaf.path: leaf for leaf in _leaves(self.values, self.names)}
         self.carried: list[Path] = []
         self.made: list[Any] = []
-        """What the last round that was recorded ended with, of what is carried."""
+        """What the last iteration that was recorded ended with, of what is carried."""
         self.roots: list[list[Any]] = []
         """The tensors that each of those may be one with."""
         self.born: dict[Path, Any] = {}
-        """Variables that a round assigns first, with what it made of them last."""
+        """Variables that an iteration assigns first, with what it made of them last."""
 
     def _live(self, frame: Frame) -> list[Any]:
         live = self.test.live
@@ -108,9 +105,9 @@ class Carrying:
         return values[: self.n_stack], values[self.n_stack :]
 
     def ended(self, frame: Frame) -> tuple[list[Any], list[Any]]:
-        """What a round that ended there carries into the next, and what it gave birth to.
+        """What an iteration that ended there carries into the next, and what it gave birth to.
 
-        Raises: More, loop-carry-changes.
+        Raises: Restart, loop-carry-changes.
         """
         values = [*frame.stack, *self._live(frame)]
         ended = {leaf.path: leaf for leaf in _leaves(values, self.names)}
@@ -120,22 +117,21 @@ class Carrying:
 
     def note_shared(self, others: Sequence[Any] = ()) -> list[list[Any]]:
         """Note what may be one with what is carried; returns the same of other results."""
-        body = self.recorder.body
-        assert body is not None, "a round is recorded as a body"
-        found = shared(self.recorder.doubts, body, [*self.made, *others])
+        region = self.recorder.region
+        assert region is not None, "an iteration is recorded as a region"
+        found = region.shared([*self.made, *others])
         self.roots = found[: len(self.made)]
         return found[len(self.made) :]
 
-    def note_doubts(self, begun: Sequence[Any], ended: Sequence[Any], values: list[Any]) -> None:
-        """What comes out is what went in, where no round comes; else what a round made."""
-        doubts = self.recorder.doubts
+    def note_aliases(self, begun: Sequence[Any], ended: Sequence[Any], values: list[Any]) -> None:
+        """What comes out is what went in, where no iteration comes; else what an iteration made."""
+        aliases = self.recorder.aliases
         for first, last, result, roots in zip(begun, self.made, ended, self.roots, strict=True):
             if isinstance(first, AbstractTensor):
-                doubts.entangle([result, first, *roots])
-                for question in differences(doubts, (first, last), result.tensor_type):
-                    doubts.differ(question, result.node)
+                aliases.may_alias([result, first, *roots])
+                aliases.note_differences((first, last), result)
         for before, after in zip(self.values, values, strict=True):
-            doubts.entangle(_made_anew(before, after))
+            aliases.may_alias(_made_anew(before, after))
 
     def _find_more(self, ended: dict[Path, _Leaf]) -> None:
         """Carry what differs and was not known to."""
@@ -159,7 +155,7 @@ class Carrying:
         if fresh:
             self.carried += fresh
             self.born.clear()
-            raise More
+            raise Restart("carry")
 
     def _require_carriable(self, before: _Leaf, after: _Leaf) -> None:
         """Raises: loop-carry-changes."""
@@ -191,11 +187,11 @@ def _leaves(values: Sequence[Any], names: Sequence[str]) -> Iterator[_Leaf]:
 
 
 def _leaves_in(value: Any, path: Path, name: str) -> Iterator[_Leaf]:
-    if type(value) not in _CONTAINERS:
+    if type(value) not in CONTAINERS:
         yield _Leaf(path, value, name)
         return
     yield _Leaf((*path, -1), _shape_of(value), name)
-    for n, item in enumerate(_items(value)):
+    for n, item in enumerate(items_of(value)):
         yield from _leaves_in(item, (*path, n), f"{name}[...]")
 
 
@@ -205,33 +201,25 @@ def _shape_of(container: Any) -> Any:
     return f"{type(container).__name__} {keys}"
 
 
-def _items(container: Any) -> Sequence[Any]:
-    return list(container.values()) if isinstance(container, dict) else container
-
-
 def _rebuilt(value: Any, path: Path, known: dict[Path, Any]) -> Any:
     """The value with what is carried in its place; the same object where nothing in it is."""
     if path in known:
         return known[path]
-    if type(value) not in _CONTAINERS:
+    if type(value) not in CONTAINERS:
         return value
-    items = [_rebuilt(item, (*path, n), known) for n, item in enumerate(_items(value))]
-    if all(map(_is, items, _items(value))):
+    items = [_rebuilt(item, (*path, n), known) for n, item in enumerate(items_of(value))]
+    if all(map(operator.is_, items, items_of(value))):
         return value
     return dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)
 
 
 def _made_anew(before: Any, after: Any) -> Iterator[Any]:
     """The containers that are not what they were, with those that they were."""
-    if before is not after and type(before) in _CONTAINERS:
+    if before is not after and type(before) in CONTAINERS:
         yield before
         yield after
-        for one, other in zip(_items(before), _items(after), strict=True):
+        for one, other in zip(items_of(before), items_of(after), strict=True):
             yield from _made_anew(one, other)
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
 
 
 def _stays(before: Any, after: Any) -> bool:
@@ -252,4 +240,4 @@ def _as_it_was(before: Any, now: Any) -> Any:
     return now.item()
 
 
-__all__ = ["Carrying", "More", "Path"]
+__all__ = ["CarriedState", "Path"]

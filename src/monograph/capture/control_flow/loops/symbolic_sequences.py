@@ -1,8 +1,8 @@
-"""What a `for` goes over where its length is a symbolic number: ranges, rows, and pairs of these.
+"""Symbolic sequences: what a `for` goes over a symbolic number of times, as data.
 
-A source is data. `slices` are the tensors that a `scan` goes over, one slice of each in a round,
-and `at` makes of these what the loop's variable is then. `unrolled` are the values one by one, as
-plain Python has them, which fixes their number.
+Ranges, rows of tensors, and pairs of these. `slices` are the tensors that a `scan` goes over, one
+slice of each in an iteration, and `at` makes of these what the loop's variable is then. `unrolled`
+are the values one by one, as plain Python has them, which fixes their number.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode import SymbolicIterator, ours
+from monograph.bytecode import SymbolicIterator
 from monograph.capture.recording.scalar_tensors import own
-from monograph.integers import Expr, ceildiv, decide, eq, ge, known, lt, maximum
+from monograph.capture.recording.symbolic_ranges import SymbolicRange
+from monograph.integers import Expr, decide, eq, ge, known, lt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _arange = torch.ops.aten.arange.start_step
 
 
-class Source(Protocol):
+class SymbolicSequence(Protocol):
     """Values whose number is symbolic."""
 
     @property
@@ -45,10 +46,10 @@ class Source(Protocol):
         ...
 
     def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
-        """The value of one round, of its slices."""
+        """The value of one iteration, of its slices."""
         ...
 
-    def backwards(self) -> Source | None:
+    def backwards(self) -> SymbolicSequence | None:
         """The same values in the opposite order."""
         ...
 
@@ -56,58 +57,9 @@ class Source(Protocol):
         """The first value."""
         ...
 
-    def rest(self) -> Source:
+    def rest(self) -> SymbolicSequence:
         """All other values."""
         ...
-
-
-@ours
-class SymbolicRange:
-    """`range(start, stop, step)` of symbolic numbers. Whoever wants the numbers fixes them."""
-
-    __slots__ = ("start", "step", "stop")
-
-    def __init__(self, start: Any, stop: Any, step: int) -> None:
-        self.start = start
-        self.stop = stop
-        self.step = step
-
-    def plain(self) -> range:
-        """The range itself, which fixes its bounds."""
-        return range(int(self.start), int(self.stop), self.step)
-
-    def length(self) -> Any:
-        """How many numbers there are."""
-        numbers = _numbers(self)
-        return len(self) if numbers is None else to_sym(numbers.count)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.plain())
-
-    def __reversed__(self) -> Iterator[int]:
-        return reversed(self.plain())
-
-    def __len__(self) -> int:
-        return len(self.plain())
-
-    def __contains__(self, value: object) -> bool:
-        return value in self.plain()
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.plain()[key]
-
-    def __eq__(self, other: object) -> bool:
-        return self.plain() == (other.plain() if isinstance(other, SymbolicRange) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.plain())
-
-    def __repr__(self) -> str:
-        return repr(self.plain())
-
-    def index(self, value: Any) -> int:
-        """As of any range."""
-        return self.plain().index(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +71,12 @@ class Numbers:
     count: Int
 
     def unrolled(self) -> Iterator[Any]:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         numbers = range(int(to_sym(self.count)))
         return (to_sym(self.start + self.step * number) for number in numbers)
 
     def slices(self, recorder: Recorder) -> list[AbstractTensor]:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         stop = self.start + self.step * self.count
         bounds = (to_sym(self.start), to_sym(stop), self.step)
         made = recorder.call(_arange, bounds, {"device": torch.device("cpu")})
@@ -132,7 +84,7 @@ class Numbers:
         return [made]
 
     def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         number = recorder.item(next(slices))
         value = to_python(number)
         last = self.start + self.step * (self.count - 1)
@@ -142,15 +94,15 @@ class Numbers:
         return number
 
     def backwards(self) -> Numbers:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return Numbers(self.start + self.step * (self.count - 1), -self.step, self.count)
 
     def first(self) -> Any:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return to_sym(self.start)
 
     def rest(self) -> Numbers:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return Numbers(self.start + self.step, self.step, self.count - 1)
 
 
@@ -162,20 +114,20 @@ class Rows:
 
     @property
     def count(self) -> Int:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return self.tensor.tensor_type.shape[0]
 
     def unrolled(self) -> Iterator[Any]:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return iter(self.tensor)
 
     def slices(self, recorder: Recorder) -> list[AbstractTensor]:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         del recorder
         return [self.tensor]
 
     def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         del recorder
         return next(slices)
 
@@ -184,11 +136,11 @@ class Rows:
         return
 
     def first(self) -> Any:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return self.tensor[0]
 
     def rest(self) -> Rows:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return Rows(self.tensor[1:])  # pyright: ignore[reportArgumentType] - an abstract tensor's is one
 
 
@@ -196,23 +148,23 @@ class Rows:
 class Pairs:
     """What `zip` and `enumerate` make of others."""
 
-    parts: tuple[Source, ...]
+    parts: tuple[SymbolicSequence, ...]
 
     @property
     def count(self) -> Int:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return self.parts[0].count
 
     def unrolled(self) -> Iterator[Any]:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return zip(*(part.unrolled() for part in self.parts), strict=True)
 
     def slices(self, recorder: Recorder) -> list[AbstractTensor]:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return [each for part in self.parts for each in part.slices(recorder)]
 
     def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return tuple([part.at(recorder, slices) for part in self.parts])
 
     def backwards(self) -> None:
@@ -220,18 +172,18 @@ class Pairs:
         return
 
     def first(self) -> Any:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return tuple([part.first() for part in self.parts])
 
     def rest(self) -> Pairs:
-        """See `Source`."""
+        """See `SymbolicSequence`."""
         return Pairs(tuple([part.rest() for part in self.parts]))
 
 
 # --- what makes them ----------------------------------------------------------------------------
 
 
-def source_of(value: Any) -> Source | None:
+def source_of(value: Any) -> SymbolicSequence | None:
     """What a `for` over a value goes over, if its length is symbolic."""
     kind = type(value)
     if kind is SymbolicIterator and value.begun is None:
@@ -245,13 +197,10 @@ def source_of(value: Any) -> Source | None:
 
 
 def _numbers(numbers: SymbolicRange) -> Numbers | None:
-    start, stop = to_python(numbers.start), to_python(numbers.stop)
-    step = numbers.step
-    length = stop - start if step > 0 else start - stop
-    count = ceildiv(length, abs(step)) if abs(step) != 1 else length
-    if known(ge(count, 0)) is not True:
-        count = maximum(count, 0)
-    return Numbers(start, step, count) if isinstance(count, Expr) else None
+    count = numbers.count()
+    return (
+        Numbers(to_python(numbers.start), numbers.step, count) if isinstance(count, Expr) else None
+    )
 
 
 def made(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
@@ -358,4 +307,4 @@ _MAKERS: dict[int, Callable[..., Any]] = {
 }
 
 
-__all__ = ["Source", "SymbolicRange", "made", "rows_of", "source_of"]
+__all__ = ["SymbolicSequence", "made", "rows_of", "source_of"]

@@ -1,19 +1,19 @@
-"""What a condition on data leaves in doubt: which object a variable is, and what is so on one side.
+"""Alias analysis across branches and loops: which tensors and objects may be one with others.
 
-Results of branches and loops are objects of their own, as results of operators are. Eager code goes
-on with the very objects of the side that was taken. Where that makes a difference, nobody is told
-a side's truth as the program's: whoever asks, or writes to one of several that may be one, is
-refused.
+Results of branches and loops are objects of their own, as results of operators are; eager code goes
+on with the very objects of the side that was taken. Where that makes a difference, the answer of
+one side is no answer of the program: whoever asks, or writes to one of several that may be one, is
+refused. Four relations are kept:
 
 - *storages*: tensors that may lie in one memory with others; nobody writes to them.
 - *objects*: tensors (of those storages) and containers that may be one with others; nobody asks
   whether they are, and nobody changes them.
-- *apart*: tensors that are copies of others (of those storages) although eager code has one memory
+- *copies*: tensors that are copies of others (of those storages) although eager code has one memory
   for both, as a side writes to it, or it lies as no result of a branch does; the program does not
   return both.
 - *answers*: what a tensor says of itself (its layout, where in its memory it begins, whether it
-  requires gradients, how often it was written to), where the sides, or rounds, would say different
-  things; nobody asks, nor of what is computed from it.
+  requires gradients, how often it was written to), where the sides, or iterations, would say
+  different things; nobody asks, nor of what is computed from it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from monograph.diagnostics import problem
 from monograph.host.fx_nodes import inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.capture.control_flow.subgraphs import Body
 
 Question = Literal["layout", "offset", "requires_grad", "version"]
 
@@ -42,24 +41,24 @@ _WORDS: Final[dict[Question, str]] = {
 }
 
 
-class Doubts:
-    """What is in doubt so far."""
+class AliasAnalysis:
+    """What may be one with something else, so far."""
 
-    __slots__ = ("_answers", "_certain", "_copies", "_may_be", "_objects", "_storages")
+    __slots__ = ("_aliases", "_answers", "_certain", "_copies", "_objects", "_storages")
 
     def __init__(self) -> None:
         # By identity; the objects are kept, so that none of these is given to a new one.
         self._storages: dict[int, AbstractTensor] = {}
-        self._may_be: dict[int, list[AbstractTensor]] = {}
+        self._aliases: dict[int, list[AbstractTensor]] = {}
         self._copies: list[tuple[AbstractTensor, AbstractTensor, BaseException]] = []
         self._objects: dict[int, Any] = {}
         self._answers: dict[Question, set[Node]] = {}
-        # Nodes that were asked about and are not in doubt; until one is that others may use.
+        # Nodes that were asked about and have one answer; until one is that others may use.
         self._certain: dict[Question, set[Node]] = {}
 
-    # --- entered -----------------------------------------------------------------------------
+    # --- noted -----------------------------------------------------------------------------
 
-    def entangle(self, objects: Iterable[Any]) -> None:
+    def may_alias(self, objects: Iterable[Any]) -> None:
         """Each of these may be one with another that is here: of tensors, the first with others."""
         roots: list[AbstractTensor] = []
         for each in objects:
@@ -69,10 +68,10 @@ class Doubts:
             else:
                 self._objects[id(each)] = each
         if len(roots) > 1:
-            self._may_be.setdefault(id(roots[0]), []).extend(roots[1:])
+            self._aliases.setdefault(id(roots[0]), []).extend(roots[1:])
 
-    def part(self, copy: AbstractTensor, root: AbstractTensor, after: str = "if") -> None:
-        """These are entangled, and the first is a copy where eager code has one memory.
+    def copied(self, copy: AbstractTensor, root: AbstractTensor, after: str = "if") -> None:
+        """These may alias, and the first is a copy where eager code has one memory.
 
         `after` is the word that the statement begins with which made the copy.
         """
@@ -89,21 +88,31 @@ class Doubts:
             if node.users or node in self._certain.get(question, ()):
                 self._certain.pop(question, None)
 
+    def note_differences(self, values: Iterable[AbstractTensor], result: AbstractTensor) -> None:
+        """Note what tensors that one result stands for do not say alike, and as the result does."""
+        t = result.tensor_type
+        for value in values:
+            one = value.tensor_type
+            if one.requires_grad != t.requires_grad or self.is_ambiguous("requires_grad", value):
+                self.differ("requires_grad", result.node)
+            if not _lie_alike(one, t) or self.is_ambiguous("layout", value):
+                self.differ("layout", result.node)
+
     # --- asked -------------------------------------------------------------------------------
 
-    def is_entangled(self, value: Any) -> bool:
+    def is_aliased(self, value: Any) -> bool:
         """Whether an object may be one with another."""
         if isinstance(value, AbstractTensor):
             return id(value.storage_root) in self._storages
         return id(value) in self._objects
 
-    def may_be(
+    def possible_storages(
         self, tensor: AbstractTensor, without: AbstractTensor | None = None
     ) -> list[AbstractTensor]:
         """The storages that a tensor may lie in, its own first; not by way of one of them."""
         found = [tensor.storage_root]
         for one in found:
-            for each in self._may_be.get(id(one), ()):
+            for each in self._aliases.get(id(one), ()):
                 if each is not without and not any(each is other for other in found):
                     found.append(each)
         return found
@@ -113,7 +122,7 @@ class Doubts:
 
         Raises: branch-decides.
         """
-        if left is not right and self.is_entangled(left) and self.is_entangled(right):
+        if left is not right and self.is_aliased(left) and self.is_aliased(right):
             raise problem("branch-decides", what="whether two variables are one object")
 
     def check_hash(self, tensor: AbstractTensor) -> None:
@@ -123,7 +132,7 @@ class Doubts:
 
     def check_write(self, value: Any, name: str = "") -> None:
         """Code changes an object. Raises: write-after-branch."""
-        if self.is_entangled(value):
+        if self.is_aliased(value):
             raise problem("write-after-branch", kind=_kind(value), name=name)
 
     def check_returned(
@@ -138,8 +147,8 @@ class Doubts:
         tensors = [value for value in values if isinstance(value, AbstractTensor)]
         returned = list({id(each.storage_root): each.storage_root for each in tensors}.values())
         for copy, root, refusal in self._copies:
-            copied = self.may_be(root)
-            ones = [each for each in returned if _is_in(copy, self.may_be(each))]
+            copied = self.possible_storages(root)
+            ones = [each for each in returned if _is_in(copy, self.possible_storages(each))]
             if not ones:
                 continue
             others = [each for each in copied if is_seen(each)]
@@ -147,20 +156,20 @@ class Doubts:
                 each
                 for each in returned
                 if each is not copy
-                and any(_is_in(one, copied) for one in self.may_be(each, without=copy))
+                and any(_is_in(one, copied) for one in self.possible_storages(each, without=copy))
             ]
             if any(one is not other for one in ones for other in others):
                 raise refusal
 
     def check_answer(self, question: Question, tensor: AbstractTensor) -> None:
         """Code asks a tensor something about itself. Raises: branch-decides."""
-        if self.is_in_doubt(question, tensor):
+        if self.is_ambiguous(question, tensor):
             raise problem("branch-decides", what=_WORDS[question])
 
-    def is_in_doubt(self, question: Question, tensor: AbstractTensor) -> bool:
+    def is_ambiguous(self, question: Question, tensor: AbstractTensor) -> bool:
         """Whether the sides would give different answers for it, or for what it is made of."""
-        doubtful = self._answers.get(question)
-        if not doubtful or tensor.node is None:
+        ambiguous = self._answers.get(question)
+        if not ambiguous or tensor.node is None:
             return False
         # What was found is remembered: questions about a chain would each walk through all of it.
         certain = self._certain.setdefault(question, set())
@@ -168,10 +177,10 @@ class Doubts:
         waiting = [tensor.node]
         while waiting:
             node = waiting.pop()
-            if node in doubtful:
+            if node in ambiguous:
                 found: Node | None = node
                 while found is not None:
-                    doubtful.add(found)
+                    ambiguous.add(found)
                     found = after[found]
                 return True
             for each in inputs_of(node):
@@ -190,41 +199,10 @@ def _kind(value: Any) -> str:
     return "tensor" if isinstance(value, AbstractTensor) else type(value).__name__
 
 
-# --- what joining leaves in doubt ----------------------------------------------------------------
-
-
-def shared(doubts: Doubts, body: Body, values: Sequence[Any]) -> list[list[Any]]:
-    """For each result of a body: the objects that it may be one with, itself if results of it."""
-    roots = [each.storage_root if isinstance(each, AbstractTensor) else None for each in values]
-    found: list[list[Any]] = []
-    for root in roots:
-        if root is None:
-            found.append([])
-        elif body.is_outside(root) or doubts.is_entangled(root):
-            found.append([root])
-        else:
-            found.append([root] if sum(each is root for each in roots) > 1 else [])
-    return found
-
-
-def differences(
-    doubts: Doubts, values: Iterable[AbstractTensor], result: TensorType
-) -> list[Question]:
-    """What tensors that one result stands for do not say alike, and as the result does."""
-    found: list[Question] = []
-    for value in values:
-        t = value.tensor_type
-        if t.requires_grad != result.requires_grad or doubts.is_in_doubt("requires_grad", value):
-            found.append("requires_grad")
-        if not _lie_alike(t, result) or doubts.is_in_doubt("layout", value):
-            found.append("layout")
-    return found
-
-
 def _lie_alike(one: TensorType, other: TensorType) -> bool:
     if one.strides is None and other.strides is None:
         return one.offset is other.offset or one.offset == other.offset
     return one.stride() == other.stride() and one.offset == other.offset
 
 
-__all__ = ["Doubts", "Question", "differences", "shared"]
+__all__ = ["AliasAnalysis", "Question"]

@@ -1,66 +1,68 @@
-"""Ending bodies, and calling them: what they use from outside becomes their inputs."""
+"""Closing regions, and calling them: what they use from outside becomes their inputs (lifting)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
-from monograph.capture.recording.outputs import drop_unused_nodes
-from monograph.capture.recording.scopes import Region
+from monograph.capture.recording.scopes import ModeRegion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch.fx.node import Node
 
-    from monograph.capture.control_flow.subgraphs import Body
+    from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.recording.scopes import State
 
 
-def close(bodies: Sequence[Body], results: Sequence[Any], first: Sequence[Node] = ()) -> list[Node]:
-    """End bodies that are called with the same inputs; returns what these are, outside of them.
+def close(
+    regions: Sequence[Region], results: Sequence[Any], first: Sequence[Node] = ()
+) -> list[Node]:
+    """End regions that are called with the same inputs; returns what these are, outside of them.
 
     Each gets its results as outputs (tensors of its own, numbers, None; or one that is returned by
     itself), and after the placeholders it has, one for each value from outside that any of them
     uses; those of `first` come first.
     """
-    for body, values in zip(bodies, results, strict=True):
-        _write_output(body, values)
-        body.depart()
-        drop_unused_nodes(body.graph)
-    lifted = lift([body.graph for body in bodies], first)
-    for body in bodies:
-        _strip_regions(body)
+    for region, values in zip(regions, results, strict=True):
+        _write_output(region, values)
+        region.leave()
+        drop_unused_nodes(region.graph)
+    lifted = lift([region.graph for region in regions], first)
+    for region in regions:
+        _strip_regions(region)
     return lifted
 
 
-def _write_output(body: Body, values: Any) -> None:
+def _write_output(region: Region, values: Any) -> None:
     several = isinstance(values, list | tuple)
     if several and all(isinstance(value, AbstractTensor) for value in values):
         returned: Any = tuple([value.node for value in values])
-        end(body.graph, returned, tuple(values))
+        end(region.graph, returned, tuple(values))
         return
-    with body:
+    with region:
         if several:
-            returned = tuple([_returned(body, value) for value in values])
+            returned = tuple([_returned(region, value) for value in values])
         else:
-            returned = _returned(body, values)
-        body.recorder.write_assertions()
-    end(body.graph, returned, tuple(values) if several else values)
+            returned = _returned(region, values)
+        region.recorder.write_assertions()
+    end(region.graph, returned, tuple(values) if several else values)
 
 
-def _returned(body: Body, value: Any) -> Any:
-    return value.node if isinstance(value, AbstractTensor) else body.recorder.convert(value)[1]
+def _returned(region: Region, value: Any) -> Any:
+    return value.node if isinstance(value, AbstractTensor) else region.recorder.convert(value)[1]
 
 
-def _strip_regions(body: Body) -> None:
-    """Regions around the call of a body are none of the body's own."""
-    states, around = body.recorder.scopes.states, body.around
+def _strip_regions(region: Region) -> None:
+    """Regions around the call of a region are none of the region's own."""
+    states, around = region.recorder.scopes.states, region.around
     if not states:
         return
-    for node in body.graph.nodes:
+    for node in region.graph.nodes:
         state = states.pop(node, ())
         if node.op == "call_function" and "nn_module_stack" in node.meta:  # numbers are in none
             inner = _inner_regions(state, around)
@@ -76,7 +78,7 @@ def _inner_regions(state: State, around: State) -> State:
     outer = next(region for region in reversed(around) if region.kind == "grad")
     undone = not outer.settings[0] if enabled is None else enabled
     kept = tuple(region for region in state if region not in around and region.kind != "grad")
-    return (Region("grad", (undone,), outer.owner), *kept)
+    return (ModeRegion("grad", (undone,), outer.owner), *kept)
 
 
 # --- calling -----------------------------------------------------------------------------------
@@ -86,14 +88,14 @@ def call(
     recorder: Recorder,
     operator: Any,
     base: str,
-    bodies: dict[str, Body],
+    regions: dict[str, Region],
     arguments: Callable[[list[Node]], tuple[Any, ...]],
 ) -> Node:
-    """The node that calls closed bodies; `arguments` are made of the nodes that read these."""
-    children = recorder.children if recorder.body is None else recorder.body.children
+    """The node that calls closed regions; `arguments` are made of the nodes that read these."""
+    children = recorder.children if recorder.region is None else recorder.region.children
     attributes = [
-        read(recorder.writer, children, name, Subgraph(body.graph, body.children))
-        for name, body in bodies.items()
+        read(recorder.writer, children, name, Subgraph(region.graph, region.children))
+        for name, region in regions.items()
     ]
     return recorder.append(operator, base, arguments(attributes), {})
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from monograph.capture.captured import RecoveredRefusal
 from monograph.capture.inputs.declarations import broken_declarations
-from monograph.capture.recovery.error_recovery import Problems, RecoveredRefusal, cause_of
+from monograph.capture.recovery.error_recovery import Problems, cause_of
 from monograph.capture.running import capture
 from monograph.diagnostics import ExportError, MonographError, SpecError, together
 
 if TYPE_CHECKING:
-    from monograph.capture.running import Capture, Request
+    from monograph.capture.captured import Capture
+    from monograph.capture.running import Request
 
 
 @dataclass(frozen=True, slots=True)

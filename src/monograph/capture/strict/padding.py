@@ -3,7 +3,7 @@
 Padding by nothing is a copy that lies as its input does; any other is laid out anew. Which of the
 two it is would be a guard. With `control_flow="capture_sizes"` the input is laid out first, so
 either gives the same; where eager code may have another layout, nobody is told one, and nobody
-writes to the result: see `doubts`.
+writes to the result: see `aliases`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _laid_out(input: AbstractTensor, *args: Any, **kwargs: Any) -> Any:  # noqa:
     recorder = cast("Recorder", input.recorder)
     layout = {"memory_format": torch.contiguous_format}
     result = PAD(recorder.call(torch.ops.aten.clone.default, (input,), layout), *args, **kwargs)
-    recorder.doubts.differ("layout", result.node)
-    recorder.doubts.entangle([result])
+    recorder.aliases.differ("layout", result.node)
+    recorder.aliases.may_alias([result])
     return result
 
 

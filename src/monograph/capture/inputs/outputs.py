@@ -58,7 +58,8 @@ def close_outputs(
     """
     flat, spec = pytree.tree_flatten(result)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
-    recorder.doubts.check_returned(values, partial(_is_input, recorder))
+    if recorder.known_aliases is not None:
+        recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
     values = _write_reassigned(recorder, state, values)
     recorder.write_last_assertions()
     leaves = tuple(
@@ -111,34 +112,35 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     its place) is copied before: eager leaves that storage untouched.
     """
     reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
-    values, reassigned = _apart(recorder, reassigned, values)
+    if reassigned:
+        values, reassigned = _without_aliases(recorder, reassigned, values)
     old = _OldMemory(recorder, reassigned, values)
     values = [old.kept(value) for value in values]
     sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
-    recorder.consulted.replaced = tuple(buffer.target for buffer, _ in reassigned)
+    recorder.replaced_buffers = tuple(buffer.target for buffer, _ in reassigned)
     for buffer, current in sources:
         recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
     return values
 
 
-def _apart(
+def _without_aliases(
     recorder: Recorder, reassigned: list[tuple[StateTensor, AbstractTensor]], values: list[Any]
 ) -> tuple[list[Any], list[tuple[StateTensor, AbstractTensor]]]:
     """The same, with copies of what may lie in buffers that are written to, by a condition.
 
     Raises: branch-returns (it may be an input just as well).
     """
-    doubts = recorder.doubts
-    buffers = [buffer.abstract for buffer, _ in reassigned if doubts.is_entangled(buffer.abstract)]
+    aliases = recorder.aliases
+    buffers = [buffer.abstract for buffer, _ in reassigned if aliases.is_aliased(buffer.abstract)]
     if not buffers:
         return values, reassigned
 
     def copied(value: Any) -> Any:
-        if not isinstance(value, AbstractTensor) or not doubts.is_entangled(value):
+        if not isinstance(value, AbstractTensor) or not aliases.is_aliased(value):
             return value
         if any(value is buffer.abstract for buffer, _ in reassigned):
             return value
-        ones = doubts.may_be(value)
+        ones = aliases.possible_storages(value)
         others = [each for each in ones if not any(each is buffer for buffer in buffers)]
         if len(others) == len(ones):
             return value
@@ -150,7 +152,7 @@ def _apart(
 
     found = [copied(value) for value in values], [(b, copied(value)) for b, value in reassigned]
     for buffer in buffers:
-        doubts.release(buffer)
+        aliases.release(buffer)
     return found
 
 

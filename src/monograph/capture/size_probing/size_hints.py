@@ -9,51 +9,29 @@ constant, a named one is a violation with the line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from monograph.capture.run_options import RunOptions
 from monograph.capture.torch_overrides.size_conditions import wants_bool
 from monograph.diagnostics import problem, raised_at
 from monograph.integers import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable
 
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.integers import Facts
-
-
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """Sizes that are not read in general; any other gets a symbol, and a stand-in for 0 or 1.
-
-    The hint of those in `literal` (by path, `x.shape[0]`) is the example's own value. Those in
-    `fixed` (by the name of their Dim, without one by path) are numbers, whatever the example says.
-    With `decided`, conditions on sizes are decided where they are made (see `conditions`). With
-    `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
-    With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
-    program asserts that they still do; tensors that hold a quotient of sizes are that number.
-    `asked` are the tensors that were asked.
-    """
-
-    literal: AbstractSet[str] = frozenset()
-    fixed: Mapping[str, int] = field(default_factory=dict[str, int])
-    decided: bool = False
-    unrolled: bool = False
-    loops: list[str] = field(default_factory=list[str])
-    state_decides: bool = False
-    asked: list[str] = field(default_factory=list[str])
 
 
 Run = TypeVar("Run")
 
 
 def in_general(
-    read: Callable[[Paths], tuple[Inputs, Facts]],
+    read: Callable[[RunOptions], tuple[Inputs, Facts]],
     run: Callable[[Inputs, Facts], Run],
-    probe: Callable[[Run, Paths], Run],
-) -> tuple[Run, Paths]:
+    probe: Callable[[Run, RunOptions], Run],
+) -> tuple[Run, RunOptions]:
     """The most general run of which the example is an instance, and how its sizes were read.
 
     `probe` lets sizes of 0 and 1 into a finished run where they may be; see `probing.probed`.
@@ -62,40 +40,42 @@ def in_general(
 
     Raises: what the last run raises.
     """
-    paths = Paths()
+    options = RunOptions()
     while True:
-        inputs, facts = read(paths)
+        inputs, facts = read(options)
         try:
             found = run(inputs, facts)
         except Exception as error:
-            again = _otherwise(paths, inputs, facts, error)
+            again = _otherwise(options, inputs, facts, error)
             if again is None:
                 raise
-            paths = again
+            options = again
             continue
-        found = probe(found, paths)
+        found = probe(found, options)
         contradicted = contradicted_paths(inputs, facts)
         if not contradicted:
-            return found, paths
-        paths = replace(paths, literal=contradicted | set(paths.literal))
+            return found, options
+        options = replace(options, literal=contradicted | set(options.literal))
 
 
-def _otherwise(paths: Paths, inputs: Inputs, facts: Facts, error: Exception) -> Paths | None:
+def _otherwise(
+    options: RunOptions, inputs: Inputs, facts: Facts, error: Exception
+) -> RunOptions | None:
     """How to read sizes after a run that failed, where that may mend it.
 
     Raises: data-dependent-branch.
     """
     if wants_bool(error):
-        if paths.decided:
+        if options.decided:
             raise problem("data-dependent-branch", at=raised_at(error)) from error
-        return replace(paths, decided=True)
-    if paths.loops and not paths.unrolled:
-        return replace(paths, unrolled=True)
-    if paths.asked and not paths.state_decides:
-        return replace(paths, state_decides=True)
+        return replace(options, decided=True)
+    if options.loops and not options.unrolled:
+        return replace(options, unrolled=True)
+    if options.asked and not options.state_decides:
+        return replace(options, state_decides=True)
     if inputs.examples == dict(facts.hints):
         return None
-    return replace(paths, literal=frozenset(map(facts.source_of, facts.symbols)))
+    return replace(options, literal=frozenset(map(facts.source_of, facts.symbols)))
 
 
 def contradicted_paths(inputs: Inputs, facts: Facts) -> set[str]:

@@ -1,28 +1,29 @@
-"""Recording a function of the user's as a subgraph: a branch, or one step of a loop.
+"""Regions: a function of the user's recorded in a child graph, a branch or one iteration of a loop.
 
-A `Body` is a graph of its own and facts of its own. While it is entered, operators and numbers are
-written there; tensors and sizes of the graphs around it are used as they are. Closing it turns
-those into inputs, so whatever the function closes over (parameters, buffers, sizes, tensors of the
-enclosing function) is *lifted* without anybody naming it.
+A `Region` is a graph and facts of its own. While it is entered, operators and numbers are written
+there; tensors and sizes of the graphs around it are used as they are. Closing it turns those into
+inputs, so whatever the function closes over (parameters, buffers, sizes, tensors of the enclosing
+function) is *lifted* without anybody naming it.
 
-    body = record(recorder, "torch.cond", true_fn, operands, assumed=condition)
-    with body:                                   # again: what is to be returned may be converted
-        values = [body.own(value) for value in leaves]
-    lifted = close([body, other], [values, others], first=operands)  # see `calling`
-    node = call(recorder, operator, {"true_graph": body, ...}, lambda attributes: (..., lifted))
+    region = record(recorder, "torch.cond", true_fn, operands, assumed=condition)
+    with region:                                 # again: what is to be returned may be converted
+        values = [region.own(value) for value in leaves]
+    lifted = close([region, other], [values, others], first=operands)    # see `region_calls`
+    node = call(recorder, operator, {"true_graph": region, ...}, lambda attributes: (..., lifted))
 
-What is assumed or decided about sizes in a body is a condition of that body: facts learnt there end
-with it, and its guards are assertions inside of it, because it may never run.
+What is assumed or decided about sizes in a region is a condition of that region: facts learnt there
+end with it, and its guards are assertions inside of it, because it may never run.
 
-A write to a tensor from outside is caught before it happens. Where `copies` allows, the body begins
-again with a copy of that tensor, whose last value is returned beside the results (`body.written`);
-the caller copies it back outside. Views of it from outside are taken again of the copy. Values made
-in a body are refused outside of it.
+A write to a tensor from outside is caught before it happens. Where `copies` allows, the region is
+recorded again with a copy of that tensor, whose last value is returned beside the results
+(`region.written`); the caller copies it back outside. Views of it from outside are taken again of
+the copy. Values made in a region are refused outside of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 from torch.fx.node import Node
@@ -37,7 +38,8 @@ from monograph.abstract.tensor import (
     make_tensor,
     with_requires_grad,
 )
-from monograph.capture.control_flow.dead_scopes import Departed
+from monograph.capture.control_flow.dead_scopes import DeadScope
+from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
 from monograph.host.trees import pytree
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.lifting import Subgraph
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.side_effects.tracking import Within
+    from monograph.capture.side_effects.tracking import RegionEffects
     from monograph.diagnostics import Frame
     from monograph.integers import Truth
 
@@ -63,20 +65,22 @@ _FLAT = frozenset({StaticTensor, SymbolicTensor, type(None)})
 
 
 Copied = dict[int, "list[AbstractTensor]"]
-"""Tensors that bodies begin with copies of, by identity: all that hold them, the owner first."""
+"""Tensors that regions begin with copies of, by identity: all that hold them, the owner first."""
 
 
-class WritesOutside(BaseException):  # no error: user code must not catch it
-    """A body is about to write to a tensor from outside of it."""
+class CopyNeeded(NamedTuple):
+    """A region is about to write to a tensor from outside: it begins anew with a copy of that."""
 
-    def __init__(self, body: Body, tensor: AbstractTensor) -> None:
-        super().__init__("a write to a tensor from outside")
-        self.body = body
-        self.tensor = tensor
-        self.at = body.recorder.origin()
+    region: Region
+    tensor: AbstractTensor
+    at: tuple[Frame, ...]
 
 
-class Body:
+def _copy_needed(region: Region, tensor: AbstractTensor) -> Restart:
+    return Restart("copy", CopyNeeded(region, tensor, region.recorder.origin()))
+
+
+class Region:
     """A subgraph while it is recorded. Use as a context manager, as often as needed."""
 
     def __init__(self, recorder: Recorder, operator: str, *, assumed: Truth = True) -> None:
@@ -95,14 +99,14 @@ class Body:
         self.children: dict[str, Subgraph] = {}
         self.around = recorder.scopes.regions()
         self.result: Any = None
-        self.part: Within | None = None
+        self.effects: RegionEffects | None = None
         """What knows which objects were made in it, where code is interpreted."""
         self.at: tuple[Frame, ...] = ()
         """Where the function that was recorded is given to the operator."""
         self.written: list[tuple[AbstractTensor, AbstractTensor]] = []
         """Tensors from outside that it changes, and what holds their last values."""
         self.is_within_python = False
-        """Whether it and all bodies around it are ways and rounds of Python's own."""
+        """Whether it and all regions around it are ways and rounds of Python's own."""
         self._copies: list[Node | None] = []
         self._stand_ins: list[tuple[AbstractTensor, Node | None]] = []
         """Those, and views of them from outside, and what stands for each in here at first."""
@@ -117,8 +121,8 @@ class Body:
         in_force.__enter__()
         waiting = recorder.turn_to(facts)
         page = recorder.writer.turn_to(self.page)
-        self._outer = (in_force, waiting, page, recorder.body)
-        around, recorder.body = recorder.body, self
+        self._outer = (in_force, waiting, page, recorder.region)
+        around, recorder.region = recorder.region, self
         self.is_within_python = self.operator in _PYTHON and (
             around is None or around.is_within_python
         )
@@ -130,11 +134,11 @@ class Body:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Write where it was written before; what is known of the body stays in it."""
+        """Write where it was written before; what is known of the region stays in it."""
         in_force, waiting, page, recorder = *self._outer[:3], self.recorder
         if self._originals:
             self._put_back()
-        recorder.body = self._outer[3]
+        recorder.region = self._outer[3]
         recorder.writer.turn_to(page)
         recorder.turn_back(waiting)
         in_force.__exit__(None, None, None)
@@ -153,14 +157,14 @@ class Body:
     # --- values ------------------------------------------------------------------------------
 
     def stand_in(self, name: str, tensor_type: TensorType) -> AbstractTensor:
-        """An input of the body's own: what differs from step to step. The body is entered."""
+        """An input of the region's own: what differs from step to step. The region is entered."""
         node = self._placeholder(name)
         tensor = make_tensor(tensor_type, node, self.recorder)
         node.meta["val"] = tensor
         return tensor
 
     def number_stand_in(self, name: str) -> Any:
-        """An integer input of the body's own. The body is entered."""
+        """An integer input of the region's own. The region is entered."""
         node = self._placeholder(name)
         symbol = fresh(name, None, None)
         self.recorder.writer.bind(symbol, node)
@@ -176,9 +180,9 @@ class Body:
     ) -> AbstractTensor:
         """The tensor, or a copy where it shares storage with an input or another result.
 
-        The body is entered. Results of operators that call functions are always new tensors in the
-        graph. Where eager code gives the tensor itself (`stays`), the copy is marked, and left out
-        when the program runs: nobody writes to it or to what it is a copy of (`doubts.entangle`).
+        The region is entered. Results of operators that call functions are always new tensors in
+        the graph. Where eager code gives the tensor itself (`stays`), the copy is marked, and left
+        out when the program runs: nobody writes to it or to its original (`may_alias`).
         """
         if not self.is_owned(tensor, taken):
             copy = self.recorder.call(_CLONE, (tensor,), {})
@@ -187,8 +191,24 @@ class Body:
             return copy
         return tensor
 
+    def shared(self, values: Sequence[Any]) -> list[list[Any]]:
+        """For each result: the objects that it may be one with, itself if others are it too."""
+        roots = [each.storage_root if isinstance(each, AbstractTensor) else None for each in values]
+        counts = Counter(map(id, roots))
+        return [
+            [root]
+            if root is not None
+            and (
+                counts[id(root)] > 1
+                or self.is_outside(root)
+                or self.recorder.aliases.is_aliased(root)
+            )
+            else []
+            for root in roots
+        ]
+
     def is_owned(self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = ()) -> bool:
-        """Whether it shares storage with no input of the body's, nor with another result."""
+        """Whether it shares storage with no input of the region's, nor with another result."""
         root = tensor.storage_root
         for each in taken:
             if each.storage_root is root:
@@ -199,12 +219,12 @@ class Body:
         return not self.is_outside(root)
 
     @property
-    def outer(self) -> Body | None:
-        """The body around this one, which is entered."""
+    def outer(self) -> Region | None:
+        """The region around this one, which is entered."""
         return self._outer[3]
 
     def is_outside(self, tensor: AbstractTensor) -> bool:
-        """Whether a tensor was not made in this body: it is an input of it, or will be one."""
+        """Whether a tensor was not made in this region: it is an input of it, or will be one."""
         node = tensor.node
         return node is None or node.graph is not self.graph or node.op == "placeholder"
 
@@ -213,7 +233,7 @@ class Body:
     def before_write(self, tensor: AbstractTensor, *, keeps_shape: bool = True) -> None:
         """An operator is about to write to this tensor.
 
-        Raises: WritesOutside, branch-writes (a copy cannot take its place).
+        Raises: Restart, branch-writes (a copy cannot take its place).
         """
         root = tensor.storage_root
         if not self.is_outside(root):
@@ -221,17 +241,17 @@ class Body:
                 return
             if self._stands(tensor):
                 raise self._refused(root, "it is a view of a tensor that was copied before")
-            raise WritesOutside(self, tensor)
+            raise _copy_needed(self, tensor)
         if not keeps_shape:
             raise self._refused(root, "its shape changes")
         if not is_dense(root.tensor_type):
             raise self._refused(root, "its elements do not lie one beside the other")
-        raise WritesOutside(self, tensor)
+        raise _copy_needed(self, tensor)
 
     def copy_of(self, same: Sequence[AbstractTensor], now: AbstractTensor | None = None) -> None:
-        """Let a copy stand for a tensor from outside in this body, however it is held: root first.
+        """Let a copy stand in here for a tensor from outside, however it is held: root first.
 
-        The copy is of `now`, where that holds what the tensor holds by now. The body is entered.
+        The copy is of `now`, where that holds what the tensor holds by now. The region is entered.
         """
         root = same[0]
         copy = self.recorder.call(_CLONE, (root if now is None else now,), {})
@@ -281,7 +301,7 @@ class Body:
     def check_views(self) -> None:
         """Find views from outside of what was copied: they would show what was there before.
 
-        Raises: WritesOutside (one that may be taken of the copy too), branch-writes.
+        Raises: Restart (one that may be taken of the copy too), branch-writes.
         """
         copied = {id(tensor) for tensor, _ in self.written}
         if not copied:
@@ -298,7 +318,7 @@ class Body:
         """The tensors that a node from outside is: what it makes, or what it stands for there."""
         made = source.meta.get("val")
         found = [made] if isinstance(made, AbstractTensor) else []
-        around = self.recorder.body
+        around = self.recorder.region
         while around is not None:
             found += around.represented(source)
             around = around.outer
@@ -308,13 +328,13 @@ class Body:
     def _check_view(self, source: Node, value: AbstractTensor) -> None:
         """A value from outside is used, and a copy stands for its owner.
 
-        Raises: WritesOutside, branch-writes.
+        Raises: Restart, branch-writes.
         """
         if _is_view_of(source, value.storage_root) and not self._stands(value):
-            raise WritesOutside(self, value)
-        lacking = _lacking(self.recorder.body, value)
+            raise _copy_needed(self, value)
+        lacking = _lacking(self.recorder.region, value)
         if lacking is not None:
-            raise WritesOutside(lacking, value)
+            raise _copy_needed(lacking, value)
         raise refused_write(self, value.storage_root, "a view of it is used besides")
 
     def represented(self, source: Node) -> list[AbstractTensor]:
@@ -330,9 +350,9 @@ class Body:
     def _stands(self, tensor: AbstractTensor) -> bool:
         return any(each is tensor for each, _ in self._stand_ins)
 
-    def depart(self) -> None:
+    def leave(self) -> None:
         """Refuse the tensors that were made here from now on."""
-        departed: Any = Departed(self.facts, self.operator)
+        departed: Any = DeadScope(self.facts, self.operator)
         graph = self.graph
         for node in graph.nodes:
             made = node.meta.get("val")
@@ -348,9 +368,9 @@ class Body:
                     if maker is not None and maker.graph is graph:
                         value.recorder = departed
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Depart, and use nothing from outside."""
-        self.depart()
+        self.leave()
         for node in self.graph.nodes:
             for used in inputs_of(node):
                 if used.graph is not self.graph:
@@ -358,8 +378,8 @@ class Body:
 
 
 def gives_itself(recorder: Recorder) -> bool:
-    """Whether all bodies around are Python's own `if` and `while`, whose results are no copies."""
-    return recorder.body is None or recorder.body.is_within_python
+    """Whether all regions around are Python's own `if` and `while`, whose results are no copies."""
+    return recorder.region is None or recorder.region.is_within_python
 
 
 def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:
@@ -398,45 +418,45 @@ def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
     return True
 
 
-def _lacking(body: Body | None, tensor: AbstractTensor) -> Body | None:
-    """The nearest body, from here outwards, in which a copy stands for the owner alone."""
-    while body is not None and not body.lacks(tensor):
-        body = body.outer
-    return body
+def _lacking(region: Region | None, tensor: AbstractTensor) -> Region | None:
+    """The nearest region, from here outwards, in which a copy stands for the owner alone."""
+    while region is not None and not region.lacks(tensor):
+        region = region.outer
+    return region
 
 
-def copied_as(found: WritesOutside, copies: Copied) -> None:
-    """Note what is to be copied, and what else holds it, before a body begins anew.
+def copied_as(found: CopyNeeded, copies: Copied) -> None:
+    """Note what is to be copied, and what else holds it, before a region begins anew.
 
-    Raises: branch-writes (a view of which nobody can say how it was taken), WritesOutside (a view
-    that stands for itself in the body around, where a copy of its owner stands for that).
+    Raises: branch-writes (a view of which nobody can say how it was taken), Restart (a view
+    that stands for itself in the region around, where a copy of its owner stands for that).
     """
     tensor, node = found.tensor, found.tensor.node
     root = tensor.storage_root
-    is_made_here = node is not None and node.graph is found.body.graph
-    lacking = None if is_made_here else _lacking(found.body.recorder.body, tensor)
+    is_made_here = node is not None and node.graph is found.region.graph
+    lacking = None if is_made_here else _lacking(found.region.recorder.region, tensor)
     if lacking is not None:
-        raise WritesOutside(lacking, tensor)
+        raise _copy_needed(lacking, tensor)
     is_known = id(root) in copies
     same = copies.setdefault(id(root), [root])
     is_new = all(each is not tensor for each in same)
-    is_outside = node is not None and node.graph is not found.body.graph
+    is_outside = node is not None and node.graph is not found.region.graph
     if is_new and is_outside and _is_view_of(node, root):
         same.append(tensor)
     elif is_known:
         reason = "it is a view of a tensor that was copied before"
-        raise refused_write(found.body, root, reason, at=found.at)
+        raise refused_write(found.region, root, reason, at=found.at)
 
 
 def refused_write(
-    body: Body, tensor: AbstractTensor, reason: str = "", at: tuple[Frame, ...] | None = None
+    region: Region, tensor: AbstractTensor, reason: str = "", at: tuple[Frame, ...] | None = None
 ) -> BaseException:
     """The refusal of a write to a tensor from outside, at the line that writes."""
-    node, recorder = tensor.node, body.recorder
+    node, recorder = tensor.node, region.recorder
     name = node.name if node is not None and node in recorder.input_nodes else ""
     if node is not None and node in recorder.writer.constant_of:
         name = recorder.writer.attribute_of(node)
-    return problem("branch-writes", at=at, operator=body.operator, name=name, reason=reason)
+    return problem("branch-writes", at=at, operator=region.operator, name=name, reason=reason)
 
 
 def record(
@@ -447,12 +467,12 @@ def record(
     *,
     assumed: Truth = True,
     copies: Copied | None = None,
-) -> Body:
-    """Run a function once on values from outside, as a body of its own.
+) -> Region:
+    """Run a function once on values from outside, as a region of its own.
 
-    Its result is `body.result`, as the function returned it. Where `copies` is given it may write
-    to tensors from outside: see `body.written`. It begins with copies of those that `copies` names,
-    and adds what it writes to.
+    Its result is `region.result`, as the function returned it. Where `copies` is given it may
+    write to tensors from outside: see `region.written`. It begins with copies of those that
+    `copies` names, and adds what it writes to.
 
     Raises: branch-writes, branch-side-effect, and what the function refuses.
     """
@@ -465,38 +485,44 @@ def record_with(
     recorder: Recorder,
     operator: str,
     function: Callable[..., Any],
-    arguments: Callable[[Body], Sequence[Any]],
+    arguments: Callable[[Region], Sequence[Any]],
     *,
     assumed: Truth = True,
     copies: Copied | None = None,
     may_write: bool = False,
-) -> Body:
-    """Run a function once, as `record` does, on arguments that are made for the body.
+) -> Region:
+    """Run a function once, as `record` does, on arguments that are made for the region.
 
-    Raises: with `may_write`, WritesOutside, for the caller to begin anew with `Body.copy_of`.
+    Raises: with `may_write`, Restart, for the caller to begin anew with `Region.copy_of`.
     """
-    while True:
-        body = Body(recorder, operator, assumed=assumed)
+    region: Region | None = None
+
+    def run_once() -> Region:
+        nonlocal region
+        region = Region(recorder, operator, assumed=assumed)
         try:
-            with body, recorder.scopes.side_effects(operator) as body.part:
+            with region, recorder.scopes.side_effects(operator) as region.effects:
                 for same in (copies or {}).values():
-                    body.copy_of(same)
+                    region.copy_of(same)
                 run = _at_once if operator in _PYTHON else recorder.scopes.run
-                body.result = run(function, *arguments(body))
+                region.result = run(function, *arguments(region))
                 recorder.write_assertions()
-            body.check_views()
-        except WritesOutside as found:
-            body.give_up()
-            if found.body is not body or may_write:
-                raise
-            if copies is None:
-                raise refused_write(body, found.tensor.storage_root, at=found.at) from None
-            copied_as(found, copies)
-            continue
+            region.check_views()
         except BaseException:
-            body.give_up()
+            region.discard()
             raise
-        return body
+        return region
+
+    def prepare(restart: Restart) -> bool:
+        found = restart.cause
+        if restart.reason != "copy" or found.region is not region or may_write:
+            return False
+        if copies is None:
+            raise refused_write(found.region, found.tensor.storage_root, at=found.at) from None
+        copied_as(found, copies)
+        return True
+
+    return restarted(run_once, prepare)
 
 
 def _at_once(function: Callable[..., Any], *args: Any) -> Any:
@@ -504,13 +530,13 @@ def _at_once(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def made_at(value: Any, body: Body) -> tuple[Frame, ...]:
-    """The user's lines that made a result of a body, innermost first."""
+def made_at(value: Any, region: Region) -> tuple[Frame, ...]:
+    """The user's lines that made a result of a region, innermost first."""
     if isinstance(value, AbstractTensor) and value.node is not None:
         frames = value.node.meta.get("frames")
         if frames:
-            return body.recorder.scopes.filter.innermost_user(frames)
-    return body.at
+            return region.recorder.scopes.filter.innermost_user(frames)
+    return region.at
 
 
 def label_of(recorder: Recorder) -> str:

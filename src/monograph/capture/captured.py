@@ -1,0 +1,67 @@
+"""The result of a capture: graph, facts, inputs, outputs, and what was left out or gone past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+    from monograph.capture.inputs.example_inputs import Inputs
+    from monograph.capture.inputs.mutation_spec import Changes
+    from monograph.capture.inputs.outputs import Outputs
+    from monograph.capture.recording.module_calls import ModuleCalls
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.capture.side_effects.module_state import ModuleState
+    from monograph.capture.side_effects.observations import Observations
+    from monograph.diagnostics import MonographError, Spot
+    from monograph.integers import Expr, Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A size that a program leaves out, and what the module does differently there.
+
+    `at` are the user's lines where it first does, innermost first.
+    """
+
+    symbol: Expr
+    value: int
+    what: str
+    at: tuple[Spot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredRefusal:
+    """A refusal that a capture went past.
+
+    `assumed` says what the program takes for true instead, "" if nothing; `is_checked` whether it
+    asserts that when it runs; `times` how often the same refusal was met at this line.
+    """
+
+    error: MonographError
+    assumed: str = ""
+    is_checked: bool = False
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What one run of user code left behind."""
+
+    inputs: Inputs
+    input_nodes: tuple[Node, ...]
+    outputs: Outputs
+    state: ModuleState
+    recorder: Recorder
+    facts: Facts
+    calls: ModuleCalls
+    observed: Observations
+    changes: Changes | None = None
+    exclusions: tuple[Exclusion, ...] = ()
+    problems: tuple[RecoveredRefusal, ...] = ()
+    """What a capture that goes on after refusals went past."""
+
+
+__all__ = ["Capture", "Exclusion", "RecoveredRefusal"]

@@ -1,0 +1,74 @@
+"""What `while` and `for` share while one iteration is recorded that stands for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from monograph.capture.control_flow.loops.carried_state import CarriedState
+from monograph.capture.control_flow.loops.carried_writes import CarriedWrites
+from monograph.capture.control_flow.region import gives_itself
+from monograph.capture.restart import Restart, restarted
+from monograph.diagnostics import MonographError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from monograph.bytecode import Frame
+    from monograph.bytecode.branches.branch_execution import End
+    from monograph.bytecode.branches.branch_targets import LoopTest
+    from monograph.capture.control_flow.region import Region
+    from monograph.capture.recording.recorder import Recorder
+
+Ended = TypeVar("Ended")
+
+
+class LoopCapture(Generic[Ended]):
+    """One loop while it is recorded: what is carried, and written to, is found by recording it."""
+
+    def __init__(
+        self, recorder: Recorder, frame: Frame, test: LoopTest, name: str, *, makes_last: bool
+    ) -> None:
+        self.recorder = recorder
+        self.frame = frame
+        self.test = test
+        self.name = name
+        self.carrying = CarriedState(recorder, frame, test, name, makes_last=makes_last)
+        self.writes = CarriedWrites(recorder)
+        self.region: Region
+        """The last iteration that was recorded."""
+
+    def restarted(self, record: Callable[[], Ended]) -> Ended:
+        """Record until no more is carried than was known, and nothing else is written to."""
+        return restarted(record, self._prepare)
+
+    def _prepare(self, restart: Restart) -> bool:
+        if restart.reason == "copy" and restart.cause.region is self.region:
+            self.writes.add(restart.cause)
+            return True
+        return restart.reason == "carry"
+
+    def options(self, n_known: int) -> dict[str, Any]:
+        """What the operator is told; the first `n_known` results are these tensors themselves."""
+        n_staying = n_known * gives_itself(self.recorder)
+        return {"name": self.name, "may_write": True, "n_staying": n_staying}
+
+    def begin_iteration(self, values: Sequence[Any]) -> Region:
+        """The region that is recorded; `values` is what the iteration before left in `writes`."""
+        region = self.recorder.region
+        assert region is not None, "an iteration is recorded in a region"
+        self.region = region
+        self.writes.begin_iteration(region, values)
+        return region
+
+    def check_end(self, end: End, *kinds: str) -> End:
+        """How an iteration ended, if it is one of these ways. Raises: loop-raises, loop-leaves."""
+        if end.kind == "raised":
+            if isinstance(end.value, MonographError | RecursionError | MemoryError):
+                raise end.value
+            raise problem("loop-raises", loop=self.name, error=end.value)
+        if end.kind not in kinds:
+            raise problem("loop-leaves", loop=self.name, how=end.kind)
+        return end
+
+
+__all__ = ["LoopCapture"]

@@ -1,0 +1,96 @@
+"""Guard sources of one run: the answers that user code was given about modes and about tensors.
+
+Law: as long as a call gives every answer noted here, user code would be told what it was told.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from monograph.capture.queries.query_kinds import SURROUNDINGS, Answer, asking_again
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import torch
+    from torch.fx.node import Node
+
+_HERE = threading.local()
+
+
+def listening() -> Any:
+    """The recorder of the run that is going on in this thread, or None."""
+    return getattr(_HERE, "recorder", None)
+
+
+@contextmanager
+def heard_by(recorder: Any) -> Generator[None]:
+    """Let a recorder, or nobody, note what is asked in this thread."""
+    before, _HERE.recorder = listening(), recorder
+    try:
+        yield
+    finally:
+        _HERE.recorder = before
+
+
+class Subject(NamedTuple):
+    """A tensor that differs between calls: its path, its place among the inputs, the example."""
+
+    path: str
+    argument: int | None
+    example: torch.Tensor
+
+
+class NotedAnswers:
+    """The answers that one run was given."""
+
+    __slots__ = ("_before", "answers", "subjects")
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str, int | None], Answer] = {}
+        self.subjects: dict[Node, Subject] = {}
+        """By their placeholders."""
+        self._before: dict[str, Any] = {}
+
+    def begin(self, subjects: dict[Node, Subject]) -> None:
+        """Remember what surrounds the run."""
+        self.subjects = subjects
+        self._before = {
+            name: asking_again(name)("")
+            for name, each in SURROUNDINGS.items()
+            if "{" not in each.code
+        }
+
+    def note(self, question: str, origin: object, path: str = "") -> None:
+        """The surroundings of the call were asked."""
+        key = (question, path, None)
+        if key not in self.answers:
+            with heard_by(None):
+                value = asking_again(question)(path)
+            value = self._before.get(question, value)
+            self.answers[key] = Answer(question, value, path, None, origin)
+
+    def note_tensor(self, question: str, subject: Subject, origin: object) -> bool:
+        """An input, a parameter or a buffer was asked; what it said."""
+        value = asking_again(question)(subject.example)
+        key = (question, subject.path, subject.argument)
+        if key not in self.answers:
+            self.answers[key] = Answer(question, value, subject.path, subject.argument, origin)
+        return value
+
+
+@dataclass(slots=True)
+class ModuleModes:
+    """The `training` flags that one run read, by the paths of the modules."""
+
+    found: dict[str, bool] = field(default_factory=dict[str, bool])
+    own: set[int] = field(default_factory=set[int])
+    """The modules that the run itself has set."""
+    only_sets_flags: bool = True
+    """Whether `train()` of every module does no more than PyTorch's."""
+
+
+__all__ = ["ModuleModes", "NotedAnswers", "Subject", "heard_by", "listening"]

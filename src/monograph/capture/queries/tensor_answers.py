@@ -1,0 +1,67 @@
+"""Tensor queries: what abstract tensors ask their recorder, answered by a table it is handed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.abstract.tensor import AbstractTensor
+
+
+class TensorAnswers(NamedTuple):
+    """What answers a recorder's tensors and operators; each is given the recorder first."""
+
+    special_operators: Callable[[Any], dict[int, Callable[..., Any]]]
+    item: Callable[..., Any]
+    truth: Callable[..., bool]
+    detach: Callable[..., Any]
+    getitem: Callable[..., Any]
+    setitem: Callable[..., None]
+    asked: Callable[..., bool]
+    set_requires_grad: Callable[..., None]
+    text_asked: Callable[..., None]
+    limit_size: Callable[..., None]
+    check_fake_kernel: Callable[..., None]
+
+
+class AnsweringRecorder:
+    """The half of a recorder that passes questions on."""
+
+    answers: TensorAnswers
+
+    def item(self, tensor: AbstractTensor) -> Any:
+        """The only element: its value if the tensor is a constant, else a new unbacked number."""
+        return self.answers.item(self, tensor)
+
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """What a tensor says of itself; every call must be able to say it again."""
+        return self.answers.asked(self, tensor, question)
+
+    def text_asked(self, tensor: AbstractTensor) -> None:
+        """People may read what a tensor is; user code may not."""
+        self.answers.text_asked(self, tensor)
+
+    def set_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
+        """`tensor.requires_grad = flag`."""
+        self.answers.set_requires_grad(self, tensor, flag)
+
+    def detached(self, tensor: AbstractTensor) -> Any:
+        """`tensor.detach()`, as user code calls it."""
+        return self.answers.detach(self, tensor)
+
+    def truth(self, tensor: AbstractTensor) -> bool:
+        """`bool(tensor)`: its value if the tensor is a constant, else refused."""
+        return self.answers.truth(self, tensor)
+
+    def getitem(self, tensor: AbstractTensor, index: Any) -> Any:
+        """`tensor[index]`."""
+        return self.answers.getitem(self, tensor, index)
+
+    def setitem(self, tensor: AbstractTensor, index: Any, value: Any) -> None:
+        """`tensor[index] = value`."""
+        self.answers.setitem(self, tensor, index, value)
+
+
+__all__ = ["AnsweringRecorder", "TensorAnswers"]

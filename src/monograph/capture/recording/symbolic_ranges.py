@@ -1,0 +1,73 @@
+"""`range` of symbolic numbers: an object that is not unrolled before somebody asks for a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from monograph.abstract.symbols import to_python, to_sym
+from monograph.bytecode import ours
+from monograph.integers import Expr, ceildiv, ge, known, maximum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from monograph.integers import Int
+
+
+@ours
+class SymbolicRange:
+    """`range(start, stop, step)` of symbolic numbers. Whoever wants the numbers fixes them."""
+
+    __slots__ = ("start", "step", "stop")
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start = start
+        self.stop = stop
+        self.step = step
+
+    def plain(self) -> range:
+        """The range itself, which fixes its bounds."""
+        return range(int(self.start), int(self.stop), self.step)
+
+    def length(self) -> Any:
+        """How many numbers there are."""
+        count = self.count()
+        return to_sym(count) if isinstance(count, Expr) else len(self)
+
+    def count(self) -> Int:
+        """How many numbers there are, as an expression."""
+        start, stop = to_python(self.start), to_python(self.stop)
+        span = stop - start if self.step > 0 else start - stop
+        count = ceildiv(span, abs(self.step)) if abs(self.step) != 1 else span
+        return count if known(ge(count, 0)) is True else maximum(count, 0)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.plain())
+
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self.plain())
+
+    def __len__(self) -> int:
+        return len(self.plain())
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.plain()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.plain()[key]
+
+    def __eq__(self, other: object) -> bool:
+        return self.plain() == (other.plain() if isinstance(other, SymbolicRange) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.plain())
+
+    def __repr__(self) -> str:
+        return repr(self.plain())
+
+    def index(self, value: Any) -> int:
+        """As of any range."""
+        return self.plain().index(value)
+
+
+__all__ = ["SymbolicRange"]

@@ -1,0 +1,53 @@
+"""Restart of a recording: a region is recorded again, otherwise than before.
+
+What a region needs is often known only when it has been run: which tensors it writes to, what a
+loop carries, where its sides can be merged. Whoever finds out raises `Restart`; whoever began the
+region takes the reason into account, and begins again (`restarted`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Reason = Literal["copy", "carry", "track objects", "merge later", "one side", "no merge"]
+
+
+class Restart(BaseException):  # no error: user code must not catch it
+    """A region is to be recorded again.
+
+    - "copy": it is about to write to a tensor from outside. `cause` is a `CopyNeeded`.
+    - "carry": an iteration changed something that was not known to be carried.
+    - "track objects": it has to be known which objects a region made.
+    - "merge later": two sides cannot be one state here, but perhaps at a later join point; `cause`
+      is the refusal.
+    - "one side": a side raises, so it is not recorded; `cause` are its answer and the exception.
+    - "no merge": the sides end where nothing can be made of them.
+    """
+
+    def __init__(self, reason: Reason, cause: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.cause = cause
+
+
+Recorded = TypeVar("Recorded")
+
+
+def restarted(record: Callable[[], Recorded], prepare: Callable[[Restart], bool]) -> Recorded:
+    """Record until nothing asks to record again.
+
+    `prepare` takes the reason into account; where it is none of its business, it says False, and
+    whoever records what is around takes it.
+    """
+    while True:
+        try:
+            return record()
+        except Restart as restart:
+            if not prepare(restart):
+                raise
+
+
+__all__ = ["Restart", "restarted"]

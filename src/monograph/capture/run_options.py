@@ -1,0 +1,37 @@
+"""Options of one run of a capture: what the example decides, for want of a general answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How one run of a capture reads sizes and loops, after what runs before it failed at.
+
+    Sizes get symbols, and a hint in the place of an example of 0 or 1, unless they are named here.
+
+    The hint of those in `literal` (by path, `x.shape[0]`) is the example's own value. Those in
+    `fixed` (by the name of their Dim, without one by path) are numbers, whatever the example says.
+    With `decided`, conditions on sizes are decided where they are made (see `size_conditions`).
+    With `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
+    With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
+    program asserts that they still do; tensors that hold a quotient of sizes are that number.
+    `asked` are the tensors that were asked.
+    """
+
+    literal: AbstractSet[str] = frozenset()
+    fixed: Mapping[str, int] = field(default_factory=dict[str, int])
+    decided: bool = False
+    unrolled: bool = False
+    loops: list[str] = field(default_factory=list[str])
+    state_decides: bool = False
+    asked: list[str] = field(default_factory=list[str])
+
+
+__all__ = ["RunOptions"]

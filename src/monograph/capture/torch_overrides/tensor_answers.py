@@ -1,0 +1,28 @@
+"""The table of what answers abstract tensors while user code runs: handed to every recorder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from monograph.capture.queries.tensor_answers import TensorAnswers
+from monograph.capture.recording import indexing, unbacked_values
+from monograph.capture.recording.fake_kernel_checks import check_promises
+from monograph.capture.recording.value_ranges import limit_size
+from monograph.capture.torch_overrides.guarded_queries import asked, set_requires_grad
+from monograph.capture.torch_overrides.tensor_text import refuse_text
+
+ANSWERS: Final = TensorAnswers(
+    special_operators=unbacked_values.special_operators,
+    item=unbacked_values.item,
+    truth=unbacked_values.truth,
+    detach=unbacked_values.detach,
+    getitem=indexing.getitem,
+    setitem=indexing.setitem,
+    asked=asked,
+    set_requires_grad=set_requires_grad,
+    text_asked=refuse_text,
+    limit_size=limit_size,
+    check_fake_kernel=check_promises,
+)
+
+__all__ = ["ANSWERS"]
