@@ -82,9 +82,10 @@ def set_limit(deepest: int) -> None:
     numbers[0] += n_calls
     try:
         sys.setrecursionlimit(deepest)
+        # Written at once: between the two there may be no call left to make.
+        numbers[1] = numbers[0] = deepest * _NATIVE_PER_CALL
     finally:
         numbers[0] -= n_calls
-    raise_native()
 
 
 def _set(limit: int) -> bool:

@@ -80,3 +80,18 @@ def test_a_limit_that_interpreted_code_sets_is_that_of_its_own_calls():
         sys.setrecursionlimit(before)
     with pytest.raises(RecursionError):
         _at_depth(before + 200, lambda: "too deep")
+
+
+def test_a_limit_below_the_native_depth_is_set():
+    """Interpreted calls are counted as the program's, not as ours: 20 of them are under 60."""
+    before = sys.getrecursionlimit()
+
+    def program():
+        sys.setrecursionlimit(60)
+        try:
+            return _at_depth(5, lambda: "up")
+        finally:
+            sys.setrecursionlimit(before)
+
+    assert interpret(lambda: _at_depth(20, program)) == "up"
+    assert sys.getrecursionlimit() == before
