@@ -1,5 +1,6 @@
 """What follows an `if` is recorded once: chains of them cost what they are long, of every kind."""
 
+import gc
 import io
 import linecache
 import sys
@@ -106,6 +107,7 @@ def calls(module, example) -> int:
         found += event in {"call", "c_call"}
 
     monograph.export(module, example)  # whatever is made once has been made
+    gc.collect()  # what other tests left has finalisers, too
     before = sys.getprofile()
     sys.setprofile(tell)
     try:

@@ -4,7 +4,8 @@ from monograph.capture.all_problems import Draft, all_problems, draft
 from monograph.capture.captured import Capture, RecoveredRefusal
 from monograph.capture.inputs.declarations import check_declarations
 from monograph.capture.recovery.custom_operators import check_custom_op
-from monograph.capture.running import ControlFlow, Request, capture
+from monograph.capture.running import capture
+from monograph.capture.tracing import ControlFlow, Request
 
 __all__ = [
     "Capture",

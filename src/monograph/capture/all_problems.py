@@ -17,7 +17,7 @@ from monograph.diagnostics import ExportError, MonographError, SpecError, togeth
 
 if TYPE_CHECKING:
     from monograph.capture.captured import Capture
-    from monograph.capture.running import Request
+    from monograph.capture.tracing import Request
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,16 @@
-"""What user code asks PyTorch about the situation it runs in."""
+"""Stances and regions of PyTorch, and its default device."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from contextlib import AbstractContextManager
-
-
-@contextmanager
-def exporting() -> Generator[None]:
-    """Make `torch.compiler.is_exporting()` and `is_compiling()` true.
-
-    Libraries choose capturable code paths by them; the flags are module globals of
-    `torch.compiler` without a public setter.
-    """
-    compiler = torch.compiler
-    before = compiler._is_exporting_flag, compiler._is_compiling_flag
-    compiler._is_exporting_flag = compiler._is_compiling_flag = True
-    try:
-        yield
-    finally:
-        compiler._is_exporting_flag, compiler._is_compiling_flag = before
 
 
 def uncompiled() -> AbstractContextManager[object]:
@@ -38,6 +21,10 @@ def uncompiled() -> AbstractContextManager[object]:
     if "torch._dynamo" not in sys.modules:
         return nullcontext()
     return torch.compiler.set_stance("force_eager")
+
+
+CHECKER: Final[tuple[Any, str]] = (torch, "_check_with")
+"""What `torch._check` and its relatives call with an error's type, a condition and a text."""
 
 
 def autocast_settings(cast: torch.autocast) -> tuple[str, torch.dtype, bool, bool]:

@@ -68,9 +68,17 @@ def is_plain_layer(module: torch.nn.Module) -> bool:
 
 def functional_is_original() -> bool:
     """Whether nobody has put a function of their own into `torch.nn.functional`."""
-    functional: Any = torch.nn.functional
+    functional = vars(torch.nn.functional)
+    if functional == _FOUND:
+        return True
     folder = torch.__file__.removesuffix("__init__.py")
-    return all(
-        type(each) is not FunctionType or each.__code__.co_filename.startswith(folder)
-        for each in vars(functional).values()
-    )
+    for each in functional.values():
+        if type(each) is FunctionType and not each.__code__.co_filename.startswith(folder):
+            return False
+    _FOUND.clear()
+    _FOUND.update(functional)
+    return True
+
+
+_FOUND: Final[dict[str, Any]] = {}
+"""What was there when all was PyTorch's own."""

@@ -17,7 +17,7 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.graph_writer import GraphWriter
 from monograph.capture.recording.recorder import Recorder
-from monograph.capture.torch_overrides.float_division import python_division
+from monograph.capture.torch_overrides.symbolic_numbers import python_division
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node

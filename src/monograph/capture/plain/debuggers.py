@@ -7,16 +7,16 @@ from the graph, as nothing of the program uses it.
 from __future__ import annotations
 
 import cmd
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from monograph.capture.queries.noted_answers import heard_by
+from monograph.capture.installation import OVERRIDES, heard_by, listening
 from monograph.integers import active, use
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["aside", "prompts_aside"]
+__all__ = ["aside"]
 
 
 @contextmanager
@@ -28,17 +28,12 @@ def aside() -> Generator[None]:
         yield
 
 
-@contextmanager
-def prompts_aside() -> Generator[None]:
-    """Do so while a debugger that stops in code which runs natively waits for commands."""
-    loop: Any = cmd.Cmd.cmdloop
+@OVERRIDES.override(cmd.Cmd, "cmdloop")
+def _cmdloop(original: Any) -> Any:
+    """A debugger that stops in code which runs natively waits for commands."""
 
     def cmdloop(*args: Any, **kwargs: Any) -> None:
-        with aside():
-            loop(*args, **kwargs)
+        with nullcontext() if listening() is None else aside():
+            original(*args, **kwargs)
 
-    cmd.Cmd.cmdloop = cmdloop
-    try:
-        yield
-    finally:
-        cmd.Cmd.cmdloop = loop
+    return cmdloop

@@ -25,7 +25,6 @@ from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.code_policy import OURS, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
 from monograph.capture.plain.callbacks import Callbacks
-from monograph.capture.plain.debuggers import prompts_aside
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
 from monograph.capture.side_effects.impure_functions import (
     OWNERS,
@@ -174,7 +173,7 @@ class Plain:
             return
         profile = self.profile(before)
         passing_by = _passing_by(recorder, self._scopes, profile, before)
-        with passing_by, prompts_aside(), shown_to_tracers():
+        with passing_by, shown_to_tracers():
             sys.setprofile(profile)
             try:
                 yield

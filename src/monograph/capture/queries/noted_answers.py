@@ -5,35 +5,15 @@ Law: as long as a call gives every answer noted here, user code would be told wh
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monograph.capture.installation import heard_by
 from monograph.capture.queries.query_kinds import SURROUNDINGS, Answer, asking_again
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     import torch
     from torch.fx.node import Node
-
-_HERE = threading.local()
-
-
-def listening() -> Any:
-    """The recorder of the run that is going on in this thread, or None."""
-    return getattr(_HERE, "recorder", None)
-
-
-@contextmanager
-def heard_by(recorder: Any) -> Generator[None]:
-    """Let a recorder, or nobody, note what is asked in this thread."""
-    before, _HERE.recorder = listening(), recorder
-    try:
-        yield
-    finally:
-        _HERE.recorder = before
 
 
 class Subject(NamedTuple):
@@ -93,4 +73,4 @@ class ModuleModes:
     """Whether `train()` of every module does no more than PyTorch's."""
 
 
-__all__ = ["ModuleModes", "NotedAnswers", "Subject", "heard_by", "listening"]
+__all__ = ["ModuleModes", "NotedAnswers", "Subject"]

@@ -1,21 +1,19 @@
 """Where user code stands while it is recorded: module, source line, grad mode, autocast.
 
-`nn.Module.__call__` and `autocast` are replaced for the duration of a capture, because PyTorch has
-no hook that costs nothing; both are put back on every path. Each module call remembers the text of
-the frames outside it, so a node only walks the few frames inside its own module.
+Overrides tell (`scope_tracking`). Each module call remembers the text of the
+frames outside it, so a node only walks the few frames inside its own module.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
+from monograph.capture.recording.scope_tracking import MODULE_CALL
 from monograph.diagnostics import frame_filter
 from monograph.host.autograd import are_transforms_active
 from monograph.host.flags import autocast_settings
@@ -74,13 +72,11 @@ class ModuleCall:
 
 
 class Scopes:
-    """The scopes of one capture. Use as a context manager around user code."""
+    """The scopes of one capture."""
 
     def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
         self.root = root
         self.filter = frame_filter()
-        self.thread = get_ident()
-        """Patches are seen by every thread; what the others do has no part in this capture."""
         self.paths = {
             id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
         }
@@ -108,8 +104,6 @@ class Scopes:
         """Looks for writes to what was there before while such a function runs."""
         self.tell: Callable[[list[Any]], None] = _untold
         """Takes a list that is about to change."""
-        self._patches: list[tuple[type, str, Any]] = []
-        self._live: Live = []
 
     # --- what recording asks -----------------------------------------------------------------
 
@@ -212,31 +206,14 @@ class Scopes:
         self.current = outer
         self.depth -= 1
 
-    def __enter__(self) -> Self:
-        live = self._live = [self]
-        module_call = _module_call(live, torch.nn.Module.__call__)
-        self._patch(torch.nn.Module, "__call__", module_call)
-        cast = torch.autocast
-        self._patch(cast, "__enter__", _autocast_enter(live, cast.__enter__))
-        self._patch(cast, "__exit__", _autocast_exit(live, cast.__exit__))
-        for kind in (torch.no_grad, torch.enable_grad, torch.inference_mode):
-            self._patch(kind, "__enter__", _grad_change(live, kind.__enter__, begins=True))
-            self._patch(kind, "__exit__", _grad_change(live, kind.__exit__, ends=True))
-        kind = torch.set_grad_enabled
-        self._patch(kind, "__init__", _grad_change(live, kind.__init__, begins=True))
-        self._patch(kind, "__enter__", _grad_change(live, kind.__enter__))
-        self._patch(kind, "__exit__", _grad_change(live, kind.__exit__, ends=True))
-        return self
+    def begin_cast(self, cast: Any) -> None:
+        """Forward enters `torch.autocast`."""
+        settings = autocast_settings(cast)
+        self.autocast = (*self.autocast, ModeRegion("autocast", settings, self.current.key))
 
-    def _patch(self, owner: type, name: str, replacement: Any) -> None:
-        self._patches.append((owner, name, owner.__dict__[name]))
-        setattr(owner, name, replacement)
-
-    def __exit__(self, *_: object) -> None:
-        self._live.clear()
-        while self._patches:
-            owner, name, original = self._patches.pop()
-            setattr(owner, name, original)
+    def end_cast(self) -> None:
+        """Forward leaves it."""
+        self.autocast = self.autocast[:-1]
 
 
 def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -249,78 +226,3 @@ def _untold(_: list[Any]) -> None:
 
 def _unseen(_: str) -> AbstractContextManager[Any]:
     return nullcontext()
-
-
-Live = list["Scopes"]
-"""The scopes that a replaced function serves, until they end: then it is as the original.
-
-Why a list: a file that is first imported during a capture may keep the replaced function for good,
-and would keep the whole capture with it.
-"""
-
-
-def _module_call(live: Live, original: Any) -> Any:
-    def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
-        if not live or get_ident() != live[0].thread:
-            return original(module, *args, **kwargs)
-        scopes = live[0]
-        outer = scopes.enter(module, sys._getframe(1))
-        watcher = scopes.watchers.get(id(module))
-        finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
-        try:
-            result = scopes.call(original, module, *args, **kwargs)
-        finally:
-            scopes.leave(outer)
-        if finish is not None:
-            finish(result)
-        return result
-
-    return module_call
-
-
-MODULE_CALL: CodeType = next(
-    const for const in _module_call.__code__.co_consts if hasattr(const, "co_code")
-)
-"""Walks over frames stop here; what lies outside is remembered by the `ModuleCall`."""
-
-
-def _autocast_enter(live: Live, original: Any) -> Any:
-    def enter(cast: Any) -> Any:
-        if not live or get_ident() != live[0].thread:
-            return original(cast)
-        scopes = live[0]
-        region = ModeRegion("autocast", autocast_settings(cast), scopes.current.key)
-        scopes.autocast = (*scopes.autocast, region)
-        return original(cast)
-
-    return enter
-
-
-def _autocast_exit(live: Live, original: Any) -> Any:
-    def leave(cast: Any, *exception: Any) -> Any:
-        if live and get_ident() == live[0].thread:
-            scopes = live[0]
-            scopes.autocast = scopes.autocast[:-1]
-        return original(cast, *exception)
-
-    return leave
-
-
-def _grad_change(live: Live, original: Any, *, begins: bool = False, ends: bool = False) -> Any:
-    """A method of a context that sets the grad mode; one of them begins it, one of them ends it."""
-
-    def change(mode: Any, *args: Any, **kwargs: Any) -> Any:
-        if not live or get_ident() != live[0].thread:
-            return original(mode, *args, **kwargs)
-        scopes = live[0]
-        before = scopes.grad
-        result = original(mode, *args, **kwargs)
-        if begins:
-            scopes.outer_grads[id(mode)] = before
-        if ends:
-            scopes.grad = scopes.outer_grads.pop(id(mode), None)
-        else:
-            scopes.set_grad(before=before)
-        return result
-
-    return change

@@ -14,12 +14,13 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
+from monograph.capture.installation import THREAD, Overrides
 from monograph.capture.recording.operators import is_droppable
 from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.snapshots import Snapshot, leads_to
@@ -37,8 +38,6 @@ Attribute = tuple[int, str]
 
 _OUR_DOING = frozenset({"_flat_weights", "_flat_weight_refs"})
 """What `nn.RNNBase` derives anew because the parameters it held were swapped."""
-
-_NOTICED = ("__setattr__", "__delattr__", "__getattribute__")
 
 
 @dataclass(slots=True)
@@ -220,52 +219,58 @@ def _type_text(t: TensorType) -> str:
 # --- watching --------------------------------------------------------------------------------
 
 
+_WATCHING: Final = Overrides()
+
+
 @contextmanager
 def watching(watched: Watched | None) -> Generator[None]:
     """Note where the watched attributes are written, and read before that."""
     if watched is None:
         yield
         return
-    cls: Any = torch.nn.Module
-    originals = [(name, cls.__dict__.get(name)) for name in _NOTICED]
-    for name, noticing in zip(_NOTICED, _noticing(watched), strict=True):
-        setattr(cls, name, noticing)
-    try:
-        yield
-    finally:
-        for name, original in originals:
-            if original is None:
-                delattr(cls, name)
-            else:
-                setattr(cls, name, original)
+    with _WATCHING.installed():
+        THREAD.watched = watched
+        try:
+            yield
+        finally:
+            THREAD.watched = None
 
 
-def _noticing(watched: Watched) -> tuple[Any, Any, Any]:
-    cls = torch.nn.Module
-    names = {name for _, name in watched.names}
-    real_set, real_delete, real_get = cls.__setattr__, cls.__delattr__, cls.__getattribute__
-
-    def note(table: dict[Attribute, Any], module: Any, name: str) -> None:
-        key = (id(module), name)
-        if key in watched.names and key not in table:
-            table[key] = user_frames(sys._getframe(2))
-
+@_WATCHING.override(torch.nn.Module, "__setattr__")
+def _setting(original: Any) -> Any:
     def write(module: Any, name: str, value: Any) -> None:
-        if name in names:
-            note(watched.written, module, name)
-        real_set(module, name, value)
+        _note_write(module, name)
+        original(module, name, value)
 
+    return write
+
+
+@_WATCHING.override(torch.nn.Module, "__delattr__")
+def _deleting(original: Any) -> Any:
     def delete(module: Any, name: str) -> None:
-        if name in names:
-            note(watched.written, module, name)
-        real_delete(module, name)
+        _note_write(module, name)
+        original(module, name)
+
+    return delete
+
+
+@_WATCHING.override(torch.nn.Module, "__getattribute__")
+def _getting(_: object) -> Any:
+    original: Any = object.__getattribute__
 
     def read(module: Any, name: str) -> Any:
-        if name in names and (id(module), name) not in watched.written:
-            note(watched.read_first, module, name)
-        return real_get(module, name)
+        watched, key = THREAD.watched, (id(module), name)
+        if watched is not None and key in watched.names and key not in watched.written:
+            watched.read_first.setdefault(key, user_frames(sys._getframe(1)))
+        return original(module, name)
 
-    return write, delete, read
+    return read
+
+
+def _note_write(module: Any, name: str) -> None:
+    watched, key = THREAD.watched, (id(module), name)
+    if watched is not None and key in watched.names and key not in watched.written:
+        watched.written[key] = user_frames(sys._getframe(2))
 
 
 # --- beginning where a call ended ------------------------------------------------------------

@@ -1,14 +1,20 @@
 """A module while it is captured: parameters and buffers are abstract, and all comes back after.
 
-`nn.Module.__getattr__` reads `_parameters` and `_buffers`, so their entries are replaced; a tensor
+`nn.Module.__getattr__` reads `_parameters` and `_buffers`, so views stand for these tables: the
+capturing thread sees abstract tensors there, all others go on with the module's own. A tensor
 reached in another way (plain attribute, closure, `_flat_weights`) is recognised by its identity.
 Every module's `__dict__` and what it leads to are put back as they were, also after an error.
+
+Law: a module is captured by one thread at a time; exports that share one take turns. What else
+forward writes to (plain attributes) other threads see, as they do in eager code.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from threading import Condition, get_ident
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
@@ -18,7 +24,7 @@ from monograph.host.dispatch import has_own_dispatch
 from monograph.host.module_calls import is_persistent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     import torch
     from torch.fx.node import Node
@@ -101,17 +107,22 @@ class ModuleState:
 
     def __enter__(self) -> Self:
         abstract = {id(t.real): t.abstract for t in self.tensors}
-        for module in self.modules:
+        for saved in self.saved:
             for kind in ("_parameters", "_buffers"):
-                table = module.__dict__[kind]
-                for name, real in table.items():
-                    if real is not None:
-                        table[name] = abstract[id(real)]
+                if any(real is not None for real in saved.tables[kind].values()):
+                    table = _View(saved.attributes[kind])
+                    for name, real in saved.tables[kind].items():
+                        if real is not None:
+                            table[name] = abstract[id(real)]
+                    saved.attributes[kind] = saved.module.__dict__[kind] = table
         return self
 
     def __exit__(self, *_: object) -> None:
         for snapshot in self.saved:
             snapshot.restore()
+            for kind, table in snapshot.attributes.items():
+                if type(table) is _View:
+                    snapshot.attributes[kind] = snapshot.module.__dict__[kind] = table.real
 
     def reassigned(self) -> list[tuple[StateTensor, AbstractTensor]]:
         """Buffers replaced by another tensor (`self.n = self.n + 1`), with that tensor."""
@@ -139,3 +150,59 @@ def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:
     for name, value in real.__dict__.items():
         if name != "_is_param":
             setattr(abstract, name, value)
+
+
+# --- threads -----------------------------------------------------------------------------------
+
+
+class _View(dict[str, Any]):
+    """A table of a module: the thread that made it has entries of its own, others the table's.
+
+    What C reads without asking is the table as it was.
+    """
+
+    __slots__ = ("own", "real", "thread")
+
+    def __init__(self, real: dict[str, Any]) -> None:
+        super().__init__(real)
+        self.real, self.own, self.thread = real, dict(real), get_ident()
+
+    def __reduce_ex__(self, _protocol: object) -> Any:
+        """Copied or pickled, it is a dict."""
+        return dict, (dict(self),)
+
+
+def _ask_thread(name: str) -> Any:
+    def method(self: _View, *args: Any, **kwargs: Any) -> Any:
+        table = self.own if get_ident() == self.thread else self.real
+        return getattr(table, name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    *("__contains__", "__delitem__", "__eq__", "__getitem__", "__iter__", "__len__", "__ne__"),
+    *("__or__", "__repr__", "__reversed__", "__ror__", "__setitem__", "clear", "copy", "get"),
+    *("items", "keys", "pop", "popitem", "setdefault", "update", "values"),
+):
+    setattr(_View, _name, _ask_thread(_name))
+
+_TURN: Final = Condition()
+_CAPTURED: Final[set[int]] = set()
+"""The identities of the modules that are captured now, in whatever thread."""
+
+
+@contextmanager
+def taking_turns(modules: Iterable[torch.nn.Module]) -> Generator[None]:
+    """Wait until no other thread captures one of these modules, and let others wait meanwhile."""
+    mine = set(map(id, modules))
+    with _TURN:
+        _TURN.wait_for(lambda: _CAPTURED.isdisjoint(mine))
+        _CAPTURED.update(mine)
+    try:
+        yield
+    finally:
+        with _TURN:
+            _CAPTURED.difference_update(mine)
+            _TURN.notify_all()

@@ -1,4 +1,4 @@
-"""What belongs to the whole process: random generators and switches. Capture leaves it as it was.
+"""Process state: random generators and switches. Capture leaves it as it was.
 
 Drawing from Python's or NumPy's generator, seeding PyTorch's, or leaving a switch turned is nothing
 that a program does, so a run after which one of them differs is refused. Operators that draw random
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 
 class _Part(NamedTuple):
-    """One part of the situation: how to read it, to put it back, to tell two apart, to refuse."""
+    """One part of the situation: how to read it, to put it back, to refuse, to tell two apart.
+
+    `same` is told whether this thread was alone: what another draws is none of forward's doing.
+    """
 
     read: Callable[[], Any]
     write: Callable[[Any], object]
     refuse: Callable[[], MonographError]
-    same: Callable[[Any, Any], bool] = lambda one, other: one == other
+    same: Callable[[Any, Any, bool], bool] = lambda one, other, _: one == other
 
 
 def _drawn(what: str, because: str) -> Callable[[], MonographError]:
@@ -54,26 +57,34 @@ def _set_deterministic(state: tuple[bool, bool]) -> None:
     torch.use_deterministic_algorithms(state[0], warn_only=state[1])
 
 
-def _torch_state() -> tuple[int, torch.Tensor, bool]:
-    """The seed, the state, and whether this thread alone can draw."""
-    return torch.initial_seed(), torch.get_rng_state(), threading.active_count() == 1
-
-
-def _set_torch_state(state: tuple[int, torch.Tensor, bool]) -> None:
-    torch.set_rng_state(state[1])
-
-
-def _same_torch_state(
-    one: tuple[int, torch.Tensor, bool], other: tuple[int, torch.Tensor, bool]
-) -> bool:
-    alone = one[2] and other[2]
+def _same_seed_and_state(one: Any, other: Any, alone: bool) -> bool:  # noqa: FBT001
+    """A seed is never drawn by another thread."""
     return one[0] == other[0] and (not alone or torch.equal(one[1], other[1]))
 
 
+def _not_drawn(one: Any, other: Any, alone: bool) -> bool:  # noqa: FBT001
+    return not alone or one == other
+
+
 _PARTS: Final = (
-    _Part(random.getstate, random.setstate, _drawn("random", "Python's random numbers")),
-    _Part(_numpy_state, _set_numpy_state, _drawn("numpy.random", "NumPy's random numbers")),
-    _Part(_torch_state, _set_torch_state, _turned("torch.manual_seed"), _same_torch_state),
+    _Part(
+        random.getstate,
+        random.setstate,
+        _drawn("random", "Python's random numbers"),
+        _not_drawn,
+    ),
+    _Part(
+        _numpy_state,
+        _set_numpy_state,
+        _drawn("numpy.random", "NumPy's random numbers"),
+        _not_drawn,
+    ),
+    _Part(
+        lambda: (torch.initial_seed(), torch.get_rng_state()),
+        lambda state: torch.set_rng_state(state[1]),
+        _turned("torch.manual_seed"),
+        _same_seed_and_state,
+    ),
     _Part(torch.is_grad_enabled, torch.set_grad_enabled, _turned("torch.set_grad_enabled")),
     _Part(torch.get_default_dtype, torch.set_default_dtype, _turned("torch.set_default_dtype")),
     _Part(
@@ -99,12 +110,14 @@ class Situation:
 
     def __init__(self) -> None:
         self._before = [(part, part.read()) for part in _PARTS]
+        self._was_alone = threading.active_count() == 1
 
     def restore(self) -> list[MonographError]:
         """Put back what differs; a refusal for each part that did."""
         found: list[MonographError] = []
+        alone = self._was_alone and threading.active_count() == 1
         for part, before in self._before:
-            if not part.same(part.read(), before):
+            if not part.same(part.read(), before, alone):
                 part.write(before)
                 found.append(part.refuse())
         return found

@@ -8,9 +8,9 @@ unless it is a cache that the first call fills for all others.
 
 Modules are not looked after here: `snapshots` and `aftermath` know more about them.
 
-Which objects did the run make? Before it, all that the garbage collector knows are frozen (taken
-out of its lists), so those that it lists now. A dict of plain values is in no list until something
-else is put into it: such a one was there before if not all references to it are new objects'.
+Which objects did the run make? The garbage collector knows (`garbage_collection`). A dict of plain
+values it does not know until something else is put into it: such a one was there before if not all
+references to it are new objects'.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from monograph.capture.side_effects.container_contents import (
     same,
     same_content,
 )
+from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
 from monograph.capture.side_effects.opaque_objects import keep
 
 if TYPE_CHECKING:
@@ -136,17 +137,21 @@ class Effects:
         self._covered = covered
         self._places: dict[tuple[int, str], WriteTarget] = {}
         self._lasting: list[WriteTarget] | None = None
+        self._made: MadeSince | None = None
+        self._collections = seeing_collections()
 
     def __enter__(self) -> Self:
         """What there is now was there before the run."""
-        gc.freeze()
+        self._collections.__enter__()
+        self._made = MadeSince()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Put back what was there before, and is different now."""
         for place in reversed(self.lasting()):
             place.put_back()
-        gc.unfreeze()
+        self._collections.__exit__(None, None, None)
+        self._made = None
 
     def written(self, kind: str, owner: Any, key: Any, old: Any, frame: Frame | None) -> None:
         """Something is about to change; `kind` and the rest are as the interpreter says them."""
@@ -207,9 +212,11 @@ class Effects:
         changed = [place for place in self._places.values() if not place.is_as_before()]
         if not changed:
             return []
-        owners = {id(place.owner) for place in changed if place.tracked}
-        made = owners.intersection(map(id, gc.get_objects()))
-        elsewhere = _known_elsewhere([place.owner for place in changed if not place.tracked])
+        if self._made is None:
+            raise Restart("track objects")
+        untracked = [place.owner for place in changed if not place.tracked]
+        made = self._made.identities()  # the list above is of now, too
+        elsewhere = _known_elsewhere(untracked, made)
         return [
             place
             for place in changed
@@ -232,9 +239,7 @@ class RegionEffects(Effects):
         super().__init__(())
         self.tell = tell
         self.tracks_objects = tracks_objects
-        # Kept, so that none of their identities is given to a new object.
-        self._before = gc.get_objects() if tracks_objects else []
-        self._known_before: set[int] = set()
+        self._made = MadeSince() if tracks_objects else None
         self.taken: list[WriteTarget] = []
         """The places from before that it changed."""
 
@@ -279,38 +284,19 @@ class RegionEffects(Effects):
 
     def made(self, value: Any) -> bool:
         """Whether an object was made in this part, for all one can tell. Raises: Restart."""
-        if not self.tracks_objects:
+        if self._made is None:
             raise Restart("track objects")
-        if not self._known_before:
-            self._known_before = set(map(id, self._before))
-        return gc.is_tracked(value) and id(value) not in self._known_before
-
-    def _find_lasting(self) -> list[WriteTarget]:
-        changed = [place for place in self._places.values() if not place.is_as_before()]
-        if not changed:
-            return []
-        if not self.tracks_objects:
-            raise Restart("track objects")
-        before = set(map(id, self._before))
-        made = {id(each) for each in gc.get_objects()} - before
-        elsewhere = _known_elsewhere(
-            [place.owner for place in changed if not place.tracked], before
-        )
-        return [
-            place
-            for place in changed
-            if (id(place.owner) not in made if place.tracked else id(place.owner) in elsewhere)
-        ]
+        return gc.is_tracked(value) and self._made.includes(value)
 
 
-def _known_elsewhere(untracked: list[Any], before: Collection[int] = ()) -> set[int]:
-    """Those (by identity) of some objects to which others refer than were made, `before` aside."""
+def _known_elsewhere(untracked: list[Any], made: Collection[int]) -> set[int]:
+    """Those (by identity) of some objects to which others refer than were made."""
     if not untracked:
         return set()
     by_new_objects = Counter(
         id(each)
         for referrer in gc.get_referrers(*untracked)
-        if id(referrer) not in before
+        if id(referrer) in made
         for each in gc.get_referents(referrer)
     )
     return {

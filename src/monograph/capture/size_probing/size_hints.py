@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from monograph.capture.run_options import RunOptions
-from monograph.capture.torch_overrides.size_conditions import wants_bool
+from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import problem, raised_at
 from monograph.integers import holds
 

@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.installation import REPLACEMENTS
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
-from monograph.capture.torch_overrides.guarded_queries import PATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Replacement = TypeVar("Replacement", bound=Callable[..., Any])
-
-REPLACEMENTS: Final[dict[int, Callable[..., Any]]] = {}
-"""What stands for a function during a strict capture, by the function's identity."""
 
 _SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _STANDS_FOR: Final[dict[type, type]] = {
@@ -49,10 +46,6 @@ def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
         return replacement
 
     return enter
-
-
-for _patch in PATCHES:
-    replaces(_patch.original)(_patch.watched)
 
 
 # --- numbers -----------------------------------------------------------------------------------

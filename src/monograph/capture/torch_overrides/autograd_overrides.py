@@ -4,16 +4,12 @@ Law: autograd derives what a program computes from its operators. Where the modu
 (`autograd.Function`, hooks on what is saved), the program holds for the calls that need no such
 gradient, and its contract says so; a gradient that is taken inside of forward is refused.
 The checkpoint that is reentrant has the gradient of what it runs, so that is what is captured.
-
-Functions that stand in for torch's know no recorder: a file that is first imported during a
-capture may keep them.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -21,14 +17,14 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
-from monograph.capture.queries.noted_answers import listening
+from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.queries.query_kinds import Answer
 from monograph.capture.torch_overrides.guarded_queries import asked
 from monograph.diagnostics import problem
 from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch.fx.node import Node
 
@@ -114,7 +110,10 @@ def _ends(node: Node) -> bool:
 # --- functions with a backward of their own ---------------------------------------------------
 
 
-def _apply(original: Callable[..., Any]) -> Callable[..., Any]:
+@OVERRIDES.override(_FUNCTION, "apply")
+def _apply(method: Any) -> Any:
+    original = method.__func__
+
     @functools.wraps(original)
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
@@ -132,7 +131,7 @@ def _apply(original: Callable[..., Any]) -> Callable[..., Any]:
         with torch.no_grad():
             return original(_watched(cls, recorder, flags), *args, **kwargs)
 
-    return apply
+    return classmethod(apply)
 
 
 def _watched(cls: Any, recorder: Recorder, flags: Callable[[], tuple[bool, ...]]) -> Any:
@@ -182,6 +181,7 @@ def _checkpointed(recorder: Recorder, function: Callable[..., Any], *args: Any) 
 # --- hooks, and gradients inside ----------------------------------------------------------------
 
 
+@OVERRIDES.override(_SAVED, "__enter__")
 def _enter(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def enter(hooks: Any) -> Any:
@@ -232,34 +232,10 @@ def _backward_hooks(original: Callable[..., Any], none: Any) -> Callable[..., An
     return hooks
 
 
-@contextmanager
-def backwards() -> Generator[None]:
-    """See what user code does to gradients in this block."""
-    apply = _FUNCTION.__dict__["apply"]
-    patches: list[tuple[Any, str, Any, Any]] = [
-        (_FUNCTION, "apply", apply, classmethod(_apply(apply.__func__))),
-        (_SAVED, "__enter__", _SAVED.__enter__, _enter(_SAVED.__enter__)),
-        *(
-            (owner, name, getattr(owner, name), _engine(getattr(owner, name)))
-            for owner, name in ENGINES
-        ),
-        *(
-            (
-                torch.nn.Module,
-                name,
-                getattr(torch.nn.Module, name),
-                _backward_hooks(getattr(torch.nn.Module, name), none),
-            )
-            for name, none in BACKWARD_HOOKS.items()
-        ),
-    ]
-    for owner, name, _, watched in patches:
-        setattr(owner, name, watched)
-    try:
-        yield
-    finally:
-        for owner, name, original, _ in patches:
-            setattr(owner, name, original)
+for _owner, _name in ENGINES:
+    OVERRIDES.override(_owner, _name)(_engine)
+for _name, _none in BACKWARD_HOOKS.items():
+    OVERRIDES.override(torch.nn.Module, _name)(functools.partial(_backward_hooks, none=_none))
 
 
-__all__ = ["backwards", "need_no_gradient"]
+__all__ = ["need_no_gradient"]

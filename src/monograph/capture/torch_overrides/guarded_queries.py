@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
@@ -26,7 +25,7 @@ from monograph.abstract.tensor_type import is_differentiable
 from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.branch_equivalence import decides_nothing
 from monograph.capture.code_policy import is_users
-from monograph.capture.queries.noted_answers import heard_by, listening
+from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
     SURROUNDINGS,
@@ -40,7 +39,7 @@ from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from torch.fx.node import Node
 
@@ -240,11 +239,8 @@ def _device_asked(args: tuple[Any, ...]) -> str:
     return str(args[0]) if args else "cuda"
 
 
-def _watched(question: Question, original: Any, device: str) -> Any:
-    """The function, which tells the run that it was asked.
-
-    It knows no recorder: a file that is first imported during a capture may keep it.
-    """
+def _watched(question: Question, device: str, original: Any) -> Any:
+    """The function, which tells the run that it was asked."""
 
     @functools.wraps(original)
     def ask(*args: Any, **kwargs: Any) -> Any:
@@ -265,60 +261,20 @@ def _watched_of_tensor(question: Question, original: Any) -> Any:
     return ask
 
 
-class _Patch(NamedTuple):
-    owner: Any
-    name: str
-    original: Any
-    watched: Any
-
-
-def _patches() -> Iterator[_Patch]:
+def _enter_overrides() -> None:
     for question in (*SURROUNDINGS.values(), *OF_TENSORS.values()):
         for path in question.functions:
             holder, _, name = path.rpartition(".")
             owner = attrgetter(holder)(torch) if holder else torch
-            original = getattr(owner, name)
             device = {"cpu": "cpu", "gpu": "cuda"}.get(name.split("_")[-2], "")
+            factory = functools.partial(_watched_of_tensor, question)
             if question.name in SURROUNDINGS:
-                watched = _watched(question, original, device if "{" in question.code else "")
-            else:
-                watched = _watched_of_tensor(question, original)
-            yield _Patch(owner, name, original, watched)
+                device = device if "{" in question.code else ""
+                factory = functools.partial(_watched, question, device)
+            OVERRIDES.override(owner, name)(factory)
 
 
-PATCHES: Final = tuple(_patches())
-_BY_ORIGINAL: Final = {id(each.original): each for each in PATCHES}
-
-
-@contextmanager
-def asking(
-    recorder: Recorder, modules: Iterable[torch.nn.Module], subjects: dict[Node, Subject]
-) -> Generator[None]:
-    """Note what user code asks. Files of model classes may have imported the functions by name."""
-    recorder.answers_noted.begin(subjects)
-    imported = list(_imported(modules))
-    for each in (*PATCHES, *imported):
-        setattr(each.owner, each.name, each.watched)
-    try:
-        with heard_by(recorder):
-            yield
-    finally:
-        for each in (*PATCHES, *imported):
-            setattr(each.owner, each.name, each.original)
-
-
-def _imported(modules: Iterable[torch.nn.Module]) -> Iterator[_Patch]:
-    classes = {cls for module in modules for cls in type(module).__mro__}
-    # A class made by `type(...)` where no module is run has none.
-    names = {getattr(cls, "__module__", "") for cls in classes}
-    for name in names:
-        file = sys.modules.get(name)
-        if file is None or name.partition(".")[0] in {"torch", "builtins"}:
-            continue
-        for attribute, value in list(vars(file).items()):
-            found = _BY_ORIGINAL.get(id(value))
-            if found is not None:
-                yield _Patch(file, attribute, found.original, found.watched)
+_enter_overrides()
 
 
 # --- what operators depend on ----------------------------------------------------------------
@@ -414,9 +370,7 @@ def _is_made_of_nothing(op: Operator) -> bool:
 
 
 __all__ = [
-    "PATCHES",
     "asked",
-    "asking",
     "note_followed",
     "note_implied",
     "note_layouts",

@@ -8,16 +8,14 @@ tensor is refused: a program would decide by the text of something without value
 from __future__ import annotations
 
 import builtins
+import functools
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture.code_policy import PACKAGES
-from monograph.capture.queries.noted_answers import heard_by, listening
+from monograph.capture.installation import OVERRIDES, heard_by, listening
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from monograph.abstract.tensor import AbstractTensor
     from monograph.capture.recording.recorder import Recorder
 
@@ -35,26 +33,15 @@ def refuse_text(recorder: Recorder, tensor: AbstractTensor) -> None:
         recorder.read_data(tensor, "str()")
 
 
-_PRINT = builtins.print
+@OVERRIDES.override(builtins, "print")
+def _print(original: Any) -> Any:
+    @functools.wraps(original)
+    def print_types(*args: Any, **kwargs: Any) -> None:
+        """Print for people: tensors by what they are, without values."""
+        with heard_by(None):
+            original(*args, **kwargs)
+
+    return print_types
 
 
-def _print(*args: Any, **kwargs: Any) -> None:
-    """Print for people: tensors by what they are, without values.
-
-    It knows no recorder: a file that is first imported during a capture may keep it.
-    """
-    with heard_by(None):
-        _PRINT(*args, **kwargs)
-
-
-@contextmanager
-def printing() -> Generator[None]:
-    """Let user code print tensors."""
-    builtins.print = _print
-    try:
-        yield
-    finally:
-        builtins.print = _PRINT
-
-
-__all__ = ["printing", "refuse_text"]
+__all__ = ["refuse_text"]

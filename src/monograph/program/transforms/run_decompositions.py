@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.capture.queries.query_kinds import Answer
-from monograph.capture.side_effects.garbage_collection import without_garbage_collection
+from monograph.capture.side_effects.garbage_collection import uncollected_alone
 from monograph.diagnostics import problem
 from monograph.host.flags import region_operators
 from monograph.integers import Facts
@@ -52,7 +52,7 @@ _WRITTEN = {
 }
 
 
-@without_garbage_collection()
+@uncollected_alone()
 def lowered(
     program: ExportedProgram, table: Mapping[Any, Callable[..., Any]] | None
 ) -> ExportedProgram:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import torch
 
@@ -35,15 +34,16 @@ from monograph.capture.control_flow.higher_order.result_merge import (
 )
 from monograph.capture.control_flow.region import Copied, Region, label_of, record, record_with
 from monograph.capture.control_flow.region_calls import call, close
+from monograph.capture.installation import OVERRIDES, listening
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import is_superfluous, mark_superfluous
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
+    ASSOCIATIVE_SCANS,
     COND,
     MAP,
     SCAN,
     WHILE_LOOP,
-    operators_answered,
     unvectorised,
 )
 from monograph.host.trees import pytree
@@ -51,35 +51,10 @@ from monograph.integers import Expr, Real, Relation, eq, fresh, ne, negate, requ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from torch.fx.node import Node
 
     from monograph.capture.recording.recorder import Recorder
-
-
-def control_flow(recorder: Recorder) -> AbstractContextManager[None]:
-    """While user code runs, the operators are recorded."""
-    answers = {
-        COND: cond,
-        MAP: map_,
-        WHILE_LOOP: while_loop,
-        SCAN: scan,
-        ASSOCIATIVE_SCAN: associative_scan,
-    }
-    thread = get_ident()
-
-    def answer(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if get_ident() != thread or recorder.closed:
-            return NotImplemented
-        return answers[op](recorder, *args, **kwargs)
-
-    def generic(combine: Callable[..., Any], leaves: list[Any]) -> Any:
-        if get_ident() != thread or recorder.closed:
-            return NotImplemented
-        return generic_scan(recorder, combine, leaves)
-
-    return operators_answered(answer, generic)
 
 
 # --- cond --------------------------------------------------------------------------------------
@@ -557,4 +532,47 @@ def take_results(recorder: Recorder, node: Node, types: Sequence[Any]) -> list[A
     return results
 
 
-__all__ = ["Branches", "control_flow", "record_both", "scan", "take_results", "while_loop"]
+# --- overrides -------------------------------------------------------------------------------
+
+_ANSWERS: Final[dict[Any, Callable[..., Any]]] = {
+    COND: cond,
+    MAP: map_,
+    WHILE_LOOP: while_loop,
+    SCAN: scan,
+    ASSOCIATIVE_SCAN: associative_scan,
+}
+
+
+def _recorded(original: Any) -> Any:
+    """The call of an operator, which is recorded."""
+
+    def call_operator(op: Any, /, *args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
+        if recorder is None or recorder.closed:
+            return original(op, *args, **kwargs)
+        return _ANSWERS[op](recorder, *args, **kwargs)
+
+    return call_operator
+
+
+for _op in _ANSWERS:
+    OVERRIDES.override(type(_op), "__call__")(_recorded)
+
+
+@OVERRIDES.override(ASSOCIATIVE_SCANS, "generic_associative_scan")
+def _scanned(original: Any) -> Any:
+    """What `associative_scan` in its generic mode takes apart, recorded as a whole where it can."""
+
+    def scan_all(combine: Any, leaves: Any, dim: int = 0, additional_inputs: Any = ()) -> Any:
+        recorder, result = listening(), NotImplemented
+        is_plain = dim == 0 and not additional_inputs
+        if is_plain and recorder is not None and not recorder.closed:
+            result = generic_scan(recorder, combine, leaves)
+        if result is NotImplemented:
+            return original(combine, leaves, dim, additional_inputs)
+        return result
+
+    return scan_all
+
+
+__all__ = ["Branches", "record_both", "scan", "take_results", "while_loop"]

@@ -1,0 +1,208 @@
+"""The installation of function overrides, for all threads, while at least one of them captures.
+
+An override replaces a function of torch, and asks first who records in its own thread: nobody is
+told anything else than by the original. So one installation serves all captures that run at once,
+and threads that capture nothing notice none.
+
+Why not for good: `torch.jit.script`, Dynamo and pickle know torch's functions by identity. Python
+functions that many have imported by name (`override_code`) are the same object throughout: it is
+their code that is another meanwhile. This is also how `nn.Module.__call__` is overridden, since
+setting it on the class costs a visit of all of its subclasses.
+
+An override knows no recorder: a file that is first imported during a capture may keep it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from monograph.bytecode import MISSING
+from monograph.host.flags import uncompiled
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+    from contextlib import AbstractContextManager
+    from types import CodeType
+
+    from torch.nn import Module
+
+Factory = Callable[[Any], Any]
+"""Makes what stands for a function, of the function."""
+
+
+REPLACEMENTS: Final[dict[int, Callable[..., Any]]] = {}
+"""What strict capture calls in place of a function, by its identity: overrides, and polyfills."""
+
+
+class _Thread(threading.local):
+    """What this thread captures."""
+
+    recorder: Any = None
+    watched: Any = None
+    """The attributes of modules whose reads and writes are noted."""
+    is_capturing = False
+
+
+THREAD: Final = _Thread()
+
+
+def listening() -> Any:
+    """The recorder of the run that is going on in this thread, None without one."""
+    return THREAD.recorder
+
+
+@contextmanager
+def heard_by(recorder: Any) -> Generator[None]:
+    """In this thread, overrides tell this recorder; None: nobody."""
+    before, THREAD.recorder = THREAD.recorder, recorder
+    try:
+        yield
+    finally:
+        THREAD.recorder = before
+
+
+class _Place(NamedTuple):
+    """An attribute, and what it held before and since."""
+
+    owner: Any
+    name: str
+    before: Any
+    since: Any
+
+
+class Overrides:
+    """A table of overrides. Its entries are declared by decorators, then installed together."""
+
+    def __init__(self, around: Callable[[], AbstractContextManager[object]] | None = None) -> None:
+        """`around` is entered with them, once for all threads."""
+        self._factories: list[tuple[Any, str, Factory]] = []
+        self._codes: list[tuple[FunctionType, Factory]] = []
+        self._around = around
+        self._made: dict[tuple[int, str], _Place] = {}
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._installed: list[_Place] = []
+        self._undo = ExitStack()
+
+    def override(self, owner: Any, *names: str) -> Callable[[Factory], Factory]:
+        """Let what the function below makes of an attribute stand for it."""
+
+        def enter(factory: Factory) -> Factory:
+            self._factories += [(owner, name, factory) for name in names]
+            return factory
+
+        return enter
+
+    def override_code(self, function: Any) -> Callable[[Factory], Factory]:
+        """Let what the function below makes of a Python function answer its calls."""
+
+        def enter(factory: Factory) -> Factory:
+            self._codes.append((function, factory))
+            return factory
+
+        return enter
+
+    @contextmanager
+    def installed(self, modules: Iterable[Module] = ()) -> Generator[None]:
+        """Have them in force; also under the names that files of these modules' classes gave them.
+
+        Whoever replaced one of torch's functions before goes on being called by the override.
+        """
+        with self._lock:
+            if not self._n_users:
+                self._install()
+            self._n_users += 1
+            self._install_imported(modules)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if not self._n_users:
+                    self._remove()
+
+    def _install(self) -> None:
+        for owner, name, factory in self._factories:
+            key, now = (id(owner), name), vars(owner).get(name, MISSING)
+            place = self._made.get(key)
+            if place is None or place.before is not now:
+                if place is not None and place.since is now:
+                    continue  # somebody has put it back meanwhile
+                place = self._made[key] = _Place(owner, name, now, factory(now))
+                if isinstance(owner, ModuleType):
+                    REPLACEMENTS[id(now)] = place.since
+            setattr(owner, name, place.since)
+            self._installed.append(place)
+        for function, factory in self._codes:
+            self._undo.callback(_give_code, function, function.__code__, function.__kwdefaults__)
+            _give_code(function, _call.__code__, {"_by": factory(_copied(function))})
+        if self._around is not None:
+            self._undo.enter_context(self._around())
+
+    def _install_imported(self, modules: Iterable[Module]) -> None:
+        """What a file has imported by name is none of the owner's attributes."""
+        known = {id(each.before): each.since for each in self._made.values()}
+        for file in _files_of(modules):
+            names = [name for name, value in vars(file).items() if id(value) in known]
+            for name in names:
+                before = vars(file)[name]
+                place = _Place(file, name, before, known[id(before)])
+                setattr(file, name, place.since)
+                self._installed.append(place)
+
+    def _remove(self) -> None:
+        """Put back what nobody has replaced since."""
+        self._undo.close()
+        while self._installed:
+            place = self._installed.pop()
+            if vars(place.owner).get(place.name, MISSING) is not place.since:
+                continue
+            if place.before is MISSING:
+                delattr(place.owner, place.name)
+            else:
+                setattr(place.owner, place.name, place.before)
+
+
+def _call(*args: Any, _by: Any, **kwargs: Any) -> Any:
+    return _by(*args, **kwargs)
+
+
+def _copied(function: Any) -> Any:
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _give_code(function: Any, code: CodeType, defaults: dict[str, Any] | None) -> None:
+    """In this order, since other threads call it: the override's code needs its default."""
+    if defaults:
+        function.__kwdefaults__ = defaults
+    function.__code__ = code
+    function.__kwdefaults__ = defaults
+
+
+def _files_of(modules: Iterable[Module]) -> list[ModuleType]:
+    """The files of the classes of modules, but for torch's own."""
+    classes = {cls for kind in set(map(type, modules)) for cls in kind.__mro__}
+    # A class made by `type(...)` where no module is run has none.
+    names = {getattr(cls, "__module__", "") for cls in classes}
+    files = (sys.modules.get(name) for name in names if _is_of_users(name))
+    return [file for file in files if file is not None]
+
+
+def _is_of_users(name: str) -> bool:
+    return name.partition(".")[0] not in {"torch", "builtins"}
+
+
+OVERRIDES: Final = Overrides(uncompiled)
+"""What is overridden during every capture; the families enter themselves."""
+
+
+__all__ = ["OVERRIDES", "REPLACEMENTS", "THREAD", "Overrides", "heard_by", "listening"]

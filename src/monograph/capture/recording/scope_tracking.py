@@ -1,0 +1,108 @@
+"""Function overrides that track scopes: module calls, autocast, and the grad mode.
+
+PyTorch has no hook on these that costs nothing where nobody asks.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.capture.installation import OVERRIDES, listening
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+
+@OVERRIDES.override_code(torch.nn.Module.__call__)
+def _module_call(original: Any) -> Any:
+    def module_call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
+        if recorder is None:
+            return original(module, *args, **kwargs)
+        scopes = recorder.scopes
+        outer = scopes.enter(module, sys._getframe(2))
+        watcher = scopes.watchers.get(id(module))
+        finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
+        try:
+            result = scopes.call(original, module, *args, **kwargs)
+        finally:
+            scopes.leave(outer)
+        if finish is not None:
+            finish(result)
+        return result
+
+    return module_call
+
+
+MODULE_CALL: CodeType = next(
+    const for const in _module_call.__code__.co_consts if hasattr(const, "co_code")
+)
+"""Walks over frames stop here; what lies outside is remembered by the `ModuleCall`."""
+
+
+@OVERRIDES.override(torch.autocast, "__enter__")
+def _autocast_enter(original: Any) -> Any:
+    def enter(cast: Any) -> Any:
+        recorder = listening()
+        if recorder is not None:
+            recorder.scopes.begin_cast(cast)
+        return original(cast)
+
+    return enter
+
+
+@OVERRIDES.override(torch.autocast, "__exit__")
+def _autocast_exit(original: Any) -> Any:
+    def leave(cast: Any, *exception: Any) -> Any:
+        recorder = listening()
+        if recorder is not None:
+            recorder.scopes.end_cast()
+        return original(cast, *exception)
+
+    return leave
+
+
+def _grad_change(original: Any, *, begins: bool = False, ends: bool = False) -> Any:
+    """A method of a context that sets the grad mode; one of them begins it, one of them ends it."""
+
+    def change(mode: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
+        if recorder is None:
+            return original(mode, *args, **kwargs)
+        scopes = recorder.scopes
+        before = scopes.grad
+        result = original(mode, *args, **kwargs)
+        if begins:
+            scopes.outer_grads[id(mode)] = before
+        if ends:
+            scopes.grad = scopes.outer_grads.pop(id(mode), None)
+        else:
+            scopes.set_grad(before=before)
+        return result
+
+    return change
+
+
+@OVERRIDES.override(torch.no_grad, "__enter__")
+@OVERRIDES.override(torch.enable_grad, "__enter__")
+@OVERRIDES.override(torch.inference_mode, "__enter__")
+@OVERRIDES.override(torch.set_grad_enabled, "__init__")
+def _grad_begins(original: Any) -> Any:
+    return _grad_change(original, begins=True)
+
+
+@OVERRIDES.override(torch.no_grad, "__exit__")
+@OVERRIDES.override(torch.enable_grad, "__exit__")
+@OVERRIDES.override(torch.inference_mode, "__exit__")
+@OVERRIDES.override(torch.set_grad_enabled, "__exit__")
+def _grad_ends(original: Any) -> Any:
+    return _grad_change(original, ends=True)
+
+
+OVERRIDES.override(torch.set_grad_enabled, "__enter__")(_grad_change)
+
+
+__all__ = ["MODULE_CALL"]

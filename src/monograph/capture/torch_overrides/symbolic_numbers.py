@@ -1,0 +1,146 @@
+"""Function overrides of symbolic numbers: floor division and powers, hashes, comparisons.
+
+torch.SymFloat computes `a // b` as floor(a / b), which rounds twice: 1.0 // 0.1 is 9.0 in Python,
+and floor(1.0 / 0.1) is 10. It takes no powers of negative numbers, which are real where the
+exponent is whole. So these operators are Python's, as Python computes them for floats.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+import monograph.bytecode
+from monograph.abstract.symbols import SymbolNode, to_python, to_sym
+from monograph.capture.code_policy import OURS, PACKAGES
+from monograph.capture.installation import OVERRIDES, Overrides, listening
+from monograph.integers import call
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+_NUMBERS: Final = (int, float, torch.SymInt, torch.SymFloat)
+_INTERPRETER: Final = f"{Path(monograph.bytecode.__file__).parent}/"
+
+
+# --- arithmetic --------------------------------------------------------------------------------
+
+
+def _divided(method: Any, *, is_reflected: bool = False) -> Any:
+    def floordiv(self: Any, other: Any) -> Any:
+        node = self.node
+        is_float = node.is_float() or isinstance(other, float | torch.SymFloat)
+        if not (is_float and isinstance(node, SymbolNode) and isinstance(other, _NUMBERS)):
+            return method(self, other)
+        left, right = to_python(self), to_python(other)
+        if is_reflected:
+            left, right = right, left
+        return to_sym(call("floordiv", left, right), node.facts)
+
+    return floordiv
+
+
+@OVERRIDES.override(torch.SymInt, "__rfloordiv__")
+@OVERRIDES.override(torch.SymFloat, "__rfloordiv__")
+def _divides(method: Any) -> Any:
+    return _divided(method, is_reflected=True)
+
+
+OVERRIDES.override(torch.SymInt, "__floordiv__")(_divided)
+OVERRIDES.override(torch.SymFloat, "__floordiv__")(_divided)
+
+
+@OVERRIDES.override(torch.SymFloat, "__pow__")
+def _power(method: Any) -> Any:
+    def power(self: Any, exponent: Any) -> Any:
+        node = self.node
+        is_whole = isinstance(exponent, int | float) and float(exponent).is_integer()
+        if not (is_whole and isinstance(node, SymbolNode)):
+            return method(self, exponent)
+        return to_sym(call("pow", to_python(self), exponent), node.facts)
+
+    return power
+
+
+def python_division() -> AbstractContextManager[None]:
+    """Divide as Python does, outside of captures too."""
+    return OVERRIDES.installed()
+
+
+# --- keys --------------------------------------------------------------------------------------
+
+
+@OVERRIDES.override(torch.SymInt, "__hash__")
+def _hash(original: Any) -> Any:
+    """`hash(n)`, which torch refuses for a symbolic number.
+
+    A table looked up by a size has one answer for the example, so the size is fixed, with a guard
+    and the line. Installed packages are told what torch tells them: einops catches the TypeError,
+    and goes on without its cache.
+    """
+
+    def hash_of(number: torch.SymInt) -> int:
+        recorder = listening()
+        if recorder is None or not isinstance(number.node, SymbolNode):
+            return original(number)
+        frame = sys._getframe(1)
+        file = frame.f_code.co_filename
+        if file.startswith(OURS) and not file.startswith(_INTERPRETER):
+            return original(number)
+        if recorder.scopes.filter.asker(frame).startswith(PACKAGES):
+            return original(number)
+        return hash(number.node.guard_int("", 0))
+
+    return hash_of
+
+
+# --- conditions --------------------------------------------------------------------------------
+
+_DECIDING: Final = Overrides()
+
+
+def wants_bool(error: Exception) -> bool:
+    """Whether C++ was given a condition where it takes a bool.
+
+    `keepdim=x.shape[0] > 2`, `is_causal=n > 1`: a comparison of sizes gives a `torch.SymBool`,
+    which Python decides when it branches; C++ takes none for a bool, and says so with an error that
+    no hook comes before. A run that ends so is made again with comparisons `deciding`.
+
+    >>> wants_bool(TypeError("amax(): argument 'keepdim' must be bool, not SymBool"))
+    True
+    """
+    return isinstance(error, TypeError | RuntimeError) and "SymBool" in str(error)
+
+
+def deciding(*, at_once: bool) -> AbstractContextManager[None]:
+    """Comparisons of sizes give bools, if `at_once` says so: with a guard and the user's line.
+
+    Conditions on values that depend on data stay open: `torch._check` is for them.
+    """
+    return _DECIDING.installed() if at_once else nullcontext()
+
+
+_COMPARISONS: Final = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+
+
+@_DECIDING.override(torch.SymInt, *_COMPARISONS)
+@_DECIDING.override(torch.SymFloat, *_COMPARISONS)
+@_DECIDING.override(torch.SymBool, "__and__", "__or__", "__rand__", "__ror__")
+def _decided(method: Any) -> Any:
+    def compare(self: Any, other: Any) -> Any:
+        condition = method(self, other)
+        recorder = listening()
+        if recorder is None or not isinstance(condition, torch.SymBool):
+            return condition
+        node = condition.node
+        is_open = isinstance(node, SymbolNode) and not node.has_hint()
+        return condition if is_open or not recorder.options.decided else bool(condition)
+
+    return compare
+
+
+__all__ = ["deciding", "python_division", "wants_bool"]

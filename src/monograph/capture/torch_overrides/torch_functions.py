@@ -1,0 +1,107 @@
+"""Function overrides of `torch.tensor`, `torch._check`, `torch.compiler.is_compiling` and others.
+
+What is given sizes or abstract tensors is recorded, since C++ would ask for their values; what asks
+whether somebody compiles is told yes.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import torch
+
+from monograph.abstract.symbols import SymbolNode
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.installation import OVERRIDES, listening
+from monograph.capture.recording.unbacked_values import holds_symbols, tensor_from
+from monograph.capture.torch_overrides.lazy_messages import text_of_message
+from monograph.diagnostics import problem, snippet
+from monograph.host.flags import CHECKER
+from monograph.integers import Relation
+
+_SEQUENCES = (list, tuple, torch.SymInt, torch.SymFloat)
+
+
+@OVERRIDES.override(torch, "tensor")
+def _tensor(original: Any) -> Any:
+    @functools.wraps(original)
+    def tensor(data: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+        recorder = listening()
+        if recorder is not None and holds_symbols(data):
+            return tensor_from(recorder, data, dtype, device)
+        return original(data, dtype=dtype, device=device, **options)
+
+    return tensor
+
+
+@OVERRIDES.override(torch, "as_tensor")
+def _as_tensor(original: Any) -> Any:
+    @functools.wraps(original)
+    def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+        recorder = listening()
+        if recorder is not None and isinstance(data, _SEQUENCES) and holds_symbols(data):
+            return tensor_from(recorder, data, dtype, device)
+        return original(data, dtype=dtype, device=device)
+
+    return as_tensor
+
+
+@OVERRIDES.override(torch, "result_type")
+def _result_type(original: Any) -> Any:
+    @functools.wraps(original)
+    def result_type(*args: Any, **kwargs: Any) -> torch.dtype:
+        if listening() is not None:
+            for each in (*args, *kwargs.values()):
+                if isinstance(each, AbstractTensor):
+                    each.recorder.dtype_asked(each)
+        return original(*args, **kwargs)
+
+    return result_type
+
+
+@OVERRIDES.override(*CHECKER)
+def _check_with(original: Any) -> Any:
+    """What the user says holds: required of symbolic numbers, and from then on known.
+
+    One that is false already is the user's own error, as in eager, unless something was learnt
+    about data before: then two checks contradict each other, and no call can satisfy both.
+    """
+
+    def check_with(error_type: Any, cond: Any, message: Any) -> None:
+        recorder = listening()
+        if isinstance(cond, torch.SymBool) and isinstance(cond.node, SymbolNode):
+            said = text_of_message(message)
+            if said and recorder is not None and isinstance(cond.node.value, Relation):
+                recorder.said[cond.node.value] = said
+            cond.node.expect_true("", 0)
+            return
+        if cond is False and recorder is not None and recorder.facts.has_unbacked:
+            raise problem("check-fails", condition=snippet(recorder.origin()[:1]))
+        original(error_type, cond, message)
+
+    return check_with
+
+
+@OVERRIDES.override_code(torch.compiler.is_compiling)
+@OVERRIDES.override_code(torch.compiler.is_exporting)
+def _is_compiling(original: Any) -> Any:
+    """Libraries choose capturable code paths by it."""
+    return lambda: listening() is not None or original()
+
+
+@OVERRIDES.override_code(torch.compiler.is_dynamo_compiling)
+def _is_dynamo_compiling(original: Any) -> Any:
+    """The front ends of higher-order operators compile their functions unless they hear this.
+
+    Then they flatten their arguments, and call the operator below them.
+    """
+
+    def answer() -> bool:
+        if listening() is None:
+            return original()
+        caller = sys._getframe(2).f_globals.get("__name__", "")
+        return caller.startswith("torch._higher_order_ops.")
+
+    return answer

@@ -1,0 +1,265 @@
+"""One trace: user code runs once on abstract tensors, interpreted or as plain Python.
+
+`Trace.run` is the list of its steps; whatever happens, all that was put in place is put back.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, nullcontext
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from monograph.capture.branch_equivalence import overlooked
+from monograph.capture.captured import Capture
+from monograph.capture.caught_refusals import raise_swallowed
+from monograph.capture.inputs.example_inputs import may_be_fixed, write_inputs
+from monograph.capture.inputs.input_mutation import Given
+from monograph.capture.inputs.outputs import close_outputs, drop_unused
+from monograph.capture.installation import heard_by
+from monograph.capture.plain.line_tracing import noting_lines
+from monograph.capture.plain.profiling import Plain
+from monograph.capture.queries.noted_answers import Subject
+from monograph.capture.recording.graph_writer import GraphWriter
+from monograph.capture.recording.module_calls import ModuleCalls
+from monograph.capture.recording.recorder import Recorder
+from monograph.capture.recording.scopes import Scopes
+from monograph.capture.recovery.error_recovery import Continuing
+from monograph.capture.side_effects.module_mutation import (
+    Left,
+    Watched,
+    find_changes,
+    find_harm,
+    watching,
+)
+from monograph.capture.side_effects.module_state import ModuleState
+from monograph.capture.side_effects.observations import Observations
+from monograph.capture.strict.interpreting import Strict
+from monograph.capture.torch_overrides.guarded_queries import note_implied, note_layouts
+from monograph.capture.torch_overrides.mode_queries import only_sets_flags
+from monograph.capture.torch_overrides.symbolic_numbers import deciding
+from monograph.capture.torch_overrides.tensor_answers import ANSWERS
+from monograph.diagnostics import noted
+from monograph.host.dispatch import below_autograd
+from monograph.host.trees import pytree
+from monograph.integers import use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    import torch
+    from torch.fx.node import Node
+
+    from monograph.capture.inputs.example_inputs import Inputs
+    from monograph.capture.inputs.input_mutation import Aftermath
+    from monograph.capture.recovery.error_recovery import Problems
+    from monograph.capture.side_effects.persistent_writes import Effect
+    from monograph.capture.side_effects.tracking import WriteTarget
+    from monograph.diagnostics import Frame, MonographError
+    from monograph.integers import Facts
+
+ControlFlow = Literal["capture", "capture_sizes", "refuse"]
+"""Both ways of branches on data, on sizes too, or neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be captured, and how.
+
+    `kept_calls` names modules whose calls are recorded. `strict` interprets user code, otherwise it
+    runs as plain Python. `control_flow` says where interpreted code goes both ways of a branch.
+    `ignores_side_effects` reports writes that outlive the call, instead of
+    refusing them. `problems` collects what the capture would be refused for, where it is to go on.
+    """
+
+    module: torch.nn.Module
+    args: Any
+    kwargs: Any
+    dynamic_shapes: Any = None
+    kept_calls: tuple[str, ...] = ()
+    strict: bool = True
+    ignores_side_effects: bool = False
+    control_flow: ControlFlow = "refuse"
+    problems: Problems | None = None
+
+
+class Trace:
+    """One run of user code, and what became of it.
+
+    `watched` is what it is to look at: who reads and writes what the run before it changed.
+    Without that it ends without a capture where something was changed.
+    """
+
+    def __init__(
+        self, request: Request, inputs: Inputs, facts: Facts, watched: Watched | None = None
+    ) -> None:
+        self.request, self.inputs, self.facts, self.watched = request, inputs, facts, watched
+        self.captured: Capture | None = None
+        self.changed = Watched(frozenset())
+        """What it changed, which another run is to watch."""
+        self.harm: list[MonographError] = []
+        """What outlives it and may matter to the next call."""
+        self.left: Left | None = None
+
+    def run(self, recording: Callable[..., Recorder] = Recorder) -> Trace:
+        """Capture; what user code sets in context variables ends with it."""
+        with use(self.facts):
+            copy_context().run(self._steps, recording)
+        return self
+
+    def _steps(self, recording: Callable[..., Recorder]) -> None:
+        self._open(recording)
+        with ExitStack() as stack:
+            stack.callback(self.recorder.close)
+            stack.enter_context(heard_by(self.recorder))
+            stack.enter_context(deciding(at_once=self.inputs.options.decided))
+            stack.enter_context(self.state)
+            stack.enter_context(watching(self.watched))
+            stack.enter_context(below_autograd())
+            stack.enter_context(self.recorder)
+            notes = stack.enter_context(noted())
+            seer = stack.enter_context(self._seer())
+            with self._lines() as lines, seer.watching(self.recorder):
+                result = self._call_module()
+            raise_swallowed(notes)
+            after = self.given.aftermath(result)
+            if not self._judge_effects(seer.lasting(lines), after, lines):
+                return
+            outputs = close_outputs(self.recorder, self.state, result, after.values)
+        note_layouts(self.recorder)
+        drop_unused(self.recorder, self.calls.kept)
+        note_implied(self.recorder)
+        self.captured = Capture(
+            self.inputs,
+            self.input_nodes,
+            outputs,
+            self.state,
+            self.recorder,
+            self.facts,
+            self.calls,
+            self.observed,
+            after.changes,
+        )
+
+    # --- the steps -----------------------------------------------------------------------------
+
+    def _open(self, recording: Callable[..., Recorder]) -> None:
+        """A graph writer and a recorder; placeholders of the module's state and of the inputs."""
+        request, facts, inputs = self.request, self.facts, self.inputs
+        scopes, writer = Scopes(request.module, Trace._call_module.__code__), GraphWriter()
+        if request.problems is not None and recording is Recorder:
+            request.problems.forget()
+            recording = partial(Continuing, problems=request.problems)
+        recorder = self.recorder = recording(writer, scopes, facts, ANSWERS)
+        facts.locate = recorder.origin
+        facts.overlook = partial(overlooked, facts)
+        facts.runs_plainly = not request.strict
+        self.state = ModuleState(request.module)
+        self.state.write_placeholders(writer, recorder)
+        leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
+        recorder.input_nodes = self.input_nodes
+        recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
+        recorder.answers_noted.begin(self._subjects())
+        recorder.module_modes.only_sets_flags = all(
+            only_sets_flags(type(each)) for each in self.state.modules
+        )
+        writer.begin_body()
+        if isinstance(recorder, Continuing):
+            recorder.rehearse_with(self._real_values(), inputs.examples)
+        self.calls = ModuleCalls(recorder, request.kept_calls)
+        self.arguments = pytree.tree_unflatten(leaves, inputs.spec)
+        self.given = Given(inputs, leaves, *self.arguments)
+        self.observed = Observations()
+
+    def _call_module(self) -> Any:
+        """Run user code: walks over its frames stop here."""
+        return self.request.module(*self.arguments[0], **self.arguments[1])
+
+    def _judge_effects(
+        self,
+        lasting: list[Effect],
+        after: Aftermath,
+        lines: dict[tuple[int, str], tuple[Frame, ...]],
+    ) -> bool:
+        """Look at what the run left behind; whether its graph can be closed.
+
+        Raises: buffer-reshaped, attribute-changed, write-outlives-call.
+        """
+        request, given = self.request, self.given
+        effects = [e for e in lasting if not given.looks_after(e.place.owner, after)]
+        self.changed = Watched(find_changes(self.state), tuple(e.place for e in effects))
+        if self.watched is None:
+            # Plain Python does not say which line writes.
+            must_see_lines = not request.strict and bool(effects or after.lost)
+            if self.changed.names or must_see_lines:
+                return False
+        else:
+            self.harm = find_harm(self.state, self.watched)
+        self.harm += [effect.refusal() for effect in effects]
+        if self.harm:
+            self.left = Left(self.state, [effect.place for effect in effects])
+        elif after.lost:
+            self.harm = [given.refusal(after.lost[0], lines)]
+        if request.ignores_side_effects:
+            self.harm = self.observed.ignore(self.harm)
+        goes_on = request.problems is not None
+        if self.harm and not goes_on and not self.can_begin_a_call:
+            raise self.harm[0]
+        return True
+
+    @property
+    def can_begin_a_call(self) -> bool:
+        """Whether another call can begin with what this one left."""
+        return self.left is not None and self.left.can_begin_a_call
+
+    # --- what the steps need -------------------------------------------------------------------
+
+    def _seer(self) -> Strict | Plain:
+        """Who sees what user code does."""
+        request, recorder = self.request, self.recorder
+        if not request.strict:
+            seer = Plain(recorder.scopes, self.state, self.arguments, self.observed)
+        else:
+            seer = Strict(
+                recorder,
+                self.state,
+                self.arguments,
+                self.observed,
+                control_flow=request.control_flow,
+            )
+        if isinstance(recorder, Continuing):
+            seer.refuse = recorder.refuse
+            if isinstance(seer, Strict):
+                seer.go_past = recorder.go_past
+        return seer
+
+    def _lines(self) -> AbstractContextManager[dict[tuple[int, str], tuple[Frame, ...]]]:
+        """Where what plain Python changed in the run before differs first."""
+        if self.watched is None or self.request.strict:
+            return nullcontext({})
+        places = {place.key: partial(_differs, place.as_now()) for place in self.watched.places}
+        return noting_lines({**self.given.differences(), **places})
+
+    def _real_values(self) -> dict[Node, Any]:
+        """What the placeholders stand for in the example."""
+        own = {each.node: each.real for each in self.state.tensors}
+        inputs = zip(self.input_nodes, self.inputs.leaves, strict=True)
+        return own | {node: leaf.value for node, leaf in inputs}
+
+    def _subjects(self) -> dict[Node, Subject]:
+        """The tensors that may be others when the program is called."""
+        found = {each.node: Subject(each.target, None, each.real) for each in self.state.tensors}
+        leaves = zip(self.inputs.leaves, self.input_nodes, strict=True)
+        for number, (leaf, node) in enumerate(leaves):
+            if leaf.tensor_type is not None:
+                found[node] = Subject(leaf.path, number, leaf.value)
+        return found
+
+
+def _differs(place: WriteTarget) -> bool:
+    return not place.is_as_before()
+
+
+__all__ = ["ControlFlow", "Request", "Trace"]
