@@ -182,12 +182,12 @@ def _examples(container: Container, model: str) -> Any:
         if not len(blob):
             return None
         examples = unpickled(blob)
-        if not isinstance(examples, tuple) or len(examples) != 2:  # pyright: ignore[reportUnknownArgumentType]
+        if not isinstance(examples, tuple) or len(examples) != 2:
             raise Refused("its examples are not arguments by position and by name")
-        args, kwargs = examples  # pyright: ignore[reportUnknownVariableType]
+        args, kwargs = examples
         if not isinstance(args, tuple | list) or not isinstance(kwargs, dict):
             raise Refused("its examples are not arguments by position and by name")
-        return tuple(args), kwargs  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(args), kwargs
 
 
 __all__ = ["MODEL", "load", "load_all", "model_names"]

@@ -89,13 +89,13 @@ def _gather(value: Any, hints: dict[str, Any]) -> None:
     while waiting:
         each = waiting.pop()
         if isinstance(each, list):
-            waiting.extend(each)  # pyright: ignore[reportUnknownArgumentType]
+            waiting.extend(each)
         elif isinstance(each, dict):
             source = each.get("expr_str")
             if isinstance(source, str):
                 _note(source, each.get("hint"), hints)
             else:
-                waiting.extend(each.values())  # pyright: ignore[reportUnknownArgumentType]
+                waiting.extend(each.values())
 
 
 def _note(source: str, hint: Any, hints: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def _note(source: str, hint: Any, hints: dict[str, Any]) -> None:
     alone = HINTED.fullmatch(source)
     name = alone[1] if alone else source if BARE.fullmatch(source) else None
     if name is not None and isinstance(hint, dict) and hints[name] is None:
-        hints[name] = next(iter(hint.values()), None)  # pyright: ignore[reportUnknownArgumentType]
+        hints[name] = next(iter(hint.values()), None)
 
 
 # --------------------------------------------------------------------------------------- contract

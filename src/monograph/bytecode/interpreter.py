@@ -82,7 +82,7 @@ class Interpreter(ThreadState):
             return call(self, callee, list(args), kwargs)
         begin_tracing()
         self.run = runner()
-        self.caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  (documented)
+        self.caller = sys._getframe(1)
         try:
             return call(self, callee, list(args), kwargs)
         except BaseException as error:

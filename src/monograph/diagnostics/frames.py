@@ -292,7 +292,7 @@ def user_frames(start: FrameType | None = None, stop: CodeType | None = None) ->
     """
     where = frame_filter()
     # `sys` documents `_getframe`.
-    frame: FrameType | None = start or sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame: FrameType | None = start or sys._getframe(1)
     found: list[Frame] = []
     while frame is not None and frame.f_code is not stop:
         code, lasti = frame.f_code, frame.f_lasti

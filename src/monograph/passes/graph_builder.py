@@ -204,7 +204,7 @@ def described(result: Any, facts: Facts, recording: Any = None) -> Any:
         recording = recording or NoRecorder(facts)
         return make_tensor(result, None, recording)
     if isinstance(result, list | tuple):
-        return tuple([described(each, facts, recording) for each in result])  # pyright: ignore[reportUnknownVariableType]
+        return tuple([described(each, facts, recording) for each in result])
     return to_sym(result, facts)
 
 

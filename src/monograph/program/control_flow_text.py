@@ -187,7 +187,7 @@ def _target(target: Any) -> str:
 
 def _listed(values: Any) -> str:
     if isinstance(values, list | tuple):
-        return ", ".join(map(_text, values)) if values else "()"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return ", ".join(map(_text, values)) if values else "()"
     return _text(values)
 
 
@@ -195,7 +195,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Node):
         return value.name
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return f"[{', '.join(map(_text, value))}]"
     return value if isinstance(value, str) and value.isidentifier() else repr(value)
 
 

@@ -305,7 +305,7 @@ def _finished(value: Any) -> Any:
         for each in (*value.keys(), *value.values()):
             _finished(each)
     elif isinstance(value, list | tuple):
-        for each in value:  # pyright: ignore[reportUnknownVariableType]
+        for each in value:
             _finished(each)
     return value
 

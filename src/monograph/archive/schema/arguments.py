@@ -93,7 +93,7 @@ class ArgumentWriter:
         if isinstance(value, Node):
             return self.name(value)
         if isinstance(value, list | tuple):
-            return self._list(list(value), element)  # pyright: ignore[reportUnknownArgumentType]
+            return self._list(list(value), element)
         if isinstance(value, dict):
             return {
                 "as_string_to_argument": {
@@ -161,7 +161,7 @@ class ArgumentWriter:
         raise Refused("the graph holds a list of different things, which no file can hold")
 
     def _nested(self, values: list[Any]) -> Json:
-        rows = [list(value) for value in values if isinstance(value, list | tuple)]  # pyright: ignore[reportUnknownArgumentType]
+        rows = [list(value) for value in values if isinstance(value, list | tuple)]
         if len(rows) == len(values):
             kinds = {type(each) for row in rows for each in row}
             if kinds == {int}:

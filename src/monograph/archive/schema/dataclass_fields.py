@@ -204,7 +204,7 @@ class RecordReader:
         if value is None or isinstance(value, bool | str | int):
             return value
         if isinstance(value, list):
-            return tuple([self.read(each) for each in value])  # pyright: ignore[reportUnknownVariableType]
+            return tuple([self.read(each) for each in value])
         tag, inner = only_key(value)
         reader = READERS.get(tag)
         if reader is None:
@@ -311,15 +311,10 @@ def is_of(value: Any, hint: Any) -> bool:
     if origin is typing.Literal:
         return value in args
     if origin is tuple and not (len(args) == 2 and args[1] is ...):
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(args)  # pyright: ignore[reportUnknownArgumentType]
-            and all(map(is_of, value, args))  # pyright: ignore[reportUnknownArgumentType]
-        )
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(is_of, value, args))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
-            is_of(k, args[0]) and is_of(v, args[1])
-            for k, v in value.items()  # pyright: ignore[reportUnknownVariableType]
+            is_of(k, args[0]) and is_of(v, args[1]) for k, v in value.items()
         )
     if isinstance(origin, type):
         return isinstance(value, origin) and all(is_of(each, args[0]) for each in value)

@@ -242,7 +242,7 @@ class GraphSerializer:
         for items in users.values():
             self._note_item(items[0], node)
         if isinstance(target, OpOverload) and len(schema_of(target).returns) == 1:
-            return [self._several(node, list(value), users)]  # pyright: ignore[reportUnknownArgumentType]
+            return [self._several(node, list(value), users)]
         return [self._one_of(node, i, each, users.get(i, [])) for i, each in enumerate(value)]
 
     def _one_of(self, node: Node, index: int, value: Any, items: list[Node]) -> Json:
@@ -251,7 +251,7 @@ class GraphSerializer:
             return self._item(f"{node.name}_unused_{index}", value, items)
         for item in items:
             self.references[item] = NOTHING
-        return self._nested(node, index, list(value), items)  # pyright: ignore[reportUnknownArgumentType]
+        return self._nested(node, index, list(value), items)
 
     def _nested(self, node: Node, index: int, values: list[Any], items: list[Node]) -> Json:
         users = _items(items[0]) if items else {}

@@ -100,7 +100,7 @@ def only_key(value: Any) -> tuple[str, Any]:
     """
     if not isinstance(value, dict) or len(value) != 1:
         raise Refused(f"{_shown(value)} stands where one choice should")
-    return next(iter(value.items()))  # pyright: ignore[reportUnknownVariableType]
+    return next(iter(value.items()))
 
 
 def identifier(value: Any) -> str:

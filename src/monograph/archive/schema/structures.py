@@ -154,7 +154,7 @@ UNSAFE = "archive-unsafe"
 def _context_of(value: Any) -> Any:
     """Enum members in place of their descriptions; lists stay lists."""
     if isinstance(value, list):
-        return [_context_of(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_context_of(each) for each in value]
     if isinstance(value, dict):
         if value.get("__enum__") is True:
             return _enum_member(text(value["fqn"]), text(value["name"]))

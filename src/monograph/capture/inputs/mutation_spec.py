@@ -139,10 +139,10 @@ def _has_slots(value: Any) -> bool:
 def entries_of(value: Any) -> dict[Any, Any] | None:
     """What a list, a deque or a dict holds, by key, in order; None of anything else."""
     if isinstance(value, dict):
-        return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+        return dict(value)
     if isinstance(value, list | tuple | deque):
-        return dict(enumerate(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
-    return dict.fromkeys(value) if isinstance(value, set) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+        return dict(enumerate(value))
+    return dict.fromkeys(value) if isinstance(value, set) else None
 
 
 def attributes_of(value: Any) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class Reach:
         if name not in plan.fresh:
             self._follow(value, root, by)
         elif type(value) is tuple or type(value) is dict:  # an iterator would be used up
-            for each in value.values() if isinstance(value, dict) else value:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's
+            for each in value.values() if isinstance(value, dict) else value:
                 self._follow(each, root, by)
 
     def everything(self, frame: FrameType) -> None:
@@ -331,13 +331,13 @@ def _inside(value: Any) -> Iterable[Any] | None:
     if isinstance(value, ModuleType):
         return ()
     if isinstance(value, MappingProxyType):
-        return value.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's
+        return value.values()
     if isinstance(value, _PASSED_THROUGH):
-        return value  # pyright: ignore[reportUnknownVariableType] - anything's
+        return value
     if isinstance(value, MethodType):
         return (value.__self__,)
     if isinstance(value, functools.partial):
-        return (*value.args, *value.keywords.values())  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's
+        return (*value.args, *value.keywords.values())
     return None
 
 

@@ -43,7 +43,7 @@ class Lineage:
         self, table: Aliasing, made: Any, args: Any, kwargs: dict[str, Any], abstract: Abstract
     ) -> None:
         """An operator that may give views of its arguments gave this: one tensor, or several."""
-        for i, each in enumerate(made if isinstance(made, list | tuple) else (made,)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for i, each in enumerate(made if isinstance(made, list | tuple) else (made,)):
             argument = table.source_of_result(i, args, kwargs)
             source = argument
             if not isinstance(argument, AbstractTensor):

@@ -311,9 +311,9 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                 self._requires_grad = True
             return arg.tensor_type, arg.node
         if isinstance(arg, list | tuple):
-            if all(item.__class__ is int for item in arg):  # pyright: ignore[reportUnknownVariableType]
+            if all(item.__class__ is int for item in arg):
                 return arg, arg
-            pairs = [self.convert(item) for item in arg]  # pyright: ignore[reportUnknownVariableType]
+            pairs = [self.convert(item) for item in arg]
             return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         if isinstance(arg, torch.SymInt | torch.SymFloat | torch.SymBool):
             value = to_python(arg)
@@ -474,7 +474,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if arg is None:
             return []
         if isinstance(arg, list | tuple):
-            return [tensor for item in arg for tensor in self._target(item)]  # pyright: ignore[reportUnknownVariableType]
+            return [tensor for item in arg for tensor in self._target(item)]
         if isinstance(arg, AbstractTensor):
             return [arg]
         return [self.writer.lift(arg, self)]

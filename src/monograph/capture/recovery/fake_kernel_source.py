@@ -86,7 +86,7 @@ class _KernelWriter:
 
     def _value(self, result: Any, index: Iterator[int]) -> str:
         if isinstance(result, list | tuple):
-            items = [self._value(item, index) for item in result]  # pyright: ignore[reportUnknownVariableType]
+            items = [self._value(item, index) for item in result]
             if isinstance(result, list):
                 return f"[{', '.join(items)}]"
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
@@ -156,7 +156,7 @@ def _atoms(given: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         if type(value) is int:
             yield name, value
         elif isinstance(value, list | tuple):
-            for i, item in enumerate(value):  # pyright: ignore[reportUnknownArgumentType]
+            for i, item in enumerate(value):
                 if type(item) is int:
                     yield f"{name}[{i}]", item
 

@@ -136,7 +136,7 @@ def named_tensors(given: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]
         if isinstance(value, torch.Tensor):
             yield name, value
         elif isinstance(value, list | tuple):
-            for i, item in enumerate(value):  # pyright: ignore[reportUnknownArgumentType]
+            for i, item in enumerate(value):
                 if isinstance(item, torch.Tensor):
                     yield f"{name}[{i}]", item
 

@@ -25,7 +25,7 @@ def content_of(owner: Any) -> Any:
         return dict(_kind_of(owner).items(owner))
     if isinstance(owner, list | deque):
         return list(_kind_of(owner).__iter__(owner))
-    return set(set.__iter__(owner)) if isinstance(owner, set) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType] - anything's
+    return set(set.__iter__(owner)) if isinstance(owner, set) else None
 
 
 def same_content(one: Any, other: Any) -> bool:
@@ -47,8 +47,8 @@ def refill_content(owner: Any, content: Any) -> None:
         for key, value in content.items():
             kind.__setitem__(owner, key, value)
     elif isinstance(owner, set):
-        set.clear(owner)  # pyright: ignore[reportUnknownMemberType] - anything's
-        set.update(owner, content)  # pyright: ignore[reportUnknownMemberType] - anything's
+        set.clear(owner)
+        set.update(owner, content)
     else:
         kind = _kind_of(owner)
         kind.clear(owner)

@@ -97,9 +97,9 @@ def containers(forward: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]
     while waiting:
         path, value = waiting.pop(0)
         if isinstance(value, dict):
-            waiting += [(f"{path}[{key!r}]", each) for key, each in value.items()]  # pyright: ignore[reportUnknownVariableType] - anything
+            waiting += [(f"{path}[{key!r}]", each) for key, each in value.items()]
         elif isinstance(value, list | tuple):
-            waiting += [(f"{path}[{i}]", each) for i, each in enumerate(value)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - anything
+            waiting += [(f"{path}[{i}]", each) for i, each in enumerate(value)]
         else:
             continue
         yield path, value

@@ -331,7 +331,7 @@ def _value(owner: Any, name: str) -> Any:
     if isinstance(owner, Module):
         return _names_of(owner, name).get(name, MISSING)
     names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", None)
-    return getattr(owner, name, MISSING) if names is None else names.get(name, MISSING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - anything's `__dict__`
+    return getattr(owner, name, MISSING) if names is None else names.get(name, MISSING)
 
 
 def _names_of(module: Module, name: str) -> dict[str, Any]:
@@ -353,7 +353,7 @@ def _write(owner: Any, name: str, value: Any) -> None:
             owner.set(value)
     elif isinstance(owner, dict):
         if value is MISSING:
-            dict.pop(owner, name, None)  # pyright: ignore[reportUnknownMemberType] - anything's
+            dict.pop(owner, name, None)
         else:
             owner[name] = value
     else:

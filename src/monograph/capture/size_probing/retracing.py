@@ -220,14 +220,14 @@ class Follower(Recorder):
         if isinstance(mine, list | tuple):
             return (
                 isinstance(theirs, list | tuple)
-                and len(mine) == len(theirs)  # pyright: ignore[reportUnknownArgumentType]
-                and all(map(self._agree, mine, theirs))  # pyright: ignore[reportUnknownArgumentType]
+                and len(mine) == len(theirs)
+                and all(map(self._agree, mine, theirs))
             )
         if isinstance(mine, dict):
             return (
                 isinstance(theirs, dict)
-                and mine.keys() == theirs.keys()  # pyright: ignore[reportUnknownMemberType]
-                and all(self._agree(mine[key], theirs[key]) for key in mine)  # pyright: ignore[reportUnknownVariableType]
+                and mine.keys() == theirs.keys()
+                and all(self._agree(mine[key], theirs[key]) for key in mine)
             )
         return self._equal(mine, theirs)
 

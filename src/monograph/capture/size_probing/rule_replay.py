@@ -120,7 +120,7 @@ class _Replay:
         if node.target is not operator.getitem:
             return False
         results, index = node.args
-        self._instead[node] = self._instead[results][index]  # pyright: ignore[reportArgumentType,reportCallIssue,reportIndexIssue]
+        self._instead[node] = self._instead[results][index]  # pyright: ignore[reportArgumentType, reportCallIssue, reportIndexIssue]
         return True
 
     def _is_told_otherwise(self, inference: Inference) -> bool:
@@ -135,9 +135,9 @@ class _Replay:
                 case TensorType():
                     found = self._depends(value.shape, value.strides, value.offset)
                 case dict():
-                    found = self._depends(*value.values())  # pyright: ignore[reportUnknownArgumentType]
+                    found = self._depends(*value.values())
                 case list() | tuple():
-                    found = self._depends(*value)  # pyright: ignore[reportUnknownArgumentType]
+                    found = self._depends(*value)
                 case _:
                     found = not self._values.keys().isdisjoint(getattr(value, "symbols", ()))
             if found:
@@ -177,7 +177,7 @@ class _Replay:
         if isinstance(arg, Node):
             return self._instead[arg] if arg in self._instead else self._at(t)
         if isinstance(arg, list | tuple) and isinstance(t, list | tuple):
-            return [self._given(*pair) for pair in zip(t, arg, strict=True)]  # pyright: ignore[reportUnknownArgumentType]
+            return [self._given(*pair) for pair in zip(t, arg, strict=True)]
         return self._at(t)
 
     def _at(self, value: Any) -> Any:
@@ -192,9 +192,9 @@ class _Replay:
             case Relation():
                 return substitute_relation(value, self._values)
             case list():
-                return [self._at(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+                return [self._at(item) for item in value]
             case tuple():
-                return tuple(self._at(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+                return tuple(self._at(item) for item in value)
             case _:
                 return value
 
@@ -215,8 +215,8 @@ class _Replay:
         if isinstance(mine, list | tuple):
             return (
                 isinstance(theirs, list | tuple)
-                and len(mine) == len(theirs)  # pyright: ignore[reportUnknownArgumentType]
-                and all(self._same(*pair, shown=shown) for pair in zip(mine, theirs, strict=True))  # pyright: ignore[reportUnknownArgumentType]
+                and len(mine) == len(theirs)
+                and all(self._same(*pair, shown=shown) for pair in zip(mine, theirs, strict=True))
             )
         if isinstance(mine, Expr) or isinstance(theirs, Expr):
             both = isinstance(mine, Expr | int) and isinstance(theirs, Expr | int)

@@ -340,7 +340,7 @@ def _lines(recorder: Recorder, node: Node) -> object:
 
 def _first_tensor(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return next((each.tensor_type for each in value if isinstance(each, AbstractTensor)), None)  # pyright: ignore[reportUnknownVariableType]
+        return next((each.tensor_type for each in value if isinstance(each, AbstractTensor)), None)
     return value.tensor_type if isinstance(value, AbstractTensor) else None
 
 

@@ -99,7 +99,7 @@ def _assigns(statement: ast.stmt) -> bool:
 
 def _name(statement: ast.stmt) -> str:
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target  # pyright: ignore[reportAttributeAccessIssue] - of `_assigns`
-    return target.id  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue, reportReturnType] - of `_assigns`
+    return target.id  # pyright: ignore[reportAttributeAccessIssue, reportReturnType] - of `_assigns`
 
 
 def _left(name: str, body: list[ast.stmt]) -> str:

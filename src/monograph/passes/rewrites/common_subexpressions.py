@@ -46,7 +46,7 @@ def _key(value: Any) -> Any:
     if isinstance(value, Node):
         return value
     if isinstance(value, list | tuple):
-        return (type(value).__name__, *(_key(each) for each in value))  # pyright: ignore[reportUnknownArgumentType]
+        return (type(value).__name__, *(_key(each) for each in value))
     if isinstance(value, dict):
         return tuple((name, _key(each)) for name, each in sorted(value.items()))
     return type(value).__name__, repr(value)

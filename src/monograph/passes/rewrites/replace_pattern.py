@@ -73,7 +73,7 @@ def _matches_constant(wanted: Any, given: Any, found: Bindings) -> bool:
     if isinstance(wanted, list | tuple):
         return (
             isinstance(given, list | tuple)
-            and len(wanted) == len(given)  # pyright: ignore[reportUnknownArgumentType]
+            and len(wanted) == len(given)
             and all(_matches(w, g, found) for w, g in zip(wanted, given, strict=True))
         )
     return _is_same(wanted, given)

@@ -54,7 +54,7 @@ def retyped(val: Any, change: Callable[[TensorType], TensorType]) -> Any:
     if isinstance(val, AbstractTensor):
         return make_tensor(change(val.tensor_type), val.node, val.recorder)
     if isinstance(val, tuple | list):
-        return type(val)([retyped(each, change) for each in val])  # pyright: ignore[reportUnknownVariableType]
+        return type(val)([retyped(each, change) for each in val])
     return val
 
 

@@ -111,7 +111,7 @@ def _is_same(one: Any, other: Any) -> bool:
         left, right = one.tensor_type, other.tensor_type
         return left.device == right.device and same_layout(left, right)
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(_is_same, one, other))  # pyright: ignore[reportUnknownArgumentType]
+        return len(one) == len(other) and all(map(_is_same, one, other))
     if isinstance(one, torch.Tensor) or isinstance(other, torch.Tensor):
         return False
     return to_python(one) == to_python(other)

@@ -206,9 +206,9 @@ def _refill(owner: Any, entries: Mapping[Any, Any]) -> None:
     """Give a container these entries, whatever its class makes of writing them."""
     if isinstance(owner, dict):
         kind: Any = OrderedDict if isinstance(owner, OrderedDict) else dict
-        kind.clear(owner)  # pyright: ignore[reportUnknownMemberType] - anything's
+        kind.clear(owner)
         for key, value in entries.items():
-            kind.__setitem__(owner, key, value)  # pyright: ignore[reportUnknownMemberType] - anything's
+            kind.__setitem__(owner, key, value)
         return
     kind = deque if isinstance(owner, deque) else list
     kind.clear(owner)

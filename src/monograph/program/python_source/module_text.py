@@ -474,7 +474,7 @@ class _Body:
         if isinstance(arg, Node):
             return self.text.values[arg]
         if isinstance(arg, list | tuple):
-            return sequence(arg, [self.spelt(each)[0] for each in arg]), ATOM  # pyright: ignore[reportUnknownArgumentType]
+            return sequence(arg, [self.spelt(each)[0] for each in arg]), ATOM
         return constant(arg)
 
     def _is_subgraph(self, arg: Any) -> bool:

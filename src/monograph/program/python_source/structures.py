@@ -89,7 +89,7 @@ def _is_registered_dataclass(spec: Any) -> bool:
     return (
         dataclasses.is_dataclass(spec.type)
         and isinstance(context, list | tuple)
-        and len(context) == 2  # pyright: ignore[reportUnknownArgumentType]
+        and len(context) == 2
         and all(isinstance(part, list | tuple) for part in context)
         and len(context[0]) == spec.num_children
     )
