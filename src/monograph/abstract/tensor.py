@@ -447,7 +447,7 @@ def _make_static(t: TensorType) -> Any:
         return make_symbolic_wrapper(SymbolicTensor, len(t.shape), t.dtype, t.device)
     if strides is None and offset:
         strides = t.stride()
-    return make_static_wrapper(StaticTensor, t.shape, strides, offset, t.dtype, t.device)  # pyright: ignore[reportArgumentType] - checked above
+    return make_static_wrapper(StaticTensor, t.shape, strides, offset, t.dtype, t.device)
 
 
 def _sizes(tensor: AbstractTensor) -> list[Any]:

@@ -9,7 +9,6 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: TC002 - others import it here
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from torch._ops import OpOverload
@@ -67,13 +66,13 @@ def python_dispatcher() -> AbstractContextManager[Any]:
 
 def make_static_wrapper(
     cls: type[torch.Tensor],
-    shape: Sequence[int],
-    strides: Sequence[int] | None,
-    offset: int,
+    shape: Any,
+    strides: Any,
+    offset: Any,
     dtype: torch.dtype,
     device: torch.device,
 ) -> Any:
-    """A data-free tensor subclass that knows its sizes in C++."""
+    """A data-free tensor subclass that knows its sizes, which are all ints, in C++."""
     if strides is None:
         return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
     return torch.Tensor._make_wrapper_subclass(
@@ -133,9 +132,7 @@ def is_plain_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and not has_own_functions(value)
 
 
-def restride(
-    tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int], offset: int
-) -> None:
+def restride(tensor: torch.Tensor, shape: Any, strides: Any, offset: Any) -> None:
     """Give a wrapper subclass other sizes and strides after `t_`, `unsqueeze_` and relatives.
 
     Needs `_DisableTorchDispatch`: `as_strided_` then changes the C++ metadata; there is no data.

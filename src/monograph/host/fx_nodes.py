@@ -20,8 +20,8 @@ def append_node(
     name: str,
     op: str,
     target: Callable[..., Any] | str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: Any,
+    kwargs: Any,
 ) -> Node:
     """A node at the end of the graph (`Graph._insert`). The name must be new in the graph."""
     node = Node(graph, name, op, target, args, kwargs)

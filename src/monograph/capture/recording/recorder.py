@@ -525,7 +525,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             self._keep_type(tensor)
             tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
             if isinstance(tensor, StaticTensor):
-                restride(tensor, result.shape, result.stride(), result.offset)  # pyright: ignore[reportArgumentType] - static sizes stay static
+                restride(tensor, result.shape, result.stride(), result.offset)
 
     def _keep_type(self, tensor: AbstractTensor) -> None:
         """The node so far still says what it makes, whatever becomes of the tensor."""

@@ -150,7 +150,7 @@ def _outside_inputs(run: Sequence[Node], inside: set[Node]) -> list[Node]:
 def _copy(node: Node, body: Graph, copies: dict[Node, Node]) -> Node:
     args = map_arg(node.args, lambda source: copies[source])
     kwargs = map_arg(node.kwargs, lambda source: copies[source])
-    copy = append_node(body, node.name, node.op, node.target, args, kwargs)  # pyright: ignore[reportArgumentType]
+    copy = append_node(body, node.name, node.op, node.target, args, kwargs)
     copy.meta = dict(node.meta)
     copies[node] = copy
     return copy

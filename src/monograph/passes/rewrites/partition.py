@@ -36,7 +36,7 @@ class Partition:
         for node in self.nodes:
             args = map_arg(node.args, copies.__getitem__)
             kwargs = map_arg(node.kwargs, copies.__getitem__)
-            copies[node] = append_node(graph, node.name, node.op, node.target, args, kwargs)  # pyright: ignore[reportArgumentType]
+            copies[node] = append_node(graph, node.name, node.op, node.target, args, kwargs)
         for node, copy in copies.items():
             copy.meta = dict(node.meta)
         results = tuple(copies[node] for node in self.outputs)

@@ -116,7 +116,7 @@ def copied(
     for node in module.graph.nodes:
         args = map_arg(node.args, copies.__getitem__)
         kwargs = map_arg(node.kwargs, copies.__getitem__)
-        copies[node] = append_node(graph, node.name, node.op, node.target, args, kwargs)  # pyright: ignore[reportArgumentType]
+        copies[node] = append_node(graph, node.name, node.op, node.target, args, kwargs)
         copies[node].meta = dict(node.meta)
     close_graph(graph)
     children = {
