@@ -8,7 +8,7 @@ with nobody watching.
 from __future__ import annotations
 
 from monograph.bytecode.branches.frame_copies import stand_alike
-from monograph.bytecode.evaluation.frame import MISSING, Frame
+from monograph.bytecode.evaluation.frame import MISSING, InterpreterFrame
 from monograph.bytecode.evaluation.hooks import Hooks
 from monograph.bytecode.evaluation.special_methods import ours
 from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterable, SymbolicIterator
@@ -21,9 +21,9 @@ from monograph.bytecode.own_builtins import keep_builtins
 
 __all__ = [
     "MISSING",
-    "Frame",
     "Hooks",
     "Interpreter",
+    "InterpreterFrame",
     "SymbolicIterable",
     "SymbolicIterator",
     "hidden_from_tracers",

@@ -112,8 +112,11 @@ def overloads_named(namespace: str, name: str) -> list[OpOverload]:
 
 
 def has_kernel(overload: OpOverload, key: str) -> bool:
-    """Whether a kernel is registered for a dispatch key."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)
+    """Whether a kernel is registered for a dispatch key; operators of TorchScript have none."""
+    name = overload.name()
+    if not torch._C._dispatch_has_kernel(name):
+        return False
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
 
 
 def has_own_dispatch(tensor: torch.Tensor) -> bool:

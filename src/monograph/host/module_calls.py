@@ -68,7 +68,7 @@ def is_plain_layer(module: torch.nn.Module) -> bool:
 
 def functional_is_original() -> bool:
     """Whether nobody has put a function of their own into `torch.nn.functional`."""
-    functional = vars(torch.nn.functional)
+    functional: Any = vars(torch.nn.functional)
     if functional == _FOUND:
         return True
     folder = torch.__file__.removesuffix("__init__.py")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.bytecode.branches.branch_targets import Leaving, LoopTest, Ways
-    from monograph.bytecode.evaluation.frame import Body, Frame
+    from monograph.bytecode.evaluation.frame import Body, InterpreterFrame
 
 __all__ = [
     "End",
@@ -48,14 +48,14 @@ class End:
     """
 
     kind: Literal["joined", "returned", "raised", "yielded", "elsewhere"]
-    frame: Frame
+    frame: InterpreterFrame
     value: Any = None
 
 
 # --- running copies -----------------------------------------------------------------------------
 
 
-def run_to(frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it is the answer)
+def run_to(frame: InterpreterFrame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it is the answer)
     """Run a copy of the frame as if the condition had this answer, until the ways join.
 
     Raises: TypeError where an iterator of the frame cannot be copied.
@@ -67,7 +67,7 @@ def run_to(frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001  (it
     return _run(copied, _ends(frame, found), begun=frame.ip - 1)
 
 
-def run_on(copied: Frame, found: Ways, leaving: Leaving | None = None) -> End:
+def run_on(copied: InterpreterFrame, found: Ways, leaving: Leaving | None = None) -> End:
     """Run a copy of a frame on from where it stands, or from where it leaves for."""
     if leaving is not None:
         if leaving.place == EXIT:
@@ -78,7 +78,7 @@ def run_on(copied: Frame, found: Ways, leaving: Leaving | None = None) -> End:
     return _run(copied, _ends(copied, found))
 
 
-def _ends(frame: Frame, found: Ways) -> frozenset[int]:
+def _ends(frame: InterpreterFrame, found: Ways) -> frozenset[int]:
     if found.within is not None:
         return found.within.tests | found.within.outs
     joins = frozenset[int]() if found.join is None else flow_of(frame.code).alike(found.join)
@@ -106,7 +106,9 @@ def answered(ends: Sequence[End], found: Ways) -> bool:
     return True
 
 
-def run_round(frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any]) -> End:
+def run_round(
+    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any]
+) -> End:
     """Run a copy of the frame through one round of a loop, to the test of the next.
 
     It begins with this state, and ends with the test's value on top of its stack.
@@ -119,7 +121,7 @@ def run_round(frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequenc
 
 
 def run_iteration(
-    frame: Frame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any], value: Any
+    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any], value: Any
 ) -> End:
     """Run a copy of the frame through one round of a `for`, whose next value this is.
 
@@ -138,7 +140,7 @@ def run_iteration(
     return end
 
 
-def _run_round(copied: Frame, test: LoopTest) -> End:
+def _run_round(copied: InterpreterFrame, test: LoopTest) -> End:
     """Run to where the loop's next test stands, or out of it, which is an answer too."""
     end = _run(copied, test.tests | test.outs)
     if copied.leavings and end.kind == "joined":
@@ -148,7 +150,7 @@ def _run_round(copied: Frame, test: LoopTest) -> End:
     return end
 
 
-def _run(copied: Frame, ends: frozenset[int], begun: int | None = None) -> End:
+def _run(copied: InterpreterFrame, ends: frozenset[int], begun: int | None = None) -> End:
     if copied.ip in ends:
         return End("joined", copied)
     around = _handlers_around(copied.body, copied.ip if begun is None else begun)
@@ -188,7 +190,7 @@ def _stopping(body: Body, ends: frozenset[int], around: frozenset[int]) -> Body:
     return known
 
 
-def _stop(frame: Frame, _: None) -> Mark:
+def _stop(frame: InterpreterFrame, _: None) -> Mark:
     del frame
     return _STOP
 
@@ -196,7 +198,7 @@ def _stop(frame: Frame, _: None) -> Mark:
 # --- going on -----------------------------------------------------------------------------------
 
 
-def move(frame: Frame, join: int, stack: Sequence[Any], slots: Sequence[Any]) -> Mark:
+def move(frame: InterpreterFrame, join: int, stack: Sequence[Any], slots: Sequence[Any]) -> Mark:
     """Go on from where the ways join, with this state."""
     frame.stack[:] = stack
     frame.slots[:] = slots
@@ -204,7 +206,7 @@ def move(frame: Frame, join: int, stack: Sequence[Any], slots: Sequence[Any]) ->
     return MOVED
 
 
-def finish(frame: Frame, value: Any) -> Mark:
+def finish(frame: InterpreterFrame, value: Any) -> Mark:
     """End the call with this result."""
     frame.value = value
     return RETURN

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from monograph.bytecode.analysis.control_flow_graph import Loop
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 __all__ = [
     "Leaving",
@@ -87,7 +87,7 @@ class LoopTest:
     live: int
 
 
-def ways(frame: Frame) -> Ways:
+def ways(frame: InterpreterFrame) -> Ways:
     """Where the conditional jump leads that the frame stands in."""
     flow = flow_of(frame.code)
     index = flow.same[frame.ip - 1]
@@ -103,14 +103,14 @@ def ways(frame: Frame) -> Ways:
     return replace(found, join=min(test.tests), live=test.live, within=test)
 
 
-def never_returns(frame: Frame, found: Ways, answer: bool) -> bool:  # noqa: FBT001  (it is the answer)
+def never_returns(frame: InterpreterFrame, found: Ways, answer: bool) -> bool:  # noqa: FBT001  (it is the answer)
     """Whether every way on with this answer raises."""
     flow = flow_of(frame.code)
     index = flow.same[found.if_true if answer else found.if_false]
     return flow.joins[index] == index
 
 
-def early(frame: Frame, found: Ways) -> Ways:
+def early(frame: InterpreterFrame, found: Ways) -> Ways:
     """The same ways, joined where those meet that leave neither the function nor a loop."""
     flow = flow_of(frame.code)
     index = flow.same[frame.ip - 1]
@@ -123,7 +123,7 @@ def early(frame: Frame, found: Ways) -> Ways:
     return replace(found, join=met.place, live=flow.live[met.place], within=None, outs=outs)
 
 
-def later(frame: Frame, found: Ways, most: int) -> Iterator[Ways]:
+def later(frame: InterpreterFrame, found: Ways, most: int) -> Iterator[Ways]:
     """The same ways, joined later and later: `most` of them, and in returning."""
     if found.join is None or found.join == EXIT or found.within is not None:
         return
@@ -132,7 +132,7 @@ def later(frame: Frame, found: Ways, most: int) -> Iterator[Ways]:
         yield replace(found, join=join, live=live_at(frame, join), outs=frozenset())
 
 
-def onwards(frame: Frame, leaving: Leaving) -> Ways:
+def onwards(frame: InterpreterFrame, leaving: Leaving) -> Ways:
     """The ways on from where a frame stands: to leave, if the answer is True, or to go on."""
     index = flow_of(frame.code).same[frame.ip]
     test = _round_that_runs(frame, index)
@@ -141,13 +141,13 @@ def onwards(frame: Frame, leaving: Leaving) -> Ways:
     return Ways(0, 0, leaving.place, None, live_at(frame, leaving.place))
 
 
-def live_at(frame: Frame, place: int) -> int:
+def live_at(frame: InterpreterFrame, place: int) -> int:
     """A bit for each slot that is read from there on."""
     flow = flow_of(frame.code)
     return 0 if place == EXIT else flow.live[flow.same[place]]
 
 
-def _ways(frame: Frame, index: int, join: int | None, live: int) -> Ways:
+def _ways(frame: InterpreterFrame, index: int, join: int | None, live: int) -> Ways:
     handler, target = _steps(frame)[index]
     name = handler.__name__
     assert name in JUMPS, f"{name} is no jump"
@@ -162,17 +162,17 @@ def _ways(frame: Frame, index: int, join: int | None, live: int) -> Ways:
     return Ways(target, on, join, True, live)
 
 
-def _steps(frame: Frame) -> list[Any]:
+def _steps(frame: InterpreterFrame) -> list[Any]:
     """The steps of the code, without stops."""
     return plain_steps(frame.interpreter.body(frame.code))
 
 
-def iterates_next(frame: Frame) -> bool:
+def iterates_next(frame: InterpreterFrame) -> bool:
     """Whether code goes over the result of the call that the frame stands in, and does no more."""
     return _steps(frame)[frame.ip][0].__name__ == "GET_ITER"
 
 
-def _round_that_runs(frame: Frame, index: int) -> LoopTest | None:
+def _round_that_runs(frame: InterpreterFrame, index: int) -> LoopTest | None:
     """The test of the innermost loop around an instruction, if this copy runs one round of it."""
     loop = flow_of(frame.code).loop(index)
     if loop is None:
@@ -181,7 +181,7 @@ def _round_that_runs(frame: Frame, index: int) -> LoopTest | None:
     return next((test for test in tests if test is not None), None)
 
 
-def loop_test(frame: Frame) -> LoopTest | None:
+def loop_test(frame: InterpreterFrame) -> LoopTest | None:
     """What the conditional jump that the frame stands in decides of a loop, if it does.
 
     A `for` is none: its iterator decides. Nor is a jump that leaves a round that runs.
@@ -196,7 +196,7 @@ def loop_test(frame: Frame) -> LoopTest | None:
     return _test_at(frame, loop, index)
 
 
-def for_test(frame: Frame) -> LoopTest | None:
+def for_test(frame: InterpreterFrame) -> LoopTest | None:
     """What the `for` that the frame stands in decides of its loop; its answer is on no stack."""
     flow = flow_of(frame.code)
     index = flow.same[frame.ip - 1]
@@ -207,7 +207,7 @@ def for_test(frame: Frame) -> LoopTest | None:
     return LoopTest(True, frame.ip, out, flow.alike(index), flow.alike(out), flow.live[index])
 
 
-def _test_at(frame: Frame, loop: Loop, index: int) -> LoopTest | None:
+def _test_at(frame: InterpreterFrame, loop: Loop, index: int) -> LoopTest | None:
     """What a jump in a loop, and in no inner one, decides of it."""
     flow = flow_of(frame.code)
     here = flow.successors[index]
@@ -221,7 +221,7 @@ def _test_at(frame: Frame, loop: Loop, index: int) -> LoopTest | None:
     return LoopTest(stays_if, start, out, flow.alike(index), flow.alike(out), flow.live[index])
 
 
-def near(frame: Frame, found: Ways, places: Sequence[int]) -> int:
+def near(frame: InterpreterFrame, found: Ways, places: Sequence[int]) -> int:
     """Of the places where both ways ended, the one that comes first."""
     place = nearer(flow_of(frame.code), *places)
     if place is not None:

@@ -20,7 +20,7 @@ from monograph.bytecode.semantics.iteration import IteratorAdapter, SequenceIter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 __all__ = ["clone", "resume", "snapshot", "stand_alike"]
 
@@ -35,7 +35,7 @@ _ITERATORS = frozenset(
 """C iterators whose `__reduce__` says what they are made of."""
 
 
-def snapshot(frame: Frame, memo: dict[int, Any] | None = None) -> Frame:
+def snapshot(frame: InterpreterFrame, memo: dict[int, Any] | None = None) -> InterpreterFrame:
     """Return a copy of a frame that stands between two instructions, or at a yield.
 
     `memo` maps the identity of what was cloned to its clone, as of `copy.deepcopy`: frames copied
@@ -50,7 +50,7 @@ def snapshot(frame: Frame, memo: dict[int, Any] | None = None) -> Frame:
     return made
 
 
-def resume(frame: Frame, interrupted: bool = False) -> tuple[Mark, Any]:  # noqa: FBT001, FBT002
+def resume(frame: InterpreterFrame, interrupted: bool = False) -> tuple[Mark, Any]:  # noqa: FBT001, FBT002
     """Run a frame on; return RETURN or YIELD, and the value.
 
     An `interrupted` frame was copied inside an instruction, and begins with that instruction again.
@@ -97,7 +97,7 @@ def stand_alike(one: Any, other: Any) -> bool:
     return False
 
 
-def _frames_alike(one: Frame | None, other: Frame | None) -> bool:
+def _frames_alike(one: InterpreterFrame | None, other: InterpreterFrame | None) -> bool:
     if one is None or other is None:
         return one is other
     if one.code is not other.code or one.ip != other.ip:

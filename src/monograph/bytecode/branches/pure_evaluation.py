@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from monograph.bytecode.evaluation.frame import MISSING, NULL, Frame
+from monograph.bytecode.evaluation.frame import MISSING, NULL, InterpreterFrame
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.linking import link
 
@@ -98,7 +98,7 @@ class Standpoint:
     stack: list[Any] = field(default_factory=list[Any])
 
 
-def asker(frame: FrameType | None) -> Frame | FrameType | None:
+def asker(frame: FrameType | None) -> InterpreterFrame | FrameType | None:
     """Who called from here, native or interpreted, past what the interpreter is made of."""
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         if frame.f_code is run.__code__:
@@ -107,7 +107,7 @@ def asker(frame: FrameType | None) -> Frame | FrameType | None:
     return frame
 
 
-def standpoint(frame: Frame | FrameType) -> Standpoint:
+def standpoint(frame: InterpreterFrame | FrameType) -> Standpoint:
     """Where a call in progress stands, its stack left out."""
     return Standpoint(frame.f_code, 0, dict(frame.f_locals), frame.f_globals, frame.f_builtins)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation import native_calls
 from monograph.bytecode.evaluation.binding import bind
-from monograph.bytecode.evaluation.frame import MISSING, RETURN, Frame
+from monograph.bytecode.evaluation.frame import MISSING, RETURN, InterpreterFrame
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.special_methods import OURS, find_c_method, find_special, lookup
 from monograph.bytecode.evaluation.tracebacks import handled
@@ -108,7 +108,7 @@ def interpret_always(
     """Interpret a Python function, whatever the hooks say of it."""
     code = function.__code__
     body = interpreter.body(code)
-    frame = Frame(interpreter, code, body, bind(function, body, args, kwargs), function)
+    frame = InterpreterFrame(interpreter, code, body, bind(function, body, args, kwargs), function)
     if code.co_flags & _SUSPENDED:
         return _suspended(frame)
     signal = interpreter.run(frame)
@@ -155,13 +155,13 @@ def _call_natively(
         interpreter.told = told
 
 
-def _suspended(frame: Frame) -> InterpretedGenerator:
+def _suspended(frame: InterpreterFrame) -> InterpretedGenerator:
     if frame.code.co_flags & _ASYNC:
         raise problem("asynchronous-code", at=_places(frame), name=frame.code.co_qualname)
     return InterpretedGenerator(frame)
 
 
-def _places(frame: Frame) -> tuple[Any, ...]:
+def _places(frame: InterpreterFrame) -> tuple[Any, ...]:
     """Return the user's line that calls for this frame."""
     back = frame.interpreter.current
     if back is None:

@@ -32,8 +32,8 @@ __all__ = [
     "RETURN",
     "YIELD",
     "Body",
-    "Frame",
     "Handling",
+    "InterpreterFrame",
     "Mark",
     "ThreadState",
 ]
@@ -79,7 +79,7 @@ class Body:
     that were entered before: they are not for a copy to leave because it is given up.
     """
 
-    steps: list[tuple[Callable[[Frame, Any], Any], Any]]
+    steps: list[tuple[Callable[[InterpreterFrame, Any], Any], Any]]
     names: tuple[str, ...]
     handlers: tuple[Handler | None, ...]
     offsets: list[int]
@@ -122,7 +122,7 @@ class ThreadState:
     caller: FrameType | None
     clean: TracebackType | None
     compared: Callable[..., Any] | None
-    current: Frame | None
+    current: InterpreterFrame | None
     enters: Callable[[FunctionType], bool] | None
     fork: Callable[..., Any] | None
     handling: Handling
@@ -168,7 +168,7 @@ class ThreadState:
         return known[0]
 
 
-class Frame:
+class InterpreterFrame:
     """One call in progress."""
 
     __slots__ = (
@@ -192,7 +192,7 @@ class Frame:
     )
 
     f_trace = None
-    back: Frame | None
+    back: InterpreterFrame | None
     body: Body
     builtins: Mapping[str, Any]
     code: CodeType
@@ -235,12 +235,12 @@ class Frame:
         self.depth = 0
         self.view = None
 
-    def copied(self) -> Frame:
+    def copied(self) -> InterpreterFrame:
         """Return the same frame once more, which shares everything with this one, to be replaced.
 
         Written out, as `copy.copy` takes ten times as long.
         """
-        made = object.__new__(Frame)
+        made = object.__new__(InterpreterFrame)
         made.interpreter, made.code, made.body = self.interpreter, self.code, self.body
         made.function, made.globals, made.builtins = self.function, self.globals, self.builtins
         made.names, made.outside, made.depth = self.names, self.outside, self.depth
@@ -278,7 +278,7 @@ class Frame:
         return self.builtins
 
     @property
-    def f_back(self) -> Frame | FrameType | None:
+    def f_back(self) -> InterpreterFrame | FrameType | None:
         """The frame that called this one; of the outermost, the native one that called us."""
         return self.interpreter.caller if self.depth == 1 else self.back
 

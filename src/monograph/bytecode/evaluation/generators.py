@@ -6,7 +6,7 @@ import sys
 from types import GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.evaluation.frame import MISSING, YIELD, Frame, Handling
+from monograph.bytecode.evaluation.frame import MISSING, YIELD, Handling, InterpreterFrame
 from monograph.bytecode.evaluation.special_methods import ours
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ class InterpretedGenerator:
 
     __slots__ = ("__name__", "__qualname__", "__weakref__", "frame", "handling", "running")
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: InterpreterFrame) -> None:
         """Wrap a frame that has not started."""
         function = frame.function
         assert function is not None, "only functions make generators"
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
-        self.frame: Frame | None = frame
+        self.frame: InterpreterFrame | None = frame
         self.running = False
         self.handling = Handling()
 
@@ -51,7 +51,7 @@ class InterpretedGenerator:
         return self.send(None)
 
     @property
-    def gi_frame(self) -> Frame | None:
+    def gi_frame(self) -> InterpreterFrame | None:
         """The frame, until it is over."""
         return self.frame
 
@@ -131,7 +131,7 @@ class InterpretedGenerator:
         frame = self.frame
         return _FINISHED if frame is None else frame.code
 
-    def _ready(self) -> Frame | None:
+    def _ready(self) -> InterpreterFrame | None:
         if self.running:
             raise ValueError("generator already executing")
         return self.frame
@@ -143,14 +143,14 @@ class InterpretedGenerator:
         if frame is not None:
             frame.clear()
 
-    def _raise_inside(self, frame: Frame, error: BaseException) -> Any:
+    def _raise_inside(self, frame: InterpreterFrame, error: BaseException) -> Any:
         """Raise at the yield, or where a generator begins."""
         if frame.ip == 0:
             self._finish()
             raise error
         return self._resume(frame, error)
 
-    def _delegate(self, frame: Frame, error: BaseException, target: int) -> Any:
+    def _delegate(self, frame: InterpreterFrame, error: BaseException, target: int) -> Any:
         """Throw into what `yield from` delegates to, and go on behind it if that ends."""
         inner = frame.stack[-1]
         self.running = True
@@ -171,7 +171,7 @@ class InterpretedGenerator:
             return self._resume(frame)
         return self._raise_inside(frame, failure)
 
-    def _resume(self, frame: Frame, thrown: BaseException | None = None) -> Any:
+    def _resume(self, frame: InterpreterFrame, thrown: BaseException | None = None) -> Any:
         interpreter = frame.interpreter
         handling = self.handling
         handling.previous = interpreter.handling
@@ -216,7 +216,7 @@ def raise_into(interpreter: ThreadState, iterator: Any, error: BaseException) ->
     return interpreter.call(throw, error)
 
 
-def _delegate_target(frame: Frame) -> int | None:
+def _delegate_target(frame: InterpreterFrame) -> int | None:
     """Where `yield from` ends, if that is what the frame stands at."""
     if frame.ip == 0:
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import FunctionType
 
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
     from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 
     Place = Literal["attribute", "cell", "contents", "global", "item"]
@@ -44,7 +44,7 @@ class Hooks:
         """Learn of a Python function that is about to run natively."""
 
     def replacement(
-        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: Frame | None
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
         """What to call in place of `callee`, natively and with the same arguments, or None.
 
@@ -71,22 +71,24 @@ class Hooks:
         """What to have around the code of debuggers and other trace functions."""
         return nullcontext()
 
-    def read_global(self, frame: Frame, name: str, value: Any) -> Any:
+    def read_global(self, frame: InterpreterFrame, name: str, value: Any) -> Any:
         """What the program sees of a global of its module; builtins are not told."""
         del frame, name
         return value
 
-    def read_attribute(self, frame: Frame, owner: Any, name: str, value: Any) -> Any:
+    def read_attribute(self, frame: InterpreterFrame, owner: Any, name: str, value: Any) -> Any:
         """What the program sees of an attribute that it read."""
         del frame, owner, name
         return value
 
-    def read_cell(self, frame: Frame, name: str, value: Any) -> Any:
+    def read_cell(self, frame: InterpreterFrame, name: str, value: Any) -> Any:
         """What the program sees of a variable of an enclosing function."""
         del frame, name
         return value
 
-    def written(self, kind: Place, owner: Any, key: Any, old: Any, frame: Frame | None) -> None:
+    def written(
+        self, kind: Place, owner: Any, key: Any, old: Any, frame: InterpreterFrame | None
+    ) -> None:
         """Learn of a write before it happens; `old` is MISSING where there is no value yet.
 
         attribute  owner.key, in its own `__dict__` or slot
@@ -96,7 +98,7 @@ class Hooks:
         item       owner[key] of a list or a dict; `old` is MISSING where the key is new
         """
 
-    def compared(self, frame: Frame, left: Any, right: Any) -> Any:
+    def compared(self, frame: InterpreterFrame, left: Any, right: Any) -> Any:
         """What `left is right` is, neither of them None; NotImplemented: as Python has it."""
         del frame, left, right
         return NotImplemented
@@ -106,7 +108,7 @@ class Hooks:
         del left, right
         return NotImplemented
 
-    def truth(self, frame: Frame | None, value: Any) -> Any:
+    def truth(self, frame: InterpreterFrame | None, value: Any) -> Any:
         """True or False: what a condition on this value means; NotImplemented: as Python has it.
 
         Asked where code branches on a value that is not None, a bool, number, string or container.
@@ -114,7 +116,7 @@ class Hooks:
         del frame, value
         return NotImplemented
 
-    def fork(self, frame: Frame, value: Any) -> Any:
+    def fork(self, frame: InterpreterFrame, value: Any) -> Any:
         """True or False: which way a conditional jump goes; NotImplemented: as `truth` says.
 
         Asked before `truth`, and only where code jumps. Whoever goes both ways by itself (see
@@ -133,7 +135,7 @@ class Hooks:
         del value
         return NotImplemented
 
-    def repeat(self, frame: Frame, rounds: SymbolicIterator) -> Any:
+    def repeat(self, frame: InterpreterFrame, rounds: SymbolicIterator) -> Any:
         """What a `for` over these rounds does; NotImplemented: one round after the other.
 
         The frame stands in the `for`, the rounds on top of its stack. Whoever runs them answers

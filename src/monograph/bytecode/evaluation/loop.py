@@ -15,12 +15,12 @@ from monograph.bytecode.evaluation.tracebacks import chain, handled, note
 from monograph.bytecode.evaluation.tracing import TRACED, tell_call
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 __all__ = ["run"]
 
 
-def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
+def run(frame: InterpreterFrame, thrown: BaseException | None = None) -> Mark:
     """Run until the frame returns or yields; `frame.value` is what.
 
     `thrown` is raised by the current instruction, which is a yield, before anything else.
@@ -62,7 +62,7 @@ def run(frame: Frame, thrown: BaseException | None = None) -> Mark:
         _leave(frame, back)
 
 
-def _enter(frame: Frame, back: Frame | None) -> None:
+def _enter(frame: InterpreterFrame, back: InterpreterFrame | None) -> None:
     """Put a frame on top of the others. Raises: RecursionError where they are too many."""
     if back is None:
         frame.interpreter.has_room = recursion_limit.raise_native()
@@ -77,7 +77,7 @@ def _enter(frame: Frame, back: Frame | None) -> None:
         _tell_call(frame, back)
 
 
-def _tell_call(frame: Frame, back: Frame | None) -> None:
+def _tell_call(frame: InterpreterFrame, back: InterpreterFrame | None) -> None:
     try:
         tell_call(frame)
     except BaseException:
@@ -85,7 +85,7 @@ def _tell_call(frame: Frame, back: Frame | None) -> None:
         raise
 
 
-def _leave(frame: Frame, back: Frame | None) -> None:
+def _leave(frame: InterpreterFrame, back: InterpreterFrame | None) -> None:
     frame.interpreter.current = back
     frame.back = frame.outside = None
     frame.depth = 0
@@ -93,7 +93,7 @@ def _leave(frame: Frame, back: Frame | None) -> None:
         recursion_limit.lower()
 
 
-def _throw(frame: Frame, error: BaseException) -> None:
+def _throw(frame: InterpreterFrame, error: BaseException) -> None:
     """Raise an exception that was thrown into a generator, as if its yield had."""
     interpreter = frame.interpreter
     if error.__context__ is None:
@@ -102,12 +102,12 @@ def _throw(frame: Frame, error: BaseException) -> None:
     native_calls.raise_as_is(error)
 
 
-def _handles(frame: Frame) -> bool:
+def _handles(frame: InterpreterFrame) -> bool:
     """Whether the current instruction is covered by a handler; if not, the frame is over."""
     return frame.body.handlers[frame.ip - 1] is not None
 
 
-def _is_given_up(frame: Frame, error: BaseException) -> bool:
+def _is_given_up(frame: InterpreterFrame, error: BaseException) -> bool:
     """Whether a copy of a frame ends by what is no exception of the program's.
 
     Contexts that were entered before it was made are those of the frame that it is a copy of.
@@ -119,7 +119,7 @@ def _is_given_up(frame: Frame, error: BaseException) -> bool:
     return handler is not None and handler.target in around
 
 
-def _enter_handler(frame: Frame, error: Any) -> None:
+def _enter_handler(frame: InterpreterFrame, error: Any) -> None:
     handler = frame.body.handlers[frame.ip - 1]
     assert handler is not None, "an exception without a handler leaves the frame"
     stack = frame.stack

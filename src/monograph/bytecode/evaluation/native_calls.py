@@ -120,11 +120,11 @@ def truth(value: Any) -> bool:
     return _bool(value)
 
 
-class Answer:
+class NativeAnswer:
     """An object with a special method that returns a given value.
 
     Why: CPython checks what special methods return, and words its complaints; asking a builtin
-    about an Answer makes it check a value that interpreted code returned.
+    about an NativeAnswer makes it check a value that interpreted code returned.
     """
 
     __slots__ = ("value",)
@@ -137,14 +137,16 @@ class Answer:
         return self.value
 
 
-_ANSWERS: dict[str, type[Answer]] = {}
+_ANSWERS: dict[str, type[NativeAnswer]] = {}
 
 
-def answering(name: str, value: Any) -> Answer:
+def answering(name: str, value: Any) -> NativeAnswer:
     """Return an object whose special method of this name returns the value."""
     kind = _ANSWERS.get(name)
     if kind is None:
-        kind = _ANSWERS[name] = type("Answer", (Answer,), {name: Answer.answer, "__slots__": ()})
+        kind = _ANSWERS[name] = type(
+            "Answer", (NativeAnswer,), {name: NativeAnswer.answer, "__slots__": ()}
+        )
     return kind(value)
 
 

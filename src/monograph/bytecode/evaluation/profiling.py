@@ -15,7 +15,7 @@ from monograph.bytecode.evaluation.native_frames import standing_at
 from monograph.diagnostics import is_stand_in
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame, Mark
+    from monograph.bytecode.evaluation.frame import InterpreterFrame, Mark
 
 __all__ = ["runner"]
 
@@ -26,7 +26,7 @@ def runner() -> Any:
     return run if profile is None or callable(profile) else _run_in_sight
 
 
-def _run_in_sight(frame: Frame, thrown: BaseException | None = None) -> Mark:
+def _run_in_sight(frame: InterpreterFrame, thrown: BaseException | None = None) -> Mark:
     body = frame.body
     if body.in_sight is None:
         code = standing_at(frame.code.co_firstlineno, frame.code, _named.__code__)
@@ -34,7 +34,7 @@ def _run_in_sight(frame: Frame, thrown: BaseException | None = None) -> Mark:
     return body.in_sight(frame, thrown)
 
 
-def _named(frame: Frame, thrown: BaseException | None) -> Mark:
+def _named(frame: InterpreterFrame, thrown: BaseException | None) -> Mark:
     """Stand in native stacks for the interpreted frame that runs above, for profilers."""
     return run(frame, thrown)
 

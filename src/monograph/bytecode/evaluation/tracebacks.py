@@ -20,7 +20,7 @@ from monograph.diagnostics import MonographError, is_stand_in, problem
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from monograph.bytecode.evaluation.frame import Frame, ThreadState
+    from monograph.bytecode.evaluation.frame import InterpreterFrame, ThreadState
 
 __all__ = ["chain", "check_ours", "handled", "note", "show_users_frames"]
 
@@ -62,7 +62,7 @@ def chain(error: BaseException, context: BaseException | None) -> None:
     error.__context__ = context
 
 
-def note(frame: Frame, error: BaseException) -> None:
+def note(frame: InterpreterFrame, error: BaseException) -> None:
     """Write down that an exception is leaving, or was raised in, the frame's instruction."""
     interpreter = frame.interpreter
     if interpreter.passing is not error:
@@ -84,7 +84,7 @@ def show_users_frames(error: BaseException) -> None:
     error.__traceback__ = _without_ours(error.__traceback__, None)
 
 
-def check_ours(error: BaseException, frame: Frame) -> None:
+def check_ours(error: BaseException, frame: InterpreterFrame) -> None:
     """Raise BugError if an exception was born in the machinery, so no `except` may take it."""
     traceback = error.__traceback__
     if traceback is None or isinstance(error, MonographError):
@@ -126,7 +126,7 @@ def _without_ours(
     return rest
 
 
-def _native(frame: Frame) -> FrameType:
+def _native(frame: InterpreterFrame) -> FrameType:
     """Return a native frame that looks like this one in a traceback, with its variables of now."""
     body = frame.body
     if body.looks is None:

@@ -18,7 +18,7 @@ from inspect import CO_GENERATOR
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.bytecode.evaluation.frame import Frame
+from monograph.bytecode.evaluation.frame import InterpreterFrame
 from monograph.bytecode.evaluation.line_events import Lines
 from monograph.bytecode.evaluation.native_frames import frame_at
 from monograph.diagnostics import frame_filter, is_stand_in
@@ -53,7 +53,7 @@ TRACED: Final = _Threads()
 """Asked before anything else: nobody is traced while its count is 0."""
 
 
-class _Thread(threading.local):
+class _TracedThread(threading.local):
     """The trace function of one thread while it is taken off, and how often that was asked for."""
 
     function: Any = None
@@ -61,7 +61,7 @@ class _Thread(threading.local):
     is_telling: bool = False
 
 
-_THREAD: Final = _Thread()
+_THREAD: Final = _TracedThread()
 _INSTRUMENTED: Final[dict[Body, list[Any]]] = {}
 """The steps of bodies as they were, whose steps tell of lines now."""
 _NATIVE_FRAMES_ONLY: Final[set[type]] = set()
@@ -94,7 +94,7 @@ class FrameView:
         "lines",
     )
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: InterpreterFrame) -> None:
         """Stand where the frame stands."""
         self.frame = frame
         self.last = frame.ip - 1
@@ -221,18 +221,18 @@ class FrameView:
                 frame.set_variable(slot, self._variables[name])
 
 
-def view_of(frame: Frame) -> FrameView:
+def view_of(frame: InterpreterFrame) -> FrameView:
     """Return what tools see of a frame."""
     if frame.view is None:
         frame.view = FrameView(frame)
     return frame.view
 
 
-def _shown(frame: Frame | FrameType | None) -> Any:
+def _shown(frame: InterpreterFrame | FrameType | None) -> Any:
     """The first frame from here out that is not of this package: a view, or a native one."""
     loop = frame_filter()
     while frame is not None:
-        if isinstance(frame, Frame):
+        if isinstance(frame, InterpreterFrame):
             if not _is_ours(frame.code):
                 return view_of(frame)
         elif loop.is_loop(frame.f_code):
@@ -319,7 +319,9 @@ def set_trace_function(function: Any) -> None:
         _INSTRUMENTED.clear()
 
 
-def call_debugger(frame: Frame, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def call_debugger(
+    frame: InterpreterFrame, function: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
     """Call what may start a debugger, which is to begin in this frame and not in one of ours."""
     kind: Any = bdb.Bdb
     start = kind.set_trace
@@ -389,7 +391,7 @@ def _warn(name: str) -> None:
 # --- events --------------------------------------------------------------------------------------
 
 
-def tell_call(frame: Frame) -> None:
+def tell_call(frame: InterpreterFrame) -> None:
     """A frame begins, or a generator goes on. Raises: what the trace function raises."""
     function = _THREAD.function
     if function is None or _THREAD.is_telling:
@@ -406,7 +408,7 @@ def tell_call(frame: Frame) -> None:
         view.f_trace = answer
 
 
-def tell_exception(frame: Frame, error: BaseException) -> None:
+def tell_exception(frame: InterpreterFrame, error: BaseException) -> None:
     """An exception is raised in a frame, or came to it. Raises: what the trace function raises."""
     view = frame.view
     if view is None or view.f_trace is None:
@@ -428,7 +430,7 @@ def _instrument(body: Body) -> None:
         return
     plain = _INSTRUMENTED[body] = list(body.steps)
 
-    def step(frame: Frame, argument: Any) -> Any:
+    def step(frame: InterpreterFrame, argument: Any) -> Any:
         index = frame.ip - 1
         view = frame.view
         if view is not None and view.f_trace is not None:
@@ -440,7 +442,7 @@ def _instrument(body: Body) -> None:
     ]
 
 
-def _tell_step(view: FrameView, frame: Frame, index: int) -> None:
+def _tell_step(view: FrameView, frame: InterpreterFrame, index: int) -> None:
     """Tell of the lines that begin with an instruction, and of a return."""
     view.frame = frame
     if view.lines is None:

@@ -16,18 +16,18 @@ from monograph.bytecode.semantics.attributes import (
 from monograph.bytecode.semantics.items import delete_item, get_item, set_item
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def LOAD_ATTR(frame: Frame, name: str) -> None:
+def LOAD_ATTR(frame: InterpreterFrame, name: str) -> None:
     """Replace an object by one of its attributes."""
     stack = frame.stack
     stack[-1] = get_attribute(frame.interpreter, stack[-1], name)
 
 
 @opcode
-def LOAD_METHOD(frame: Frame, name: str) -> None:
+def LOAD_METHOD(frame: InterpreterFrame, name: str) -> None:
     """Push what to call, without making a bound method where none is needed."""
     stack = frame.stack
     interpreter = frame.interpreter
@@ -42,7 +42,7 @@ def LOAD_METHOD(frame: Frame, name: str) -> None:
 
 
 @opcode
-def LOAD_SUPER_ATTR(frame: Frame, argument: tuple[str, bool, bool]) -> None:
+def LOAD_SUPER_ATTR(frame: InterpreterFrame, argument: tuple[str, bool, bool]) -> None:
     """Look an attribute up behind a class: what `super().name` is."""
     name, is_method, gives_operands = argument
     stack = frame.stack
@@ -58,20 +58,20 @@ def LOAD_SUPER_ATTR(frame: Frame, argument: tuple[str, bool, bool]) -> None:
 
 
 @opcode
-def STORE_ATTR(frame: Frame, name: str) -> None:
+def STORE_ATTR(frame: InterpreterFrame, name: str) -> None:
     """Set an attribute."""
     owner, value = frame.stack.pop(), frame.stack.pop()
     set_attribute(frame.interpreter, owner, name, value)
 
 
 @opcode
-def DELETE_ATTR(frame: Frame, name: str) -> None:
+def DELETE_ATTR(frame: InterpreterFrame, name: str) -> None:
     """Delete an attribute."""
     delete_attribute(frame.interpreter, frame.stack.pop(), name)
 
 
 @opcode
-def BINARY_SUBSCR(frame: Frame, _: None) -> None:
+def BINARY_SUBSCR(frame: InterpreterFrame, _: None) -> None:
     """Replace an object and a key by the item."""
     stack = frame.stack
     key = stack.pop()
@@ -79,7 +79,7 @@ def BINARY_SUBSCR(frame: Frame, _: None) -> None:
 
 
 @opcode
-def STORE_SUBSCR(frame: Frame, _: None) -> None:
+def STORE_SUBSCR(frame: InterpreterFrame, _: None) -> None:
     """Set an item."""
     stack = frame.stack
     key, owner, value = stack.pop(), stack.pop(), stack.pop()
@@ -87,14 +87,14 @@ def STORE_SUBSCR(frame: Frame, _: None) -> None:
 
 
 @opcode
-def DELETE_SUBSCR(frame: Frame, _: None) -> None:
+def DELETE_SUBSCR(frame: InterpreterFrame, _: None) -> None:
     """Delete an item."""
     key, owner = frame.stack.pop(), frame.stack.pop()
     delete_item(frame.interpreter, owner, key)
 
 
 @opcode
-def BINARY_SLICE(frame: Frame, _: None) -> None:
+def BINARY_SLICE(frame: InterpreterFrame, _: None) -> None:
     """Replace an object and two bounds by the slice."""
     stack = frame.stack
     stop, start = stack.pop(), stack.pop()
@@ -102,7 +102,7 @@ def BINARY_SLICE(frame: Frame, _: None) -> None:
 
 
 @opcode
-def STORE_SLICE(frame: Frame, _: None) -> None:
+def STORE_SLICE(frame: InterpreterFrame, _: None) -> None:
     """Set a slice."""
     stack = frame.stack
     stop, start, owner, value = stack.pop(), stack.pop(), stack.pop(), stack.pop()

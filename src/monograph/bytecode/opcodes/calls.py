@@ -14,13 +14,13 @@ from monograph.bytecode.semantics.iteration import lend_iterable
 from monograph.bytecode.semantics.mappings import lend_mapping
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 _DEFAULTS, _KWDEFAULTS, _ANNOTATIONS, _CLOSURE = 1, 2, 4, 8
 
 
 @opcode
-def CALL(frame: Frame, argument: tuple[int, tuple[str, ...]]) -> None:
+def CALL(frame: InterpreterFrame, argument: tuple[int, tuple[str, ...]]) -> None:
     """Call with n arguments, the last of which have names."""
     n, names = argument
     stack = frame.stack
@@ -45,13 +45,13 @@ def CALL(frame: Frame, argument: tuple[int, tuple[str, ...]]) -> None:
 
 
 @opcode
-def CALL_KW(frame: Frame, n: int) -> None:
+def CALL_KW(frame: InterpreterFrame, n: int) -> None:
     """Call with n arguments; the names of the last ones are on top."""
     CALL(frame, (n, frame.stack.pop()))
 
 
 @opcode
-def CALL_FUNCTION_EX(frame: Frame, has_kwargs: bool) -> None:  # noqa: FBT001  (an argument)
+def CALL_FUNCTION_EX(frame: InterpreterFrame, has_kwargs: bool) -> None:  # noqa: FBT001  (an argument)
     """Call with a sequence of arguments, and perhaps a mapping."""
     stack = frame.stack
     kwargs = stack.pop() if has_kwargs else {}
@@ -76,7 +76,7 @@ def CALL_FUNCTION_EX(frame: Frame, has_kwargs: bool) -> None:  # noqa: FBT001  (
 
 
 @opcode
-def MAKE_FUNCTION(frame: Frame, flags: int) -> None:
+def MAKE_FUNCTION(frame: InterpreterFrame, flags: int) -> None:
     """Make a function of a code object and what the flags say is below it."""
     stack = frame.stack
     code: CodeType = stack.pop()
@@ -92,7 +92,7 @@ def MAKE_FUNCTION(frame: Frame, flags: int) -> None:
 
 
 @opcode
-def SET_FUNCTION_ATTRIBUTE(frame: Frame, flag: int) -> None:
+def SET_FUNCTION_ATTRIBUTE(frame: InterpreterFrame, flag: int) -> None:
     """Give a function one of the things that MAKE_FUNCTION gives."""
     stack = frame.stack
     function: FunctionType = stack.pop()
@@ -120,7 +120,7 @@ def _annotate(function: FunctionType, value: Any) -> None:
 
 
 @opcode
-def LOAD_BUILD_CLASS(frame: Frame, _: None) -> None:
+def LOAD_BUILD_CLASS(frame: InterpreterFrame, _: None) -> None:
     """Push what makes classes."""
     if "__build_class__" not in frame.builtins:
         raise NameError("__build_class__ not found")
@@ -128,7 +128,7 @@ def LOAD_BUILD_CLASS(frame: Frame, _: None) -> None:
 
 
 @opcode
-def SETUP_ANNOTATIONS(frame: Frame, _: None) -> None:
+def SETUP_ANNOTATIONS(frame: InterpreterFrame, _: None) -> None:
     """Give a class body or module its annotations."""
     names = frame.names
     assert names is not None, "annotations belong to bodies of classes and modules"
@@ -140,7 +140,7 @@ def SETUP_ANNOTATIONS(frame: Frame, _: None) -> None:
 
 
 @opcode
-def PRINT_EXPR(frame: Frame, _: None) -> None:
+def PRINT_EXPR(frame: InterpreterFrame, _: None) -> None:
     """Show a value as the interactive interpreter does."""
     hook = getattr(sys, "displayhook", None)
     if hook is None:

@@ -17,23 +17,23 @@ from monograph.bytecode.semantics.mappings import lend_mapping
 from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def BUILD_TUPLE(frame: Frame, n: int) -> None:
+def BUILD_TUPLE(frame: InterpreterFrame, n: int) -> None:
     """Replace n values by a tuple."""
     frame.stack.append(tuple(_pop(frame, n)))
 
 
 @opcode
-def BUILD_LIST(frame: Frame, n: int) -> None:
+def BUILD_LIST(frame: InterpreterFrame, n: int) -> None:
     """Replace n values by a list."""
     frame.stack.append(_pop(frame, n))
 
 
 @opcode
-def BUILD_SET(frame: Frame, n: int) -> None:
+def BUILD_SET(frame: InterpreterFrame, n: int) -> None:
     """Replace n values by a set."""
     made: set[Any] = set()
     for value in _pop(frame, n):
@@ -42,7 +42,7 @@ def BUILD_SET(frame: Frame, n: int) -> None:
 
 
 @opcode
-def BUILD_MAP(frame: Frame, n: int) -> None:
+def BUILD_MAP(frame: InterpreterFrame, n: int) -> None:
     """Replace n pairs by a dict."""
     values = _pop(frame, 2 * n)
     made: dict[Any, Any] = {}
@@ -52,20 +52,20 @@ def BUILD_MAP(frame: Frame, n: int) -> None:
 
 
 @opcode
-def BUILD_CONST_KEY_MAP(frame: Frame, n: int) -> None:
+def BUILD_CONST_KEY_MAP(frame: InterpreterFrame, n: int) -> None:
     """Replace n values and a tuple of keys by a dict."""
     keys = frame.stack.pop()
     frame.stack.append(dict(zip(keys, _pop(frame, n), strict=True)))
 
 
 @opcode
-def BUILD_SLICE(frame: Frame, n: int) -> None:
+def BUILD_SLICE(frame: InterpreterFrame, n: int) -> None:
     """Replace two or three bounds by a slice."""
     frame.stack.append(slice(*_pop(frame, n)))
 
 
 @opcode
-def LIST_APPEND(frame: Frame, n: int) -> None:
+def LIST_APPEND(frame: InterpreterFrame, n: int) -> None:
     """Append to a list that is being built."""
     value = frame.stack.pop()
     _tell_copies(frame, frame.stack[-n])
@@ -73,7 +73,7 @@ def LIST_APPEND(frame: Frame, n: int) -> None:
 
 
 @opcode
-def SET_ADD(frame: Frame, n: int) -> None:
+def SET_ADD(frame: InterpreterFrame, n: int) -> None:
     """Add to a set that is being built."""
     value = frame.stack.pop()
     _tell_copies(frame, frame.stack[-n])
@@ -81,14 +81,14 @@ def SET_ADD(frame: Frame, n: int) -> None:
 
 
 @opcode
-def MAP_ADD(frame: Frame, n: int) -> None:
+def MAP_ADD(frame: InterpreterFrame, n: int) -> None:
     """Put a pair into a dict that is being built."""
     value, key = frame.stack.pop(), frame.stack.pop()
     _tell_copies(frame, frame.stack[-n])
     _put(frame, frame.stack[-n], key, value)
 
 
-def _add(frame: Frame, made: set[Any], value: Any) -> None:
+def _add(frame: InterpreterFrame, made: set[Any], value: Any) -> None:
     """Add to a set, for which C calls the value's `__hash__` and `__eq__`."""
     if type(value) in ATOMIC:
         made.add(value)
@@ -96,7 +96,7 @@ def _add(frame: Frame, made: set[Any], value: Any) -> None:
         call_native(frame.interpreter, made.add, [value], {})
 
 
-def _put(frame: Frame, made: dict[Any, Any], key: Any, value: Any) -> None:
+def _put(frame: InterpreterFrame, made: dict[Any, Any], key: Any, value: Any) -> None:
     """Put a pair into a dict, for which C calls the key's `__hash__` and `__eq__`."""
     if type(key) in ATOMIC:
         made[key] = value
@@ -104,14 +104,14 @@ def _put(frame: Frame, made: dict[Any, Any], key: Any, value: Any) -> None:
         call_native(frame.interpreter, made.__setitem__, [key, value], {})
 
 
-def _tell_copies(frame: Frame, owner: Any) -> None:
+def _tell_copies(frame: InterpreterFrame, owner: Any) -> None:
     """What a comprehension builds is nobody else's, unless this frame is one of two copies."""
     if frame.body.stops:
         tell_contents(frame.interpreter, owner)
 
 
 @opcode
-def LIST_EXTEND(frame: Frame, n: int) -> None:
+def LIST_EXTEND(frame: InterpreterFrame, n: int) -> None:
     """Extend a list that is being built."""
     interpreter = frame.interpreter
     iterable = frame.stack.pop()
@@ -123,7 +123,7 @@ def LIST_EXTEND(frame: Frame, n: int) -> None:
 
 
 @opcode
-def SET_UPDATE(frame: Frame, n: int) -> None:
+def SET_UPDATE(frame: InterpreterFrame, n: int) -> None:
     """Add several values to a set that is being built."""
     interpreter = frame.interpreter
     iterable = lend_iterable(interpreter, frame.stack.pop())
@@ -131,7 +131,7 @@ def SET_UPDATE(frame: Frame, n: int) -> None:
 
 
 @opcode
-def DICT_UPDATE(frame: Frame, n: int) -> None:
+def DICT_UPDATE(frame: InterpreterFrame, n: int) -> None:
     """Put a mapping into a dict that is being built."""
     mapping = frame.stack.pop()
     if not isinstance(mapping, dict) and not hasattr(mapping, "keys"):
@@ -142,7 +142,7 @@ def DICT_UPDATE(frame: Frame, n: int) -> None:
 
 
 @opcode
-def DICT_MERGE(frame: Frame, n: int) -> None:
+def DICT_MERGE(frame: InterpreterFrame, n: int) -> None:
     """Put a mapping into the keywords of a call, each of which may come once."""
     mapping = frame.stack.pop()
     keywords = frame.stack[-n]
@@ -162,7 +162,7 @@ def DICT_MERGE(frame: Frame, n: int) -> None:
         keywords[key] = value
 
 
-def _callee(frame: Frame, n: int) -> str:
+def _callee(frame: InterpreterFrame, n: int) -> str:
     """Return how CPython names what a call is about to call, which stands below its arguments."""
     callee = frame.stack[-n - 2]
     name = getattr(callee, "__qualname__", None)
@@ -173,13 +173,13 @@ def _callee(frame: Frame, n: int) -> str:
 
 
 @opcode
-def LIST_TO_TUPLE(frame: Frame, _: None) -> None:
+def LIST_TO_TUPLE(frame: InterpreterFrame, _: None) -> None:
     """Replace a list by a tuple."""
     frame.stack[-1] = tuple(frame.stack[-1])
 
 
 @opcode
-def UNPACK_SEQUENCE(frame: Frame, n: int) -> None:
+def UNPACK_SEQUENCE(frame: InterpreterFrame, n: int) -> None:
     """Replace an iterable by its n values, the first on top."""
     value = frame.stack.pop()
     if frame.interpreter.strange:
@@ -197,7 +197,7 @@ def UNPACK_SEQUENCE(frame: Frame, n: int) -> None:
 
 
 @opcode
-def UNPACK_EX(frame: Frame, argument: tuple[int, int]) -> None:
+def UNPACK_EX(frame: InterpreterFrame, argument: tuple[int, int]) -> None:
     """Replace an iterable by its first values, a list, and its last values."""
     before, after = argument
     values = _take(frame, frame.stack.pop(), before, "at least ", before + after)
@@ -212,7 +212,9 @@ def UNPACK_EX(frame: Frame, argument: tuple[int, int]) -> None:
     frame.stack.extend(reversed([*values, rest[:split], *rest[split:]]))
 
 
-def _take(frame: Frame, value: Any, n: int, bound: str, total: int | None = None) -> list[Any]:
+def _take(
+    frame: InterpreterFrame, value: Any, n: int, bound: str, total: int | None = None
+) -> list[Any]:
     """Return the first n values of an iterable, and then its iterator."""
     interpreter = frame.interpreter
     kind = type(value)
@@ -242,7 +244,7 @@ def _is_iterable(kind: type) -> bool:
     return any(lookup(kind, name) not in (MISSING, None) for name in ("__iter__", "__getitem__"))
 
 
-def _pop(frame: Frame, n: int) -> list[Any]:
+def _pop(frame: InterpreterFrame, n: int) -> list[Any]:
     """Take the n values from the top, the top last."""
     if not n:
         return []

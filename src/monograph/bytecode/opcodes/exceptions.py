@@ -13,11 +13,11 @@ from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.attributes import bound_special
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def PUSH_EXC_INFO(frame: Frame, _: None) -> None:
+def PUSH_EXC_INFO(frame: InterpreterFrame, _: None) -> None:
     """Handle the exception on top from here on; the one handled before goes below it."""
     handling = frame.interpreter.handling
     stack = frame.stack
@@ -28,7 +28,7 @@ def PUSH_EXC_INFO(frame: Frame, _: None) -> None:
 
 
 @opcode
-def POP_EXCEPT(frame: Frame, _: None) -> Mark | None:
+def POP_EXCEPT(frame: InterpreterFrame, _: None) -> Mark | None:
     """Handle from here on what was handled before; what nobody may swallow goes on."""
     interpreter = frame.interpreter
     over = interpreter.handling.error
@@ -39,7 +39,7 @@ def POP_EXCEPT(frame: Frame, _: None) -> Mark | None:
 
 
 @opcode
-def CHECK_EXC_MATCH(frame: Frame, _: None) -> None:
+def CHECK_EXC_MATCH(frame: InterpreterFrame, _: None) -> None:
     """Push whether `except classes` takes the exception."""
     stack = frame.stack
     classes = stack[-1]
@@ -62,7 +62,7 @@ def _is_a(kind: type, classes: Any) -> bool:
 
 
 @opcode
-def CHECK_EG_MATCH(frame: Frame, _: None) -> None:
+def CHECK_EG_MATCH(frame: InterpreterFrame, _: None) -> None:
     """Split an exception into what `except* classes` leaves and what it takes."""
     stack = frame.stack
     classes = stack.pop()
@@ -96,7 +96,7 @@ def _split(error: Any, classes: Any, uncatchable: tuple[type, ...]) -> tuple[Any
 
 
 @opcode
-def PREP_RERAISE_STAR(frame: Frame, _: None) -> None:
+def PREP_RERAISE_STAR(frame: InterpreterFrame, _: None) -> None:
     """Join what the clauses of `except*` raised and left; None if nothing."""
     stack = frame.stack
     errors = stack.pop()
@@ -132,13 +132,13 @@ def _leaves(error: BaseException) -> set[int]:
 
 
 @opcode
-def RERAISE(frame: Frame, _: int) -> Mark:
+def RERAISE(frame: InterpreterFrame, _: int) -> Mark:
     """Go on with an exception as it is."""
     return _pass_on(frame, frame.stack.pop())
 
 
 @opcode
-def RAISE_VARARGS(frame: Frame, n: int) -> Mark | None:
+def RAISE_VARARGS(frame: InterpreterFrame, n: int) -> Mark | None:
     """Raise the exception that is handled, or a new one, perhaps with a cause."""
     stack = frame.stack
     interpreter = frame.interpreter
@@ -161,7 +161,7 @@ def RAISE_VARARGS(frame: Frame, n: int) -> Mark | None:
     return None
 
 
-def _instance(frame: Frame, value: Any, complaint: str) -> BaseException:
+def _instance(frame: InterpreterFrame, value: Any, complaint: str) -> BaseException:
     """Return an exception, made of a class if need be."""
     if isinstance(value, type) and issubclass(value, BaseException):
         made = call(frame.interpreter, value, [], {})
@@ -178,7 +178,7 @@ def _instance(frame: Frame, value: Any, complaint: str) -> BaseException:
 
 
 @opcode
-def STOPITERATION_ERROR(frame: Frame, _: None) -> None:
+def STOPITERATION_ERROR(frame: InterpreterFrame, _: None) -> None:
     """Replace a StopIteration that leaves a generator by the RuntimeError it causes."""
     error = frame.stack[-1]
     if isinstance(error, StopIteration):
@@ -188,13 +188,13 @@ def STOPITERATION_ERROR(frame: Frame, _: None) -> None:
 
 
 @opcode
-def LOAD_ASSERTION_ERROR(frame: Frame, _: None) -> None:
+def LOAD_ASSERTION_ERROR(frame: InterpreterFrame, _: None) -> None:
     """Push AssertionError, whatever the name means."""
     frame.stack.append(AssertionError)
 
 
 @opcode
-def BEFORE_WITH(frame: Frame, _: None) -> None:
+def BEFORE_WITH(frame: InterpreterFrame, _: None) -> None:
     """Enter a context manager: push its bound exit, and what entering returns."""
     stack = frame.stack
     manager = stack[-1]
@@ -211,7 +211,7 @@ def BEFORE_WITH(frame: Frame, _: None) -> None:
 
 
 @opcode
-def WITH_EXCEPT_START(frame: Frame, _: None) -> None:
+def WITH_EXCEPT_START(frame: InterpreterFrame, _: None) -> None:
     """Push what the manager's exit says to the exception that is handled."""
     stack = frame.stack
     error = stack[-1]
@@ -219,6 +219,6 @@ def WITH_EXCEPT_START(frame: Frame, _: None) -> None:
     stack.append(answer)
 
 
-def _pass_on(frame: Frame, error: Any) -> Mark:
+def _pass_on(frame: InterpreterFrame, error: Any) -> Mark:
     frame.value = error
     return PASS_ON

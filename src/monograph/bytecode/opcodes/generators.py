@@ -14,25 +14,25 @@ from monograph.bytecode.semantics.iteration import get_iterator
 from monograph.diagnostics import frame_filter, problem
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def RETURN_VALUE(frame: Frame, _: None) -> Mark:
+def RETURN_VALUE(frame: InterpreterFrame, _: None) -> Mark:
     """Leave the frame."""
     frame.value = frame.stack.pop()
     return RETURN
 
 
 @opcode
-def YIELD_VALUE(frame: Frame, _: int | None) -> Mark:
+def YIELD_VALUE(frame: InterpreterFrame, _: int | None) -> Mark:
     """Stand still until somebody goes on."""
     frame.value = frame.stack.pop()
     return YIELD
 
 
 @opcode
-def GET_YIELD_FROM_ITER(frame: Frame, _: None) -> None:
+def GET_YIELD_FROM_ITER(frame: InterpreterFrame, _: None) -> None:
     """Replace an iterable by its iterator; a generator is its own."""
     value = frame.stack[-1]
     if type(value) in (InterpretedGenerator, GeneratorType):
@@ -43,7 +43,7 @@ def GET_YIELD_FROM_ITER(frame: Frame, _: None) -> None:
 
 
 @opcode
-def SEND(frame: Frame, target: int) -> None:
+def SEND(frame: InterpreterFrame, target: int) -> None:
     """Send a value into an iterator; push what it yields, or its result and go elsewhere."""
     stack = frame.stack
     value = stack.pop()
@@ -64,13 +64,13 @@ def SEND(frame: Frame, target: int) -> None:
 
 
 @opcode
-def END_SEND(frame: Frame, _: None) -> None:
+def END_SEND(frame: InterpreterFrame, _: None) -> None:
     """Forget the iterator below a result."""
     del frame.stack[-2]
 
 
 @opcode
-def CLEANUP_THROW(frame: Frame, _: None) -> None:
+def CLEANUP_THROW(frame: InterpreterFrame, _: None) -> None:
     """Take the value of a StopIteration; raise anything else."""
     error = frame.stack[-1]
     if not isinstance(error, StopIteration):
@@ -79,13 +79,13 @@ def CLEANUP_THROW(frame: Frame, _: None) -> None:
 
 
 @opcode
-def ASYNC(frame: Frame, name: str) -> None:
+def ASYNC(frame: InterpreterFrame, name: str) -> None:
     """Refuse what only coroutines do."""
     where = (frame_filter().frame(frame.code, frame.lasti),)
     raise problem("asynchronous-code", at=where, name=f"{frame.code.co_qualname} ({name})")
 
 
-def _next(frame: Frame, iterator: Any) -> Any:
+def _next(frame: InterpreterFrame, iterator: Any) -> Any:
     """Return the next value. Raises: StopIteration with the iterator's result."""
     interpreter = frame.interpreter
     return call(interpreter, type(iterator).__next__, [iterator], {})

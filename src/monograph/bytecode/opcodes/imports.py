@@ -11,11 +11,11 @@ from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.attributes import get_attribute
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def IMPORT_NAME(frame: Frame, name: str) -> None:
+def IMPORT_NAME(frame: InterpreterFrame, name: str) -> None:
     """Import a module; its own code runs natively."""
     names, level = frame.stack.pop(), frame.stack.pop()
     importer = frame.builtins.get("__import__", MISSING)
@@ -26,7 +26,7 @@ def IMPORT_NAME(frame: Frame, name: str) -> None:
 
 
 @opcode
-def IMPORT_FROM(frame: Frame, name: str) -> None:
+def IMPORT_FROM(frame: InterpreterFrame, name: str) -> None:
     """Push a name of the module on top."""
     module = frame.stack[-1]
     value = MISSING
@@ -55,7 +55,7 @@ def _cannot_import(module: Any, name: str) -> ImportError:
 
 
 @opcode
-def IMPORT_STAR(frame: Frame, _: None) -> None:
+def IMPORT_STAR(frame: InterpreterFrame, _: None) -> None:
     """Put every public name of a module into the variables of a class body or module."""
     module = frame.stack.pop()
     names = getattr(module, "__all__", None)

@@ -17,7 +17,7 @@ from monograph.bytecode.semantics.iteration import END, advance, get_iterator
 from monograph.bytecode.semantics.operators import truth
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame, Mark
+    from monograph.bytecode.evaluation.frame import InterpreterFrame, Mark
 
 _NATIVE_ITERATORS = frozenset(
     type(iter(made))
@@ -27,7 +27,7 @@ _NATIVE_ITERATORS = frozenset(
 _next = next
 
 
-def _decide(frame: Frame, value: Any) -> bool | Mark:
+def _decide(frame: InterpreterFrame, value: Any) -> bool | Mark:
     """Tell which way a conditional jump goes: True, False, or MOVED or RETURN by the hooks."""
     interpreter = frame.interpreter
     fork = interpreter.fork
@@ -47,13 +47,13 @@ def _signal_of(answer: object) -> Mark | None:
 
 
 @opcode
-def JUMP(frame: Frame, target: int) -> None:
+def JUMP(frame: InterpreterFrame, target: int) -> None:
     """Go elsewhere."""
     frame.ip = target
 
 
 @opcode
-def POP_JUMP_IF_FALSE(frame: Frame, target: int) -> Mark | None:
+def POP_JUMP_IF_FALSE(frame: InterpreterFrame, target: int) -> Mark | None:
     """Go elsewhere if a condition does not hold."""
     stack = frame.stack
     value = stack[-1]
@@ -68,7 +68,7 @@ def POP_JUMP_IF_FALSE(frame: Frame, target: int) -> Mark | None:
 
 
 @opcode
-def POP_JUMP_IF_TRUE(frame: Frame, target: int) -> Mark | None:
+def POP_JUMP_IF_TRUE(frame: InterpreterFrame, target: int) -> Mark | None:
     """Go elsewhere if a condition holds."""
     stack = frame.stack
     value = stack[-1]
@@ -83,21 +83,21 @@ def POP_JUMP_IF_TRUE(frame: Frame, target: int) -> Mark | None:
 
 
 @opcode
-def POP_JUMP_IF_NONE(frame: Frame, target: int) -> None:
+def POP_JUMP_IF_NONE(frame: InterpreterFrame, target: int) -> None:
     """Go elsewhere if a value is None."""
     if frame.stack.pop() is None:
         frame.ip = target
 
 
 @opcode
-def POP_JUMP_IF_NOT_NONE(frame: Frame, target: int) -> None:
+def POP_JUMP_IF_NOT_NONE(frame: InterpreterFrame, target: int) -> None:
     """Go elsewhere if a value is not None."""
     if frame.stack.pop() is not None:
         frame.ip = target
 
 
 @opcode
-def JUMP_IF_FALSE_OR_POP(frame: Frame, target: int) -> Mark | None:
+def JUMP_IF_FALSE_OR_POP(frame: InterpreterFrame, target: int) -> Mark | None:
     """Keep a value and go elsewhere if it is false; `and`."""
     answer = _decide(frame, frame.stack[-1])
     if answer is True:
@@ -110,7 +110,7 @@ def JUMP_IF_FALSE_OR_POP(frame: Frame, target: int) -> Mark | None:
 
 
 @opcode
-def JUMP_IF_TRUE_OR_POP(frame: Frame, target: int) -> Mark | None:
+def JUMP_IF_TRUE_OR_POP(frame: InterpreterFrame, target: int) -> Mark | None:
     """Keep a value and go elsewhere if it is true; `or`."""
     answer = _decide(frame, frame.stack[-1])
     if answer is True:
@@ -123,13 +123,13 @@ def JUMP_IF_TRUE_OR_POP(frame: Frame, target: int) -> Mark | None:
 
 
 @opcode
-def GET_ITER(frame: Frame, _: None) -> None:
+def GET_ITER(frame: InterpreterFrame, _: None) -> None:
     """Replace an iterable by its iterator."""
     frame.stack[-1] = get_iterator(frame.interpreter, frame.stack[-1])
 
 
 @opcode
-def FOR_ITER(frame: Frame, target: int) -> Mark | None:
+def FOR_ITER(frame: InterpreterFrame, target: int) -> Mark | None:
     """Push the next value, or forget the iterator and go elsewhere."""
     stack = frame.stack
     iterator = stack[-1]

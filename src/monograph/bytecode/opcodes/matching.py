@@ -11,7 +11,7 @@ from monograph.bytecode.semantics.attributes import get_attribute
 from monograph.bytecode.semantics.membership import contains
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 _MAPPING, _SEQUENCE = 1 << 6, 1 << 5
 _BY_ITSELF = (
@@ -22,25 +22,25 @@ _BY_ITSELF = (
 
 
 @opcode
-def GET_LEN(frame: Frame, _: None) -> None:
+def GET_LEN(frame: InterpreterFrame, _: None) -> None:
     """Push the length of the top."""
     frame.stack.append(call(frame.interpreter, len, [frame.stack[-1]], {}))
 
 
 @opcode
-def MATCH_MAPPING(frame: Frame, _: None) -> None:
+def MATCH_MAPPING(frame: InterpreterFrame, _: None) -> None:
     """Push whether the top is a mapping."""
     frame.stack.append(bool(type(frame.stack[-1]).__flags__ & _MAPPING))
 
 
 @opcode
-def MATCH_SEQUENCE(frame: Frame, _: None) -> None:
+def MATCH_SEQUENCE(frame: InterpreterFrame, _: None) -> None:
     """Push whether the top is a sequence."""
     frame.stack.append(bool(type(frame.stack[-1]).__flags__ & _SEQUENCE))
 
 
 @opcode
-def MATCH_KEYS(frame: Frame, _: None) -> None:
+def MATCH_KEYS(frame: InterpreterFrame, _: None) -> None:
     """Push the values of several keys, or None if one is missing."""
     keys, subject = frame.stack[-1], frame.stack[-2]
     seen: set[Any] = set()
@@ -61,7 +61,7 @@ def MATCH_KEYS(frame: Frame, _: None) -> None:
 
 
 @opcode
-def MATCH_CLASS(frame: Frame, n: int) -> None:
+def MATCH_CLASS(frame: InterpreterFrame, n: int) -> None:
     """Replace a subject, a class and names by the attributes a class pattern asks for, or None."""
     names, cls, subject = frame.stack.pop(), frame.stack.pop(), frame.stack.pop()
     if not isinstance(cls, type):
@@ -73,7 +73,7 @@ def MATCH_CLASS(frame: Frame, n: int) -> None:
 
 
 def _attributes(
-    frame: Frame, subject: Any, cls: type, n: int, names: tuple[str, ...]
+    frame: InterpreterFrame, subject: Any, cls: type, n: int, names: tuple[str, ...]
 ) -> tuple[Any, ...] | None:
     values: list[Any] = []
     wanted: list[Any] = []
@@ -103,7 +103,7 @@ def _attributes(
     return tuple(values)
 
 
-def _positional(frame: Frame, cls: type) -> tuple[tuple[Any, ...], bool]:
+def _positional(frame: InterpreterFrame, cls: type) -> tuple[tuple[Any, ...], bool]:
     """Return what the class says of positional patterns, and whether one means the object."""
     try:
         places = get_attribute(frame.interpreter, cls, "__match_args__")

@@ -18,11 +18,11 @@ from monograph.bytecode.semantics.operators import (
 )
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def BINARY_OP(frame: Frame, symbol: str) -> None:
+def BINARY_OP(frame: InterpreterFrame, symbol: str) -> None:
     """Replace two operands by the result."""
     stack = frame.stack
     right = stack.pop()
@@ -35,7 +35,7 @@ def BINARY_OP(frame: Frame, symbol: str) -> None:
 
 
 @opcode
-def COMPARE_OP(frame: Frame, symbol: str) -> None:
+def COMPARE_OP(frame: InterpreterFrame, symbol: str) -> None:
     """Replace two operands by the result of a comparison."""
     stack = frame.stack
     right = stack.pop()
@@ -47,7 +47,7 @@ def COMPARE_OP(frame: Frame, symbol: str) -> None:
 
 
 @opcode
-def IS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (the argument of an instruction)
+def IS_OP(frame: InterpreterFrame, negated: bool) -> None:  # noqa: FBT001  (the argument of an instruction)
     """Replace two values by whether they are the same object."""
     stack = frame.stack
     right = stack.pop()
@@ -61,7 +61,7 @@ def IS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (the argument o
 
 
 @opcode
-def CONTAINS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (as IS_OP)
+def CONTAINS_OP(frame: InterpreterFrame, negated: bool) -> None:  # noqa: FBT001  (as IS_OP)
     """Replace a value and a container by whether it contains the value."""
     stack = frame.stack
     container = stack.pop()
@@ -69,37 +69,37 @@ def CONTAINS_OP(frame: Frame, negated: bool) -> None:  # noqa: FBT001  (as IS_OP
 
 
 @opcode
-def UNARY_NOT(frame: Frame, _: None) -> None:
+def UNARY_NOT(frame: InterpreterFrame, _: None) -> None:
     """Replace a value by whether it is false."""
     stack = frame.stack
     stack[-1] = opposite(frame.interpreter, stack[-1])
 
 
 @opcode
-def TO_BOOL(frame: Frame, _: None) -> None:
+def TO_BOOL(frame: InterpreterFrame, _: None) -> None:
     """Replace a value by whether it is true."""
     stack = frame.stack
     stack[-1] = truth(frame.interpreter, stack[-1])
 
 
 @opcode
-def UNARY_POSITIVE(frame: Frame, _: None) -> None:
+def UNARY_POSITIVE(frame: InterpreterFrame, _: None) -> None:
     """Replace a value by plus itself."""
     _unary(frame, "__pos__")
 
 
 @opcode
-def UNARY_NEGATIVE(frame: Frame, _: None) -> None:
+def UNARY_NEGATIVE(frame: InterpreterFrame, _: None) -> None:
     """Replace a value by minus itself."""
     _unary(frame, "__neg__")
 
 
 @opcode
-def UNARY_INVERT(frame: Frame, _: None) -> None:
+def UNARY_INVERT(frame: InterpreterFrame, _: None) -> None:
     """Replace a value by its inversion."""
     _unary(frame, "__invert__")
 
 
-def _unary(frame: Frame, name: str) -> None:
+def _unary(frame: InterpreterFrame, name: str) -> None:
     stack = frame.stack
     stack[-1] = unary(frame.interpreter, name, stack[-1])

@@ -13,15 +13,17 @@ from monograph.bytecode.instructions import CANONICAL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 __all__ = ["HANDLERS", "opcode"]
 
-HANDLERS: dict[str, Callable[[Frame, Any], Any]] = {}
+HANDLERS: dict[str, Callable[[InterpreterFrame, Any], Any]] = {}
 """The handler of each canonical instruction."""
 
 
-def opcode(function: Callable[[Frame, Any], Any]) -> Callable[[Frame, Any], Any]:
+def opcode(
+    function: Callable[[InterpreterFrame, Any], Any],
+) -> Callable[[InterpreterFrame, Any], Any]:
     """Enter the function below as the handler of the instruction it is named after.
 
     Raises: ValueError where there is no such instruction, or a handler already.

@@ -8,13 +8,13 @@ from monograph.bytecode.opcodes.registry import opcode
 from monograph.bytecode.semantics.string_conversion import as_ascii, as_repr, as_text, formatted
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 _CONVERSIONS = {"s": as_text, "r": as_repr, "a": as_ascii}
 
 
 @opcode
-def FORMAT_VALUE(frame: Frame, argument: tuple[str, bool]) -> None:
+def FORMAT_VALUE(frame: InterpreterFrame, argument: tuple[str, bool]) -> None:
     """Replace a value, and perhaps its format, by text."""
     conversion, has_spec = argument
     spec = frame.stack.pop() if has_spec else ""
@@ -25,26 +25,26 @@ def FORMAT_VALUE(frame: Frame, argument: tuple[str, bool]) -> None:
 
 
 @opcode
-def CONVERT_VALUE(frame: Frame, conversion: str) -> None:
+def CONVERT_VALUE(frame: InterpreterFrame, conversion: str) -> None:
     """Replace a value by its text of one of three kinds."""
     frame.stack[-1] = _CONVERSIONS[conversion](frame.interpreter, frame.stack[-1])
 
 
 @opcode
-def FORMAT_SIMPLE(frame: Frame, _: None) -> None:
+def FORMAT_SIMPLE(frame: InterpreterFrame, _: None) -> None:
     """Replace a value by its text."""
     frame.stack[-1] = formatted(frame.interpreter, frame.stack[-1], "")
 
 
 @opcode
-def FORMAT_WITH_SPEC(frame: Frame, _: None) -> None:
+def FORMAT_WITH_SPEC(frame: InterpreterFrame, _: None) -> None:
     """Replace a value and its format by text."""
     spec = frame.stack.pop()
     frame.stack[-1] = formatted(frame.interpreter, frame.stack[-1], spec)
 
 
 @opcode
-def BUILD_STRING(frame: Frame, n: int) -> None:
+def BUILD_STRING(frame: InterpreterFrame, n: int) -> None:
     """Replace n strings by one."""
     stack = frame.stack
     parts: list[Any] = stack[len(stack) - n :]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.opcodes.registry import opcode
 
 if TYPE_CHECKING:
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 __all__ = ["TYPE_INTRINSIC"]
 
 
 @opcode
-def TYPE_INTRINSIC(frame: Frame, argument: tuple[int, int]) -> None:
+def TYPE_INTRINSIC(frame: InterpreterFrame, argument: tuple[int, int]) -> None:
     """Replace values by what CPython's intrinsic of this number makes of them."""
     count, number = argument
     stack = frame.stack

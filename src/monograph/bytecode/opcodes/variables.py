@@ -12,11 +12,11 @@ from monograph.bytecode.semantics.items import get_item, set_item
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from monograph.bytecode.evaluation.frame import Frame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 @opcode
-def LOAD_FAST(frame: Frame, slot: int) -> None:
+def LOAD_FAST(frame: InterpreterFrame, slot: int) -> None:
     """Push a local variable."""
     value = frame.slots[slot]
     if value is MISSING:
@@ -25,7 +25,7 @@ def LOAD_FAST(frame: Frame, slot: int) -> None:
 
 
 @opcode
-def LOAD_FAST_AND_CLEAR(frame: Frame, slot: int) -> None:
+def LOAD_FAST_AND_CLEAR(frame: InterpreterFrame, slot: int) -> None:
     """Push a local variable or MISSING, and empty it."""
     slots = frame.slots
     frame.stack.append(slots[slot])
@@ -33,13 +33,13 @@ def LOAD_FAST_AND_CLEAR(frame: Frame, slot: int) -> None:
 
 
 @opcode
-def STORE_FAST(frame: Frame, slot: int) -> None:
+def STORE_FAST(frame: InterpreterFrame, slot: int) -> None:
     """Set a local variable."""
     frame.slots[slot] = frame.stack.pop()
 
 
 @opcode
-def DELETE_FAST(frame: Frame, slot: int) -> None:
+def DELETE_FAST(frame: InterpreterFrame, slot: int) -> None:
     """Empty a local variable."""
     if frame.slots[slot] is MISSING:
         raise _unbound_local(frame, slot)
@@ -47,20 +47,20 @@ def DELETE_FAST(frame: Frame, slot: int) -> None:
 
 
 @opcode
-def LOAD_GLOBAL(frame: Frame, name: str) -> None:
+def LOAD_GLOBAL(frame: InterpreterFrame, name: str) -> None:
     """Push a global, else a builtin."""
     frame.stack.append(_global(frame, name))
 
 
 @opcode
-def STORE_GLOBAL(frame: Frame, name: str) -> None:
+def STORE_GLOBAL(frame: InterpreterFrame, name: str) -> None:
     """Set a global."""
     _tell_global(frame, name)
     frame.globals[name] = frame.stack.pop()
 
 
 @opcode
-def DELETE_GLOBAL(frame: Frame, name: str) -> None:
+def DELETE_GLOBAL(frame: InterpreterFrame, name: str) -> None:
     """Delete a global."""
     if name not in frame.globals:
         raise _undefined(name)
@@ -69,14 +69,14 @@ def DELETE_GLOBAL(frame: Frame, name: str) -> None:
 
 
 @opcode
-def LOAD_NAME(frame: Frame, name: str) -> None:
+def LOAD_NAME(frame: InterpreterFrame, name: str) -> None:
     """Push a variable of a class body or module."""
     value = _named(frame, frame.names, name)
     frame.stack.append(_global(frame, name) if value is MISSING else value)
 
 
 @opcode
-def STORE_NAME(frame: Frame, name: str) -> None:
+def STORE_NAME(frame: InterpreterFrame, name: str) -> None:
     """Set a variable of a class body or module."""
     names = frame.names
     assert names is not None, "names are stored by bodies of classes and modules"
@@ -89,7 +89,7 @@ def STORE_NAME(frame: Frame, name: str) -> None:
 
 
 @opcode
-def DELETE_NAME(frame: Frame, name: str) -> None:
+def DELETE_NAME(frame: InterpreterFrame, name: str) -> None:
     """Delete a variable of a class body or module."""
     names = frame.names
     assert names is not None, "names are deleted by bodies of classes and modules"
@@ -101,27 +101,27 @@ def DELETE_NAME(frame: Frame, name: str) -> None:
 
 
 @opcode
-def LOAD_LOCALS(frame: Frame, _: None) -> None:
+def LOAD_LOCALS(frame: InterpreterFrame, _: None) -> None:
     """Push the variables of a class body or module."""
     frame.stack.append(frame.names)
 
 
 @opcode
-def LOAD_FROM_DICT_OR_GLOBALS(frame: Frame, name: str) -> None:
+def LOAD_FROM_DICT_OR_GLOBALS(frame: InterpreterFrame, name: str) -> None:
     """Replace a mapping by its value of a name, else by the global."""
     value = _named(frame, frame.stack.pop(), name)
     frame.stack.append(_global(frame, name) if value is MISSING else value)
 
 
 @opcode
-def MAKE_CELL(frame: Frame, slot: int) -> None:
+def MAKE_CELL(frame: InterpreterFrame, slot: int) -> None:
     """Put a new cell around what the slot holds."""
     value = frame.slots[slot]
     frame.slots[slot] = CellType() if value is MISSING else CellType(value)
 
 
 @opcode
-def COPY_FREE_VARS(frame: Frame, n: int) -> None:
+def COPY_FREE_VARS(frame: InterpreterFrame, n: int) -> None:
     """Put the function's closure into the last slots."""
     function = frame.function
     assert function is not None, "only functions have closures"
@@ -129,19 +129,19 @@ def COPY_FREE_VARS(frame: Frame, n: int) -> None:
 
 
 @opcode
-def LOAD_CLOSURE(frame: Frame, slot: int) -> None:
+def LOAD_CLOSURE(frame: InterpreterFrame, slot: int) -> None:
     """Push a cell."""
     frame.stack.append(frame.slots[slot])
 
 
 @opcode
-def LOAD_DEREF(frame: Frame, slot: int) -> None:
+def LOAD_DEREF(frame: InterpreterFrame, slot: int) -> None:
     """Push what a cell holds."""
     frame.stack.append(_of_cell(frame, slot))
 
 
 @opcode
-def STORE_DEREF(frame: Frame, slot: int) -> None:
+def STORE_DEREF(frame: InterpreterFrame, slot: int) -> None:
     """Set what a cell holds."""
     cell = frame.slots[slot]
     _tell_cell(frame, cell, slot)
@@ -149,7 +149,7 @@ def STORE_DEREF(frame: Frame, slot: int) -> None:
 
 
 @opcode
-def DELETE_DEREF(frame: Frame, slot: int) -> None:
+def DELETE_DEREF(frame: InterpreterFrame, slot: int) -> None:
     """Empty a cell."""
     cell = frame.slots[slot]
     if cell_contents(cell) is MISSING:
@@ -159,20 +159,20 @@ def DELETE_DEREF(frame: Frame, slot: int) -> None:
 
 
 @opcode
-def LOAD_CLASSDEREF(frame: Frame, slot: int) -> None:
+def LOAD_CLASSDEREF(frame: InterpreterFrame, slot: int) -> None:
     """Push the class body's variable of this name, else what the cell holds."""
     value = _named(frame, frame.names, frame.body.slots[slot])
     frame.stack.append(_of_cell(frame, slot) if value is MISSING else value)
 
 
 @opcode
-def LOAD_FROM_DICT_OR_DEREF(frame: Frame, slot: int) -> None:
+def LOAD_FROM_DICT_OR_DEREF(frame: InterpreterFrame, slot: int) -> None:
     """Replace a mapping by its value of a name, else by what the cell holds."""
     value = _named(frame, frame.stack.pop(), frame.body.slots[slot])
     frame.stack.append(_of_cell(frame, slot) if value is MISSING else value)
 
 
-def _global(frame: Frame, name: str) -> Any:
+def _global(frame: InterpreterFrame, name: str) -> Any:
     value = frame.globals.get(name, MISSING)
     if value is MISSING:
         value = frame.builtins.get(name, MISSING)
@@ -183,7 +183,7 @@ def _global(frame: Frame, name: str) -> Any:
     return value if hook is None else hook(frame, name, value)
 
 
-def _named(frame: Frame, names: Mapping[str, Any] | None, name: str) -> Any:
+def _named(frame: InterpreterFrame, names: Mapping[str, Any] | None, name: str) -> Any:
     assert names is not None, "names are read by bodies of classes and modules"
     if type(names) is dict:
         return names.get(name, MISSING)
@@ -193,7 +193,7 @@ def _named(frame: Frame, names: Mapping[str, Any] | None, name: str) -> Any:
         return MISSING
 
 
-def _of_cell(frame: Frame, slot: int) -> Any:
+def _of_cell(frame: InterpreterFrame, slot: int) -> Any:
     value = cell_contents(frame.slots[slot])
     if value is MISSING:
         raise _unbound_cell(frame, slot)
@@ -201,13 +201,13 @@ def _of_cell(frame: Frame, slot: int) -> Any:
     return value if hook is None else hook(frame, frame.body.slots[slot], value)
 
 
-def _tell_global(frame: Frame, name: str) -> None:
+def _tell_global(frame: InterpreterFrame, name: str) -> None:
     hook = frame.interpreter.written
     if hook is not None:
         hook("global", frame.globals, name, frame.globals.get(name, MISSING), frame)
 
 
-def _tell_cell(frame: Frame, cell: CellType, slot: int) -> None:
+def _tell_cell(frame: InterpreterFrame, cell: CellType, slot: int) -> None:
     hook = frame.interpreter.written
     if hook is not None:
         hook("cell", cell, frame.body.slots[slot], cell_contents(cell), frame)
@@ -217,13 +217,13 @@ def _undefined(name: str) -> NameError:
     return NameError(f"name '{name}' is not defined", name=name)
 
 
-def _unbound_local(frame: Frame, slot: int) -> UnboundLocalError:
+def _unbound_local(frame: InterpreterFrame, slot: int) -> UnboundLocalError:
     name = frame.body.slots[slot]
     words = f"cannot access local variable '{name}' where it is not associated with a value"
     return UnboundLocalError(words, name=name)
 
 
-def _unbound_cell(frame: Frame, slot: int) -> NameError:
+def _unbound_cell(frame: InterpreterFrame, slot: int) -> NameError:
     name = frame.body.slots[slot]
     if name not in frame.code.co_freevars:
         return _unbound_local(frame, slot)

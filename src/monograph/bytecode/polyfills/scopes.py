@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation import recursion_limit
 from monograph.bytecode.evaluation.calling import call, call_native
-from monograph.bytecode.evaluation.frame import MISSING, Frame, cell_contents
+from monograph.bytecode.evaluation.frame import MISSING, InterpreterFrame, cell_contents
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.tracebacks import handled
 from monograph.bytecode.polyfills.registry import polyfill
@@ -128,7 +128,7 @@ def run_code(
     """Interpret the code of a module, an expression or a class body in a scope."""
     function = FunctionType(code, namespace, code.co_name, None, closure)
     body = interpreter.body(code)
-    frame = Frame(interpreter, code, body, body.empty.copy(), function)
+    frame = InterpreterFrame(interpreter, code, body, body.empty.copy(), function)
     if not code.co_flags & _OPTIMISED:
         frame.names = names
     run(frame)
@@ -142,7 +142,7 @@ _FUTURE = functools.reduce(
 )
 
 
-def _compiled(frame: Frame, source: Any, file: str, mode: str) -> CodeType:
+def _compiled(frame: InterpreterFrame, source: Any, file: str, mode: str) -> CodeType:
     """Compile as code of this frame would: with its `from __future__ import`, not with ours."""
     return compile(source, file, mode, frame.code.co_flags & _FUTURE, dont_inherit=True)
 

@@ -124,7 +124,7 @@ def _differences(overload: OpOverload, runs: Sequence[Run]) -> Iterator[str | No
             said = _said(overload, pytree.tree_map(_typed, each.given))
             yield _difference(said, each.result, {})
     facts = Facts()
-    symbols = _Symbols(facts)
+    symbols = _SizeSymbols(facts)
     with use(facts):
         said = _said(overload, pytree.tree_map(symbols.typed, runs[0].given))
         for each in runs:
@@ -147,7 +147,7 @@ def _typed(value: Any) -> Any:
     return type_of(value) if isinstance(value, torch.Tensor) else value
 
 
-class _Symbols:
+class _SizeSymbols:
     """A symbol for each size of at least 2; equal sizes share theirs."""
 
     def __init__(self, facts: Facts) -> None:

@@ -40,7 +40,7 @@ from monograph.capture.side_effects.opaque_objects import keep
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
 
 Chain = tuple[tuple[CodeType, int], ...]
 """Frames as (code, offset), innermost first."""
@@ -153,7 +153,9 @@ class Effects:
         self._collections.__exit__(None, None, None)
         self._made = None
 
-    def written(self, kind: str, owner: Any, key: Any, old: Any, frame: Frame | None) -> None:
+    def written(
+        self, kind: str, owner: Any, key: Any, old: Any, frame: InterpreterFrame | None
+    ) -> None:
         """Something is about to change; `kind` and the rest are as the interpreter says them."""
         identity = id(owner)
         if identity in self._covered:
@@ -306,7 +308,7 @@ def _known_elsewhere(untracked: list[Any], made: Collection[int]) -> set[int]:
     }
 
 
-def _chain(frame: Frame | None) -> Chain:
+def _chain(frame: InterpreterFrame | None) -> Chain:
     found: list[tuple[CodeType, int]] = []
     while frame is not None:
         found.append((frame.code, frame.lasti))

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
 
-    from monograph.bytecode import Frame as InterpretedFrame
+    from monograph.bytecode import InterpreterFrame
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.side_effects.impure_functions import Switch
     from monograph.capture.side_effects.module_state import ModuleState
@@ -193,7 +193,7 @@ class Strict(Hooks):
                 self.observed.islands.append(island)
 
     def replacement(
-        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpretedFrame | None
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
         """A function that keeps sizes symbolic; refuses what reads from outside of the model.
 
@@ -220,7 +220,7 @@ class Strict(Hooks):
         return self._look_outside(callee, args, frame)
 
     def _stands_for(
-        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpretedFrame | None
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
         """What answers for a function whose result is only known at run time."""
         if callee is bool and len(args) == 1 and self._can_fork(*args):
@@ -243,7 +243,7 @@ class Strict(Hooks):
         return can_fork(self._recorder, value, on_sizes=self._on_sizes)
 
     def _look_outside(
-        self, callee: Any, args: list[Any], frame: InterpretedFrame | None
+        self, callee: Any, args: list[Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
         found = find_outside(callee, args)
         if found is None:
@@ -257,7 +257,7 @@ class Strict(Hooks):
         return callee
 
     def _note_context(
-        self, variable: ContextVar[Any], method: str, frame: InterpretedFrame | None
+        self, variable: ContextVar[Any], method: str, frame: InterpreterFrame | None
     ) -> None:
         if method == "set":
             self._effects.written("context", variable, variable.name, None, frame)
@@ -276,7 +276,7 @@ class Strict(Hooks):
         result = self._memo[key] = self._interpreter.call(callee.__wrapped__, *args, **kwargs)
         return result
 
-    def _is_harmless(self, found: Read | Switch, frame: InterpretedFrame, args: list[Any]) -> bool:
+    def _is_harmless(self, found: Read | Switch, frame: InterpreterFrame, args: list[Any]) -> bool:
         """Whether a read of a library's is its own business, or a switch of the installation.
 
         Switches in the environment are reported as assumptions.
@@ -291,19 +291,19 @@ class Strict(Hooks):
 
     # --- reads -------------------------------------------------------------------------------
 
-    def read_global(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
+    def read_global(self, frame: InterpreterFrame, name: str, value: Any) -> Any:
         """Note a plain value; remember what else there is outside of the call."""
         if type(value) not in _NO_NEWS:
             self._read(frame, "global", id(frame.globals), name, value)
         return value
 
-    def read_cell(self, frame: InterpretedFrame, name: str, value: Any) -> Any:
+    def read_cell(self, frame: InterpreterFrame, name: str, value: Any) -> Any:
         """Note a plain value of an enclosing function, unless that is running."""
         if type(value) not in _NO_NEWS and not _is_running(frame, name):
             self._read(frame, "closure", id(frame.function), name, value)
         return value
 
-    def read_attribute(self, frame: InterpretedFrame, owner: Any, name: str, value: Any) -> Any:
+    def read_attribute(self, frame: InterpreterFrame, owner: Any, name: str, value: Any) -> Any:
         """Note a plain value of a module, a class, or an object that was reached from outside."""
         if type(value) in _NO_NEWS:
             return value
@@ -313,7 +313,7 @@ class Strict(Hooks):
 
     def _read(
         self,
-        frame: InterpretedFrame,
+        frame: InterpreterFrame,
         kind: str,
         where: int,
         name: str,
@@ -333,7 +333,7 @@ class Strict(Hooks):
             self._assume(frame, kind, where, named, value)
 
     def _assume(
-        self, frame: InterpretedFrame, kind: str, where: int, name: str, value: Any
+        self, frame: InterpreterFrame, kind: str, where: int, name: str, value: Any
     ) -> None:
         at = self.scopes.filter.frame(frame.code, frame.lasti)
         self._assumed[where, name] = Assumption(kind, name, value, (at,))
@@ -347,7 +347,7 @@ class Strict(Hooks):
         kind: Any = owner if isinstance(owner, type) else type(owner)
         return f"{kind.__name__}.{name}"
 
-    def compared(self, frame: InterpretedFrame, left: Any, right: Any) -> Any:
+    def compared(self, frame: InterpreterFrame, left: Any, right: Any) -> Any:
         """Whether two tensors are one, where it is the same in every call, and for numbers.
 
         PyTorch asks in order to take a shorter way to the same result.
@@ -362,7 +362,7 @@ class Strict(Hooks):
         known = are_one(left, right)
         return same_number(left, right) if known is NotImplemented else known
 
-    def fork(self, frame: InterpretedFrame, value: Any) -> Any:
+    def fork(self, frame: InterpreterFrame, value: Any) -> Any:
         """Record both ways of a condition on data, if that was asked for.
 
         Raises: branches-disagree, branch-side-effect, branch-writes, and what a way refuses.
@@ -419,7 +419,7 @@ class Strict(Hooks):
         if list_accumulation.find(self._recorder, owner) is not None:
             raise problem("list-grown", use=use)
 
-    def repeat(self, frame: InterpretedFrame, rounds: SymbolicIterator) -> Any:
+    def repeat(self, frame: InterpreterFrame, rounds: SymbolicIterator) -> Any:
         """Record a `for` over a symbolic number of values.
 
         Raises: what a round refuses.
@@ -440,7 +440,7 @@ class Strict(Hooks):
     # --- writes ------------------------------------------------------------------------------
 
     def written(
-        self, kind: Any, owner: Any, key: Any, old: Any, frame: InterpretedFrame | None
+        self, kind: Any, owner: Any, key: Any, old: Any, frame: InterpreterFrame | None
     ) -> None:
         """Remember what was there.
 
@@ -538,7 +538,7 @@ def _is_known_for_good(function: Any) -> bool:
     return type(function.__self__) in (ModuleType, type) and function is not hash
 
 
-def _is_running(frame: InterpretedFrame, name: str) -> bool:
+def _is_running(frame: InterpreterFrame, name: str) -> bool:
     """Whether the variable belongs to a call in progress, not to one that ended before."""
     outer = frame.back
     while outer is not None:

@@ -6,7 +6,7 @@ import pytest
 
 from monograph.bytecode import Hooks, Interpreter
 from monograph.bytecode.branches.frame_copies import clone, resume, snapshot
-from monograph.bytecode.evaluation.frame import Frame
+from monograph.bytecode.evaluation.frame import InterpreterFrame
 
 
 class Fork(Hooks):
@@ -115,7 +115,7 @@ def test_a_copied_frame_has_every_slot():
     fork.truth = lambda frame, value: frames.append((frame, snapshot(frame))) or NotImplemented
     Interpreter(fork).call(function, Question())
     frame, copied = frames[0]
-    for name in Frame.__slots__:
+    for name in InterpreterFrame.__slots__:
         if name not in {"__weakref__", "stack", "slots"}:
             assert hasattr(copied, name) == hasattr(frame, name)
     assert copied.stack is not frame.stack

@@ -61,7 +61,7 @@ from monograph.integers import Relation
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_targets import LoopTest, Ways
     from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
@@ -83,7 +83,7 @@ _MOST_JOINS: Final = 4
 """How many of the places are tried where ways can be joined later, besides the last."""
 
 
-def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False) -> Any:
+def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: bool = False) -> Any:
     """Go both ways at a conditional jump on a value that is only known at run time.
 
     True or False where it is known now, or where the other way raises; NotImplemented where the
@@ -120,7 +120,7 @@ def fork(recorder: Recorder, frame: Frame, value: Any, *, on_sizes: bool = False
         raise reason from None
 
 
-def _is_handling(frame: Frame) -> bool:
+def _is_handling(frame: InterpreterFrame) -> bool:
     """Whether an exception is being handled: that is no part of the frame that is copied."""
     handling = frame.interpreter.handling
     return handling.error is not None or handling.previous is not None
@@ -163,14 +163,16 @@ def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
 # --- both ways ---------------------------------------------------------------------------------
 
 
-def _places(frame: Frame, found: Ways) -> Iterator[Ways]:
+def _places(frame: InterpreterFrame, found: Ways) -> Iterator[Ways]:
     """Where the ways can be joined: the nearest first, and a few later ones."""
     nearest = early(frame, found)
     yield nearest
     yield from later(frame, nearest, _MOST_JOINS)
 
 
-def _forked(recorder: Recorder, frame: Frame, condition: Any, places: Iterator[Ways]) -> Any:
+def _forked(
+    recorder: Recorder, frame: InterpreterFrame, condition: Any, places: Iterator[Ways]
+) -> Any:
     """Record both sides, and merge them at the first join point where they can be one state.
 
     What nothing can stand for on one side may be asked about before it is used (`if y is None`), or
@@ -221,7 +223,7 @@ def _unmerged(recorder: Recorder, really: bool) -> Generator[None]:  # noqa: FBT
         recorder.n_unmerged -= really
 
 
-def _may_be_merged_later(recorder: Recorder, frame: Frame) -> bool:
+def _may_be_merged_later(recorder: Recorder, frame: InterpreterFrame) -> bool:
     """Whether the frame is a copy that another condition of the same code has run to here."""
     return (
         bool(frame.body.stops) and recorder.region is not None and recorder.region.operator == _NAME
@@ -229,13 +231,17 @@ def _may_be_merged_later(recorder: Recorder, frame: Frame) -> bool:
 
 
 def _put(
-    frame: Frame, stack: list[Any], slots: list[Any], ip: int, leavings: tuple[Any, ...]
+    frame: InterpreterFrame, stack: list[Any], slots: list[Any], ip: int, leavings: tuple[Any, ...]
 ) -> None:
     frame.stack[:], frame.slots[:], frame.ip, frame.leavings = stack, slots, ip, leavings
 
 
 def _both(
-    recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    condition: Any,
+    found: Ways,
+    go: Callable[[bool], End],
 ) -> Any:
     """Record either side as a region, and put the frame where it goes on."""
 
@@ -251,12 +257,12 @@ def _both(
     return restarted(partial(_joined, recorder, frame, condition, found, go), prepare)
 
 
-def _looped(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
+def _looped(recorder: Recorder, frame: InterpreterFrame, value: Any, test: LoopTest) -> Any:
     """Record a loop, and go on behind it, or from where an iteration has left for."""
     return _gone_on(recorder, frame, loop(recorder, frame, value, test))
 
 
-def _gone_on(recorder: Recorder, frame: Frame, signal: Any) -> Any:
+def _gone_on(recorder: Recorder, frame: InterpreterFrame, signal: Any) -> Any:
     """Go on from where a frame was put, unless it stops there: the way to it is written already."""
     if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
         return signal
@@ -269,7 +275,11 @@ def _gone_on(recorder: Recorder, frame: Frame, signal: Any) -> Any:
 
 
 def _joined(
-    recorder: Recorder, frame: Frame, condition: Any, found: Ways, go: Callable[[bool], End]
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    condition: Any,
+    found: Ways,
+    go: Callable[[bool], End],
 ) -> Any:
     before = frozenset(recorder.facts.symbols)
     regions = _run(recorder, condition, go)
@@ -285,7 +295,7 @@ def _joined(
     return arrive(recorder, frame, condition, found, regions, before)
 
 
-def _settle(recorder: Recorder, frame: Frame) -> Any:
+def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
     """Go on from where a frame stands, or from where a way has left for, as its flag says."""
     head, *rest = frame.leavings
     frame.leavings = ()
@@ -321,7 +331,7 @@ def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[
     return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
 
 
-def _start(recorder: Recorder, frame: Frame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
+def _start(recorder: Recorder, frame: InterpreterFrame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
     try:
         return _go(recorder, partial(run_to, frame, found), answer)
     except MonographError as refusal:
@@ -353,7 +363,7 @@ def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  #
 # --- one side raises -----------------------------------------------------------------------------
 
 
-def _only_side(recorder: Recorder, frame: Frame, value: Any, restart: Restart) -> Any:
+def _only_side(recorder: Recorder, frame: InterpreterFrame, value: Any, restart: Restart) -> Any:
     """Assert that the side is taken that does not raise, and take it.
 
     An exception that somebody around would catch is a side of its own: that is not done here.
@@ -370,7 +380,7 @@ def _assert_not(recorder: Recorder, condition: Any, restart: Restart) -> None:
     recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
 
 
-def _is_caught(frame: Frame | None) -> bool:
+def _is_caught(frame: InterpreterFrame | None) -> bool:
     """Whether a frame of the program has a handler around what it is doing now."""
     while frame is not None:
         if frame.body.handlers[frame.ip - 1] is not None:

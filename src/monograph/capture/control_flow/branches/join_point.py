@@ -35,7 +35,7 @@ from monograph.diagnostics import MonographError, problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_execution import End
     from monograph.bytecode.branches.branch_targets import Ways
     from monograph.bytecode.evaluation.frame import Mark
@@ -57,7 +57,7 @@ class _EarlyExit:
 
 def arrive(
     recorder: Recorder,
-    frame: Frame,
+    frame: InterpreterFrame,
     condition: Any,
     found: Ways,
     regions: Sequence[Region],
@@ -88,7 +88,7 @@ def arrive(
 
 def _arrive(
     recorder: Recorder,
-    frame: Frame,
+    frame: InterpreterFrame,
     condition: Any,
     found: Ways,
     place: int,
@@ -144,7 +144,7 @@ def _state(end: End, place: int) -> list[Any]:
     return [*end.frame.stack, *slots]
 
 
-def _names(frame: Frame, states: Sequence[list[Any] | None], place: int) -> list[str]:
+def _names(frame: InterpreterFrame, states: Sequence[list[Any] | None], place: int) -> list[str]:
     """What the code calls what is in a state."""
     if place == EXIT:
         return ["what they return"]
@@ -181,7 +181,11 @@ def _places_left(ends: Sequence[End], place: int) -> list[int]:
 
 
 def _left(
-    join: StateMerge, frame: Frame, place: int, ends: Sequence[End], origins: ReachingAssignments
+    join: StateMerge,
+    frame: InterpreterFrame,
+    place: int,
+    ends: Sequence[End],
+    origins: ReachingAssignments,
 ) -> _EarlyExit:
     """What leaves for one place, on either side."""
     flags: list[Any] = []

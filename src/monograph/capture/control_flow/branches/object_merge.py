@@ -20,7 +20,7 @@ from monograph.diagnostics import Cause, MonographError, problem, user_frames
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.capture.control_flow.branches.state_merge import (
         MergedValue,
         MergedValues,
@@ -48,7 +48,7 @@ def can_merge(place: WriteTarget) -> bool:
 
 
 def met_writes(
-    recorder: Recorder, frame: Frame, join: StateMerge, regions: Sequence[Region]
+    recorder: Recorder, frame: InterpreterFrame, join: StateMerge, regions: Sequence[Region]
 ) -> list[MergedWrite]:
     """The writes of two regions, as one; the frame has names for what is written to.
 
@@ -65,7 +65,10 @@ def met_writes(
 
 
 def _met(
-    recorder: Recorder, frame: Frame, join: StateMerge, pair: Sequence[WriteTarget | None]
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    join: StateMerge,
+    pair: Sequence[WriteTarget | None],
 ) -> MergedWrite:
     """One place, with what either way left there."""
     place = next(each for each in pair if each is not None)
@@ -96,7 +99,7 @@ def _is_key(one: Any, other: Any) -> bool:
 
 
 def _refused(
-    recorder: Recorder, frame: Frame, pair: Sequence[WriteTarget | None], reason: str
+    recorder: Recorder, frame: InterpreterFrame, pair: Sequence[WriteTarget | None], reason: str
 ) -> MonographError:
     """The refusal of writes that cannot be one, with the lines of both."""
     places = [each for each in pair if each is not None]

@@ -19,7 +19,7 @@ from monograph.diagnostics import Cause
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.bytecode import Frame as InterpretedFrame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_execution import End
     from monograph.bytecode.branches.branch_targets import Ways
     from monograph.capture.recording.recorder import Recorder
@@ -30,7 +30,7 @@ class ReachingAssignments:
     """The two sides of one condition, and where what they leave was made."""
 
     def __init__(
-        self, recorder: Recorder, frame: InterpretedFrame, found: Ways, ends: Sequence[End]
+        self, recorder: Recorder, frame: InterpreterFrame, found: Ways, ends: Sequence[End]
     ) -> None:
         """`frame` stands in the jump; `ends` are how the copies of it ended."""
         self._filter = recorder.scopes.filter

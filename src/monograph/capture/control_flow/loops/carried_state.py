@@ -33,7 +33,7 @@ from monograph.diagnostics import problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import MonographError
@@ -55,7 +55,7 @@ class CarriedState:
     def __init__(
         self,
         recorder: Recorder,
-        frame: Frame,
+        frame: InterpreterFrame,
         test: LoopTest,
         name: str,
         *,
@@ -82,7 +82,7 @@ class CarriedState:
         self.born: dict[Path, Any] = {}
         """Variables that an iteration assigns first, with what it made of them last."""
 
-    def _live(self, frame: Frame) -> list[Any]:
+    def _live(self, frame: InterpreterFrame) -> list[Any]:
         live = self.test.live
         return [slot if live >> n & 1 else MISSING for n, slot in enumerate(frame.slots)]
 
@@ -104,7 +104,7 @@ class CarriedState:
         values = [_rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
         return values[: self.n_stack], values[self.n_stack :]
 
-    def ended(self, frame: Frame) -> tuple[list[Any], list[Any]]:
+    def ended(self, frame: InterpreterFrame) -> tuple[list[Any], list[Any]]:
         """What an iteration that ended there carries into the next, and what it gave birth to.
 
         Raises: Restart, loop-carry-changes.

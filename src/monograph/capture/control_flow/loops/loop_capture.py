@@ -13,7 +13,7 @@ from monograph.diagnostics import MonographError, problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_execution import End
     from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.control_flow.region import Region
@@ -26,7 +26,13 @@ class LoopCapture(Generic[Ended]):
     """One loop while it is recorded: what is carried, and written to, is found by recording it."""
 
     def __init__(
-        self, recorder: Recorder, frame: Frame, test: LoopTest, name: str, *, makes_last: bool
+        self,
+        recorder: Recorder,
+        frame: InterpreterFrame,
+        test: LoopTest,
+        name: str,
+        *,
+        makes_last: bool,
     ) -> None:
         self.recorder = recorder
         self.frame = frame

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_execution import End
     from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.control_flow.loops.carried_state import Path
@@ -52,7 +52,7 @@ NAME: Final = "for"
 """How messages call the loop."""
 
 
-def repeat(recorder: Recorder, frame: Frame, rounds: SymbolicIterator) -> Any:
+def repeat(recorder: Recorder, frame: InterpreterFrame, rounds: SymbolicIterator) -> Any:
     """Record a `for` that the frame stands in, and put the frame behind it.
 
     NotImplemented where the loop is to be unrolled: where an iteration cannot be recorded, and
@@ -82,7 +82,7 @@ def repeat(recorder: Recorder, frame: Frame, rounds: SymbolicIterator) -> Any:
         return NotImplemented
 
 
-def _peeled(frame: Frame, source: SymbolicSequence) -> Any:
+def _peeled(frame: InterpreterFrame, source: SymbolicSequence) -> Any:
     """Let the first iteration come by itself: what it begins with is often of another kind.
 
     Raises: loop-makes-nothing.
@@ -102,7 +102,7 @@ class _ForCapture(LoopCapture[Any]):
     """A `for` while it is recorded."""
 
     def __init__(
-        self, recorder: Recorder, frame: Frame, source: SymbolicSequence, test: LoopTest
+        self, recorder: Recorder, frame: InterpreterFrame, source: SymbolicSequence, test: LoopTest
     ) -> None:
         super().__init__(recorder, frame, test, NAME, makes_last=True)
         self.source = source

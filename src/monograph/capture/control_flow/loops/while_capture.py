@@ -23,7 +23,7 @@ from monograph.capture.control_flow.loops.loop_returns import LoopReturns
 from monograph.capture.recording.scalar_tensors import number_tensor
 
 if TYPE_CHECKING:
-    from monograph.bytecode import Frame
+    from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.recording.recorder import Recorder
 
@@ -31,7 +31,7 @@ NAME: Final = "while"
 """How messages call the loop."""
 
 
-def loop(recorder: Recorder, frame: Frame, value: Any, test: LoopTest) -> Any:
+def loop(recorder: Recorder, frame: InterpreterFrame, value: Any, test: LoopTest) -> Any:
     """Record the loop, and put the frame behind it.
 
     Writes to what it began with, or to what it carried, are refused from then on: see
@@ -49,7 +49,7 @@ class _WhileCapture(LoopCapture[list[Any]]):
     they return, and the tensors from outside that they write to.
     """
 
-    def __init__(self, recorder: Recorder, frame: Frame, test: LoopTest) -> None:
+    def __init__(self, recorder: Recorder, frame: InterpreterFrame, test: LoopTest) -> None:
         super().__init__(recorder, frame, test, NAME, makes_last=False)
         self.returns = LoopReturns(recorder, self.writes.holds)
         self.begun: list[Any] = []
