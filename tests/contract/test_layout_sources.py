@@ -154,3 +154,85 @@ def test_a_question_within_a_branch_is_guarded():
     assert torch.equal(program(x, y), Rounds()(x, y))
     with pytest.raises(ContractError):
         program(x.T, y)
+
+
+IMAGE = torch.arange(32.0).reshape(2, 1, 4, 4)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda _, x, y: torch.cat([x, x], 1).is_contiguous(),
+        lambda _, x, y: nn.functional.interpolate(torch.cat([x, x], 1), size=8).is_contiguous(),
+        lambda _, x, y: tried(nn.functional.conv2d(x, torch.ones(3, 1, 1, 1))),
+        lambda _, x, y: tried(nn.functional.conv2d(x.relu()[:, :], torch.ones(3, 1, 1, 1))),
+    ],
+)
+def test_memory_formats_are_read_off_strides_of_dimensions_of_size_one(ask, strict):
+    """Images of one channel are contiguous in two formats; what follows their format is not."""
+    module, program = exported(ask, IMAGE, square(), strict=strict)
+    assert torch.equal(program(IMAGE.clone(), square()), module(IMAGE, square()))
+    with pytest.raises(ContractError):
+        program(IMAGE.as_strided(IMAGE.shape, (16, 1, 4, 1)), square())
+
+
+def test_elementwise_operators_of_contiguous_tensors_keep_their_form():
+    """Strides of dimensions of size 1 do not reach what is contiguous however they are."""
+    module, program = exported(
+        lambda _, x, y: tried((x + y).to(torch.float64).relu()[1:]), IMAGE, square()
+    )
+    odd = IMAGE.as_strided(IMAGE.shape, (16, 1, 4, 1))
+    assert torch.equal(program(odd, square()), module(odd, square()))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda _, x, y: x[1:].storage_offset() == 4,
+        lambda _, x, y: x.t().diagonal(1).storage_offset() == 4,
+        lambda _, x, y: x[1, 2].storage_offset() == 6,
+    ],
+)
+def test_the_offset_of_a_view_follows_strides(ask):
+    """Where it begins depends on how far apart rows are."""
+    module, program = exported(ask)
+    x, y = square(), square()
+    assert torch.equal(program(x, y.T), module(x, y.T))
+    for given in (x.T, torch.zeros(4, 6)[:, :4], torch.zeros(17)[1:].view(4, 4)):
+        with pytest.raises(ContractError):
+            program(given, y)
+
+
+def complex_pairs(tensor):
+    """Whether pairs of elements are complex numbers."""
+    try:
+        torch.view_as_complex(tensor.unflatten(1, (2, 2)))
+    except RuntimeError:
+        return False
+    return True
+
+
+def test_a_complex_view_that_is_tried_guards_strides_and_offset():
+    """It needs pairs that begin at an even place."""
+    _, program = exported(lambda _, x, y: complex_pairs(x))
+    for given in (square().T, torch.zeros(17)[1:].view(4, 4)):
+        with pytest.raises(ContractError):
+            program(given, square())
+
+
+class TriesInBranch(nn.Module):
+    """Tries a view on one side of a branch on data alone, and uses nothing of it."""
+
+    def forward(self, x, y):
+        z = x.sum() > 1e6 if x.sum() > 0 else tried(y * 2)
+        return x.sum() * (2 if z is True else 3)
+
+
+def test_a_view_that_a_branch_tries_guards_inputs():
+    """Whether anything is left of the branch or not."""
+    x, y = square(), square()
+    program = monograph.export(TriesInBranch(), (-x, y)).module()
+    assert torch.equal(program(-x, y), TriesInBranch()(-x, y))
+    with pytest.raises(ContractError):
+        program(-x, y.T)

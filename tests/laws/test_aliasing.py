@@ -48,7 +48,11 @@ class Watch(TorchDispatchMode):
         result = func(*args, **kwargs)
         self.seen.add(func)
         if makes_contiguous(func):
-            for text in layout_faults(func, args, kwargs):
+            for text in layout_faults(func, args, kwargs, (transposed, channels_last, expanded)):
+                self.faults.setdefault(str(func), text)
+        is_pointwise = torch.Tag.pointwise in func.tags and not func._schema.is_mutable
+        if is_pointwise and "memory_format" not in kwargs:
+            for text in layout_faults(func, args, kwargs, (in_rows,)):
                 self.faults.setdefault(str(func), text)
         with use(Facts()):
             for text in faults(func, bound, given, before, result):
@@ -75,9 +79,9 @@ def is_changed(tensor, before):
     return now.shape != before.shape or not torch.equal(now.nan_to_num(), before.nan_to_num())
 
 
-def layout_faults(func, args, kwargs):
+def layout_faults(func, args, kwargs, ways):
     """The strides of results that are not contiguous, for arguments that lie otherwise."""
-    for how in (transposed, channels_last, expanded):
+    for how in ways:
         given = mapped(args, lambda v, how=how: how(v) if isinstance(v, torch.Tensor) else v)
         for result in tensors_in(func(*given, **kwargs)):
             if not result.is_contiguous():
@@ -99,6 +103,13 @@ def channels_last(tensor):
 def expanded(tensor):
     """Every other element of rows that are longer."""
     return tensor.repeat_interleave(2, -1)[..., ::2] if tensor.dim() else tensor
+
+
+def in_rows(tensor):
+    """The same values, contiguous, with stride 1 where a size is 1."""
+    rows = tensor.contiguous()
+    pairs = zip(rows.shape, rows.stride(), strict=True)
+    return rows.as_strided(rows.shape, [1 if size == 1 else step for size, step in pairs])
 
 
 def faults(func, bound, given, before, result):

@@ -7,7 +7,7 @@ kernel, and a tensor of size 0 has no elements; so a general "contiguous" stays 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Expr, Int, Truth
+
+LayoutQuestion = Literal["form", "strides", "offset"]
+"""What is asked: strides where a size is not 1, all strides as numbers, or where it begins."""
 
 _CHANNELS_LAST_ORDER = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
 

@@ -7,8 +7,14 @@ arguments, as TensorIterator and the memory formats of convolutions have it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+import operator
+from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
+from monograph.abstract.aliasing import ARGUMENT, VIEW, aliasing_of
+from monograph.abstract.layout import is_contiguous
+from monograph.abstract.tensor import AbstractTensor
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
 
@@ -17,8 +23,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-LayoutQuestion = Literal["form", "strides", "offset"]
-"""What is asked: strides where a size is not 1, all strides as numbers, or where it begins."""
+    from monograph.abstract.layout import LayoutQuestion
 
 CONTIGUOUS: Final = frozenset(
     {
@@ -29,6 +34,10 @@ CONTIGUOUS: Final = frozenset(
     }
 )
 """Operators of ATen whose results have memory of their own, without gaps, row after row."""
+
+_VIEWS_OR_ROWS: Final = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as"})
+_COPIES: Final = frozenset({"_to_copy", "to", "type_as"})
+"""Operators that lay out their result as their argument lies, unless told otherwise."""
 
 
 def makes_contiguous(target: Any) -> bool:
@@ -41,15 +50,70 @@ def makes_contiguous(target: Any) -> bool:
 
 def layout_sources(nodes: Iterable[Node]) -> set[Node]:
     """The inputs, of whichever graph, whose layout may decide how some values lie."""
-    found = set(nodes)
-    rest = [*found]
+    asked = [questions_behind(each, "strides") for each in nodes]
+    return {source for found in asked for source, _ in found}
+
+
+def questions_behind(node: Node, question: LayoutQuestion) -> set[tuple[Node, LayoutQuestion]]:
+    """What is asked of inputs, of whichever graph, when a value is asked how it lies."""
+    rest = [(node, question)]
+    found = {*rest}
     while rest:
-        current = rest.pop()
-        if current.op == "call_function" and not makes_contiguous(current.target):
-            new = [each for each in current.all_input_nodes if each not in found]
-            found.update(new)
+        current, asked = rest.pop()
+        if current.op == "call_function":
+            of_arguments = _asked_of_arguments(current, asked)
+            new = {(each, q) for each in current.all_input_nodes for q in of_arguments} - found
+            found |= new
             rest += new
-    return {each for each in found if each.op == "placeholder"}
+    return {each for each in found if each[0].op == "placeholder"}
 
 
-__all__ = ["CONTIGUOUS", "LayoutQuestion", "layout_sources", "makes_contiguous"]
+def _asked_of_arguments(node: Node, question: LayoutQuestion) -> tuple[LayoutQuestion, ...]:
+    target: Any = node.target
+    if makes_contiguous(target):
+        return ()
+    if question == "offset":
+        return () if _is_fresh(target) else ("strides", "offset")
+    return ("form",) if question == "form" and _keeps_form(node) else ("strides",)
+
+
+def _is_fresh(target: Any) -> bool:
+    is_known = isinstance(target, OpOverload) and target.namespace == "aten"
+    return is_known and not aliasing_of(target).may_alias
+
+
+def _keeps_form(node: Node) -> bool:
+    """Whether the form of its arguments, strides at sizes of 1 aside, decides that of the result.
+
+    Formats of memory (`cat`, convolutions) are read off all strides, and so is the order of
+    dimensions in elementwise operators, unless all arguments are contiguous.
+    """
+    target: Any = node.target
+    if target is operator.getitem:
+        return True
+    if not isinstance(target, OpOverload) or target.namespace != "aten":
+        return False
+    table, name = aliasing_of(target), schema_of(target).name.removeprefix("aten::")
+    is_view = table.source is not None and table.possible <= VIEW | ARGUMENT and not table.written
+    if is_view or name in _VIEWS_OR_ROWS:
+        return True
+    form = table.bound(node.args, node.kwargs).get("memory_format")
+    is_like = torch.Tag.pointwise in target.tags or name in _COPIES
+    return (
+        is_like
+        and form in {None, torch.preserve_format}
+        and all(_lies_in_rows(each) for each in node.all_input_nodes)
+    )
+
+
+def _lies_in_rows(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, AbstractTensor) and is_contiguous(value.tensor_type)
+
+
+__all__ = [
+    "CONTIGUOUS",
+    "layout_sources",
+    "makes_contiguous",
+    "questions_behind",
+]

@@ -36,7 +36,7 @@ from monograph.capture.side_effects.module_mutation import (
 from monograph.capture.side_effects.module_state import ModuleState
 from monograph.capture.side_effects.observations import Observations
 from monograph.capture.strict.interpreting import Strict
-from monograph.capture.torch_overrides.guarded_queries import note_implied, note_layouts
+from monograph.capture.torch_overrides.guarded_queries import note_implied
 from monograph.capture.torch_overrides.mode_queries import only_sets_flags
 from monograph.capture.torch_overrides.symbolic_numbers import deciding
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
@@ -128,7 +128,6 @@ class Trace:
             if not self._judge_effects(seer.lasting(lines), after, lines):
                 return
             outputs = close_outputs(self.recorder, self.state, result, after.values)
-        note_layouts(self.recorder)
         drop_unused(self.recorder, self.calls.kept)
         note_implied(self.recorder)
         self.captured = Capture(

@@ -31,7 +31,7 @@ from monograph.integers import Expr, Real, Relation, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
-    from monograph.abstract.layout_origin import LayoutQuestion
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.capture.recording.lifting import Subgraph
     from monograph.capture.recording.scopes import ModeRegion
     from monograph.diagnostics import Frame

@@ -55,7 +55,7 @@ from monograph.program.signature import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from monograph.abstract.layout_origin import LayoutQuestion
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.capture import Capture
     from monograph.capture.inputs.example_inputs import InputLeaf
     from monograph.capture.recording.module_calls import Leaf, RecordedCall

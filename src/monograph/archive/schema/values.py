@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.abstract.layout_origin import LayoutQuestion
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.integers import Facts
 
 Json = dict[str, Any]

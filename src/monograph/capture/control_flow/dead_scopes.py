@@ -8,7 +8,7 @@ from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
-    from monograph.abstract.layout_origin import LayoutQuestion
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.abstract.tensor import AbstractTensor
     from monograph.diagnostics import MonographError
     from monograph.integers import Facts

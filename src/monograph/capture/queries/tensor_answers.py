@@ -22,6 +22,7 @@ class TensorAnswers(NamedTuple):
     asked: Callable[..., bool]
     set_requires_grad: Callable[..., None]
     text_asked: Callable[..., None]
+    note_tried: Callable[..., None]
     limit_size: Callable[..., None]
     check_fake_kernel: Callable[..., None]
 

@@ -18,7 +18,7 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
-from monograph.abstract.layout_origin import layout_sources
+from monograph.abstract.layout_origin import questions_behind
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import (
     METADATA,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.abstract.layout_origin import LayoutQuestion
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.lifting import Subgraph
     from monograph.capture.recording.scopes import Scopes
@@ -356,6 +356,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         else:
             self.scopes.describe_alike(node, beside)
         self.operations.append(node)
+        self.answers.note_tried(self, node)
         inference, self._inference = self._inference, None
         if inference is not None:
             self.inferences[node] = inference
@@ -544,16 +545,15 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             self.known_aliases.check_answer("layout", tensor)
         if not tensor.tensor_type.shape and question != "offset":
             return
-        found = layout_sources(() if tensor.node is None else (tensor.node,))
+        found = set() if tensor.node is None else questions_behind(tensor.node, question)
         # What a subgraph takes stands for anything outside of it.
         may_be_any = tensor.node is None or any(
-            each.graph is not node.graph for each in found for node in self.input_nodes[:1]
+            each.graph is not node.graph for each, _ in found for node in self.input_nodes[:1]
         )
-        self.layouts_asked.update(
-            (place, question)
-            for place, node in enumerate(self.input_nodes)
-            if may_be_any or node in found
-        )
+        for place, node in enumerate(self.input_nodes):
+            of_node = {q for each, q in found if each is node}
+            of_node |= {question, "strides"} if may_be_any else set()
+            self.layouts_asked |= {(place, q) for q in of_node}
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.abstract.layout_origin import LayoutQuestion
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.queries.query_kinds import Question
     from monograph.capture.recording.operators import Operator
@@ -287,20 +287,20 @@ _CASTING: Final = {
 }
 _NEED_A_LAYOUT: Final[Mapping[OpOverload, tuple[LayoutQuestion, ...]]] = {
     **dict.fromkeys((_aten.view.default, _aten.view_as.default, _aten.unflatten.int), ("form",)),
-    _aten.view.dtype: ("strides", "offset"),
+    **dict.fromkeys((_aten.view.dtype, _aten.view_as_complex.default), ("strides", "offset")),
 }
 """Operators that raise for some layouts of their argument, and what decides it."""
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
 
 
-def note_layouts(recorder: Recorder) -> None:
-    """Note which layouts decide whether operators raise that user code tried; used or not."""
-    for node in recorder.operations:
-        target: Any = node.target
-        if target in _NEED_A_LAYOUT and _is_tried(node):
-            for question in _NEED_A_LAYOUT[target]:
-                recorder.layout_asked(_seen(node), question)
+def note_tried(recorder: Recorder, node: Node) -> None:
+    """Note which layouts decide whether an operator raises that user code tries; used or not."""
+    target: Any = node.target
+    if target in _NEED_A_LAYOUT and _is_tried(node):
+        source: Any = node.args[0]
+        for question in _NEED_A_LAYOUT[target]:
+            recorder.layout_asked(source.meta["val"], question)
 
 
 def note_implied(recorder: Recorder) -> None:
@@ -321,11 +321,6 @@ def note_implied(recorder: Recorder) -> None:
                 recorder.answers_noted.note("default_dtype", _lines(recorder, node))
         elif node not in recorder.own_tensors and _is_made_of_nothing(op):
             recorder.answers_noted.note("default_device", _lines(recorder, node))
-
-
-def _seen(node: Node) -> AbstractTensor:
-    source: Any = node.args[0]
-    return source.meta["val"]
 
 
 def _is_tried(node: Node) -> bool:
@@ -373,6 +368,6 @@ __all__ = [
     "asked",
     "note_followed",
     "note_implied",
-    "note_layouts",
+    "note_tried",
     "set_requires_grad",
 ]
