@@ -60,8 +60,11 @@ class Interpreter(ThreadState):
     def __init__(self, hooks: Hooks | None = None) -> None:
         """Fetch the hooks."""
         hooks = Hooks() if hooks is None else hooks
+        kind, own = type(hooks), vars(hooks)
         for name in _OPTIONAL:
-            setattr(self, name, _overridden(hooks, name))
+            # None where the method is the one that does nothing: it is not even called.
+            does_nothing = getattr(kind, name) is getattr(Hooks, name) and name not in own
+            setattr(self, name, None if does_nothing else getattr(hooks, name))
         for name in _CALLED:
             setattr(self, name, getattr(hooks, name))
         self.uncatchable = (*hooks.uncatchable, BugError)
@@ -96,10 +99,3 @@ class Interpreter(ThreadState):
 def interpret(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a function by interpreting its bytecode, and that of all Python it calls."""
     return Interpreter().call(function, *args, **kwargs)
-
-
-def _overridden(hooks: Hooks, name: str) -> Any:
-    """Return the method of these hooks, or None if it is the one that does nothing."""
-    if getattr(type(hooks), name) is getattr(Hooks, name) and name not in vars(hooks):
-        return None
-    return getattr(hooks, name)

@@ -147,7 +147,7 @@ class Session:
 
     def probe(self, trace: Trace, options: RunOptions) -> Trace:
         """The trace, with the sizes of 0 and 1 let in that make no difference."""
-        if trace.captured is not None and not trace.harm:
+        if trace.captured is not None and not trace.harm and trace.facts.symbols:
             trace.captured = probed(trace.captured, self.read, self.trace, options)
         return trace
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.capture.inputs.input_mutation import Aftermath
+    from monograph.capture.inputs.outputs import Outputs
     from monograph.capture.recovery.error_recovery import Problems
     from monograph.capture.side_effects.persistent_writes import Effect
     from monograph.capture.side_effects.tracking import WriteTarget
@@ -111,23 +112,13 @@ class Trace:
 
     def _steps(self, recording: Callable[..., Recorder]) -> None:
         self._open(recording)
-        with ExitStack() as stack:
-            stack.callback(self.recorder.close)
-            stack.enter_context(heard_by(self.recorder))
-            stack.enter_context(deciding(at_once=self.inputs.options.decided))
-            stack.enter_context(self.state)
-            stack.enter_context(watching(self.watched))
-            stack.enter_context(below_autograd())
-            stack.enter_context(self.recorder)
-            notes = stack.enter_context(noted())
-            seer = stack.enter_context(self._seer())
-            with self._lines() as lines, seer.watching(self.recorder):
-                result = self._call_module()
-            raise_swallowed(notes)
-            after = self.given.aftermath(result)
-            if not self._judge_effects(seer.lasting(lines), after, lines):
-                return
-            outputs = close_outputs(self.recorder, self.state, result, after.values)
+        try:
+            ended = self._recorded()
+        finally:
+            self.recorder.close()
+        if ended is None:
+            return
+        outputs, after = ended
         drop_unused(self.recorder, self.calls.kept)
         note_implied(self.recorder)
         self.captured = Capture(
@@ -143,6 +134,27 @@ class Trace:
         )
 
     # --- the steps -----------------------------------------------------------------------------
+
+    def _recorded(self) -> tuple[Outputs, Aftermath] | None:
+        """Run user code where all that it asks and does is recorded; None: it must be run again."""
+        with (
+            heard_by(self.recorder),
+            deciding(at_once=self.inputs.options.decided),
+            self.state,
+            watching(self.watched),
+            below_autograd(),
+            self.recorder,
+            noted() as notes,
+            self._seer() as seer,
+        ):
+            with self._lines() as lines, seer.watching(self.recorder):
+                result = self._call_module()
+            if notes:
+                raise_swallowed(notes)
+            after = self.given.aftermath(result)
+            if not self._judge_effects(seer.lasting(lines), after, lines):
+                return None
+            return close_outputs(self.recorder, self.state, result, after.values), after
 
     def _open(self, recording: Callable[..., Recorder]) -> None:
         """A graph writer and a recorder; placeholders of the module's state and of the inputs."""

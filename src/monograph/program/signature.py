@@ -409,11 +409,10 @@ def call_names(
     rest = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), "args")
     n_rest = n_args - len(names)
     names += [f"{rest}_{index}" for index in range(n_rest)]
-    n_position_only = (
-        n_args
-        if n_rest
-        else sum(each.kind is each.POSITIONAL_ONLY for each in by_position[:n_args])
-    )
+    n_position_only = n_args
+    if not n_rest:
+        kinds = [each.kind for each in by_position[:n_args]]
+        n_position_only = kinds.count(inspect.Parameter.POSITIONAL_ONLY)
     either_way: list[str] = []
     for each in by_position[n_args:]:
         if each.kind is each.POSITIONAL_ONLY or each.name not in keywords:

@@ -224,7 +224,6 @@ def _output_faults(output: Node, signature: ExportGraphSignature) -> Iterator[Fa
     if not isinstance(values, tuple | list) or len(values) != len(specs):
         yield output, f"does not return the {len(specs)} values of the signature"
         return
-    state = {*signature.parameters, *signature.buffers}
     for value, spec in zip(values, specs, strict=True):
         if isinstance(spec.arg, ConstantArgument):
             if isinstance(value, torch.fx.Node) and value.name != spec.arg.name:
@@ -233,11 +232,15 @@ def _output_faults(output: Node, signature: ExportGraphSignature) -> Iterator[Fa
         if getattr(value, "name", None) != spec.arg.name:
             yield output, f"returns `{value}` where the signature has `{spec.arg.name}`"
             continue
-        if spec.kind in STATE_WRITES and spec.target not in state:
+        if spec.kind in STATE_WRITES and not _is_state(spec.target, signature):
             yield value, f"is written to `{spec.target}`, which is not in the signature"
         reason = _kind_fault(spec.arg, value)
         if reason:
             yield value, reason
+
+
+def _is_state(target: str | None, signature: ExportGraphSignature) -> bool:
+    return target in signature.parameters or target in signature.buffers
 
 
 def _kind_fault(arg: object, node: Node) -> str:

@@ -12,12 +12,16 @@ import torch
 
 from monograph.abstract.aliasing import aliasing_of
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
+from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.integers import eq, require
 from monograph.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from monograph.abstract.tensor_type import TensorType
 
 
 _OF_TORCH: Final = frozenset({"aten", "prims"})
@@ -167,3 +171,15 @@ def is_droppable(target: Any) -> bool:
     if isinstance(target, OpOverload):
         return OPERATORS.of(target).droppable
     return not isinstance(target, HigherOrderOperator)
+
+
+def require_same_shape(result: TensorType, target: TensorType) -> None:
+    """What is written must have the shape of what it is written to.
+
+    Raises: sizes-disagree.
+    """
+    if len(result.shape) != len(target.shape):
+        raise problem("sizes-disagree", left=str(target.shape), right=str(result.shape))
+    for dim, (size, wanted) in enumerate(zip(result.shape, target.shape, strict=True)):
+        if size is not wanted:
+            require(eq(size, wanted), "sizes-disagree", left=wanted, right=size, dim=dim)

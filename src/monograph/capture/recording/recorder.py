@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,8 +37,12 @@ from monograph.capture.recording.autograd_views import Lineage
 from monograph.capture.recording.guard_sources import broken
 from monograph.capture.recording.inferences import Inference, inferred
 from monograph.capture.recording.nonzero_counts import COUNTING, Counts
-from monograph.capture.recording.operators import ASSERT_SCALAR, OPERATORS, Operator
-from monograph.capture.recording.storage_effects import require_same_shape
+from monograph.capture.recording.operators import (
+    ASSERT_SCALAR,
+    OPERATORS,
+    Operator,
+    require_same_shape,
+)
 from monograph.capture.run_options import RunOptions
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
@@ -115,10 +120,14 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.region: Any = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
-        self.lineage = Lineage()
         self._requires_grad = False
         self._assertions_seen = 0
         self._assertions_waiting: list[Guard] = []
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Made when something is a view or written to."""
+        return Lineage()
 
     @property
     def aliases(self) -> AliasAnalysis:

@@ -93,9 +93,11 @@ class ModuleState:
 
     def looked_after(self) -> set[int]:
         """The identities of everything whose writes are found by comparing with what was saved."""
-        tables = (m.__dict__[kind] for m in self.modules for kind in TABLES)
-        own = (each for m in self.modules for each in (m, m.__dict__))
-        return {*map(id, tables), *map(id, own), *self.remembered}
+        found = set(self.remembered)
+        for module in self.modules:
+            own = module.__dict__
+            found |= {id(module), id(own), *map(id, map(own.__getitem__, TABLES))}
+        return found
 
     def attribute_path(self, real: torch.Tensor) -> str | None:
         """The path of a plain attribute that holds this tensor, if one does."""

@@ -25,7 +25,7 @@ from monograph.abstract.tensor_type import is_differentiable
 from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.branch_equivalence import decides_nothing
 from monograph.capture.code_policy import is_users
-from monograph.capture.installation import OVERRIDES, listening
+from monograph.capture.installation import OVERRIDES, THREAD, listening
 from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
     SURROUNDINGS,
@@ -245,7 +245,7 @@ def _watched(question: Question, device: str, original: Any) -> Any:
     @functools.wraps(original)
     def ask(*args: Any, **kwargs: Any) -> Any:
         answer = original(*args, **kwargs)
-        if listening() is not None:
+        if THREAD.recorder is not None:
             _overheard(question, args, device, answer)
         return answer
 
