@@ -145,16 +145,19 @@ class Trace:
             below_autograd(),
             self.recorder,
             noted() as notes,
-            self._seer() as seer,
         ):
-            with self._lines() as lines, seer.watching(self.recorder):
-                result = self._call_module()
-            if notes:
-                raise_swallowed(notes)
-            after = self.given.aftermath(result)
-            if not self._judge_effects(seer.lasting(lines), after, lines):
-                return None
-            return close_outputs(self.recorder, self.state, result, after.values), after
+            # Containers of users may compute when they are put together, as a cache does.
+            self.arguments = pytree.tree_unflatten(self.leaves, self.inputs.spec)
+            self.given = Given(self.inputs, self.leaves, *self.arguments)
+            with self._seer() as seer:
+                with self._lines() as lines, seer.watching(self.recorder):
+                    result = self._call_module()
+                if notes:
+                    raise_swallowed(notes)
+                after = self.given.aftermath(result)
+                if not self._judge_effects(seer.lasting(lines), after, lines):
+                    return None
+                return close_outputs(self.recorder, self.state, result, after.values), after
 
     def _open(self, recording: Callable[..., Recorder]) -> None:
         """A graph writer and a recorder; placeholders of the module's state and of the inputs."""
@@ -169,7 +172,7 @@ class Trace:
         facts.runs_plainly = not request.strict
         self.state = ModuleState(request.module)
         self.state.write_placeholders(writer, recorder)
-        leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
+        self.leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
         recorder.input_nodes = self.input_nodes
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
         recorder.answers_noted.begin(self._subjects())
@@ -180,8 +183,6 @@ class Trace:
         if isinstance(recorder, Continuing):
             recorder.rehearse_with(self._real_values(), inputs.examples)
         self.calls = ModuleCalls(recorder, request.kept_calls)
-        self.arguments = pytree.tree_unflatten(leaves, inputs.spec)
-        self.given = Given(inputs, leaves, *self.arguments)
         self.observed = Observations()
 
     def _call_module(self) -> Any:

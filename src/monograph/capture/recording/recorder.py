@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -120,14 +119,17 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.region: Any = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
+        self._lineage: Lineage | None = None
         self._requires_grad = False
         self._assertions_seen = 0
         self._assertions_waiting: list[Guard] = []
 
-    @cached_property
+    @property
     def lineage(self) -> Lineage:
         """Made when something is a view or written to."""
-        return Lineage()
+        if self._lineage is None:
+            self._lineage = Lineage()
+        return self._lineage
 
     @property
     def aliases(self) -> AliasAnalysis:
