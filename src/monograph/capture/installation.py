@@ -46,6 +46,8 @@ class _Thread(threading.local):
     watched: Any = None
     """The attributes of modules whose reads and writes are noted."""
     is_capturing = False
+    looked_away: Any = None
+    """What watched user code before the collection that is going on, if one is."""
 
 
 THREAD: Final = _Thread()

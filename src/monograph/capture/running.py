@@ -21,7 +21,10 @@ from monograph.capture.plain import debuggers
 from monograph.capture.recording import scope_tracking
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.error_recovery import Problems
-from monograph.capture.side_effects.garbage_collection import uncollected_alone
+from monograph.capture.side_effects.garbage_collection import (
+    collections_unwatched,
+    uncollected_alone,
+)
 from monograph.capture.side_effects.module_state import taking_turns
 from monograph.capture.side_effects.process_state import Situation
 from monograph.capture.size_probing.probing import probed
@@ -77,6 +80,7 @@ def capture(request: Request) -> Capture:
     try:
         with (
             uncollected_alone(),
+            collections_unwatched(),
             taking_turns(modules),
             OVERRIDES.installed(modules),
             _untouched(request.problems),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import random
 import threading
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -225,3 +227,32 @@ def test_nothing_of_an_export_stays() -> None:
         del kind, module, space
     gc.collect()
     assert not [each() for each in left if each() is not None]
+
+
+class Allocates(nn.Module):
+    """Makes many objects, so that the collector runs in the middle of forward."""
+
+    def forward(self, x):
+        y = x * 2
+        return y + len([[i] for i in range(3000)])
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_what_a_collection_calls_is_not_held_against_forward(strict):
+    """Callbacks of the collector read clocks and draw numbers; forward does neither."""
+    seen, done = [], threading.Event()
+    idle = threading.Thread(target=done.wait)  # with another thread, the collector goes on
+
+    def callback(phase, _info):
+        seen.append((phase, time.perf_counter(), random.random()))
+
+    idle.start()
+    gc.callbacks.append(callback)
+    try:
+        program = export(Allocates(), (torch.ones(3),), strict=strict)
+    finally:
+        gc.callbacks.remove(callback)
+        done.set()
+        idle.join()
+    assert seen
+    assert torch.equal(program.module()(torch.ones(3)), torch.ones(3) * 2 + 3000)

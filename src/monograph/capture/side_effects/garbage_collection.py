@@ -3,15 +3,20 @@
 An object begins in generation 0, and leaves it in a collection. So those made since are what is
 there now and was not, and what was there when a collection began. The collector belongs to the
 process: nothing is frozen, and it goes on for everybody but a thread that is alone.
+What it calls meanwhile (finalisers, weak references, `gc.callbacks`) is not user code's doing: a
+thread that captures does not watch it.
 """
 
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from contextlib import contextmanager
 from threading import Lock, active_count
 from typing import TYPE_CHECKING, Any
+
+from monograph.capture.installation import THREAD
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,6 +25,7 @@ _ASKED: list[weakref.ref[MadeSince]] = []
 """Those that are told of collections, until nobody captures."""
 _LOCK = Lock()
 _RUNNING: list[object] = []
+_UNWATCHED: list[object] = []
 
 
 class MadeSince:
@@ -84,6 +90,41 @@ def uncollected_alone() -> Generator[None]:
             gc.enable()
 
 
+@contextmanager
+def collections_unwatched() -> Generator[None]:
+    """What a collection runs in this thread is no business of the capture."""
+    with _LOCK:
+        _UNWATCHED.append(None)
+        if len(_UNWATCHED) == 1:
+            gc.callbacks.insert(0, _look_away)
+            gc.callbacks.append(_look_again)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _UNWATCHED.pop()
+            if not _UNWATCHED:
+                gc.callbacks.remove(_look_away)
+                gc.callbacks.remove(_look_again)
+
+
+def _look_away(phase: str, info: dict[str, Any]) -> None:
+    """First of all callbacks."""
+    del info
+    if phase == "start" and THREAD.is_capturing:
+        THREAD.looked_away = (THREAD.recorder, THREAD.watched, sys.getprofile())
+        THREAD.recorder = THREAD.watched = None
+        sys.setprofile(None)
+
+
+def _look_again(phase: str, info: dict[str, Any]) -> None:
+    """Last of all callbacks."""
+    del info
+    if phase == "stop" and THREAD.looked_away is not None:
+        (THREAD.recorder, THREAD.watched, profile), THREAD.looked_away = THREAD.looked_away, None
+        sys.setprofile(profile)
+
+
 def _young() -> set[int]:
     return set(map(id, gc.get_objects(generation=0)))
 
@@ -98,4 +139,4 @@ def _collects(phase: str, info: dict[str, Any]) -> None:
                 made.note(young)
 
 
-__all__ = ["MadeSince", "seeing_collections", "uncollected_alone"]
+__all__ = ["MadeSince", "collections_unwatched", "seeing_collections", "uncollected_alone"]
