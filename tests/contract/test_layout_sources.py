@@ -236,3 +236,28 @@ def test_a_view_that_a_branch_tries_guards_inputs():
     assert torch.equal(program(-x, y), TriesInBranch()(-x, y))
     with pytest.raises(ContractError):
         program(-x, y.T)
+
+
+class Replaces(nn.Module):
+    """Asks a buffer how it lies, and puts another tensor in its place."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+        self.register_buffer("held", square())
+
+    def forward(self, x):
+        told = 2 if (self.held + 1).is_contiguous() else 3
+        self.held = self.change(x)
+        return x.sum() * told
+
+
+def test_a_buffer_that_is_asked_and_replaced_guards_what_replaces_it():
+    """The next call would be told how that lies."""
+    module = Replaces(lambda x: x * 2)
+    program = monograph.export(module, (square(),)).module()
+    assert torch.equal(program(square()), module(square()))
+    with pytest.raises(ContractError):
+        program(square().T)
+    with pytest.raises(monograph.MonographError, match="held"):
+        monograph.export(Replaces(lambda x: x.t() * 2), (square(),))

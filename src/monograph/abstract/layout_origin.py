@@ -56,7 +56,7 @@ def layout_sources(nodes: Iterable[Node]) -> set[Node]:
 
 def questions_behind(node: Node, question: LayoutQuestion) -> set[tuple[Node, LayoutQuestion]]:
     """What is asked of inputs, of whichever graph, when a value is asked how it lies."""
-    rest = [(node, question)]
+    rest: list[tuple[Node, LayoutQuestion]] = [(node, question)]
     found = {*rest}
     while rest:
         current, asked = rest.pop()

@@ -114,6 +114,8 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
     if reassigned:
         values, reassigned = _without_aliases(recorder, reassigned, values)
+    for buffer, current in reassigned:
+        _keep_layout(recorder, buffer, current)
     old = _OldMemory(recorder, reassigned, values)
     values = [old.kept(value) for value in values]
     sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
@@ -121,6 +123,22 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     for buffer, current in sources:
         recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
     return values
+
+
+def _keep_layout(recorder: Recorder, buffer: StateTensor, current: AbstractTensor) -> None:
+    """What user code is told of a buffer's layout is so in the next call, too.
+
+    Raises: buffer-reshaped (it lies otherwise then).
+    """
+    if buffer.node not in recorder.state_asked:
+        return
+    before, now = tuple(buffer.real.stride()), current.tensor_type.stride()
+    if before != now:
+        frames = () if current.node is None else current.node.meta.get("frames", ())
+        at = recorder.scopes.filter.innermost_user(frames)
+        was, becomes, name = f"strides {before}", f"strides {now}", f"self.{buffer.target}"
+        raise problem("buffer-reshaped", at=at, name=name, before=was, now=becomes)
+    recorder.layout_asked(current, "strides")
 
 
 def _without_aliases(

@@ -94,6 +94,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.input_nodes: tuple[Node, ...] = ()
         self.layouts_asked: set[tuple[int, LayoutQuestion]] = set()
         """By their places, the inputs whose layout decides what user code was told, and of what."""
+        self.state_asked: set[Node] = set()
+        """The placeholders, of parameters and buffers among them, whose layout was asked."""
         self.asks_dtype: tuple[Frame, ...] | None = None
         """Where user code first asked a floating-point tensor for its dtype."""
         self.module_modes, self.closed = ModuleModes(), False
@@ -561,10 +563,11 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         may_be_any = tensor.node is None or any(
             each.graph is not node.graph for each, _ in found for node in self.input_nodes[:1]
         )
+        self.state_asked.update(each for each, _ in found)
         for place, node in enumerate(self.input_nodes):
-            of_node = {q for each, q in found if each is node}
-            of_node |= {question, "strides"} if may_be_any else set()
-            self.layouts_asked |= {(place, q) for q in of_node}
+            self.layouts_asked.update((place, asked) for each, asked in found if each is node)
+            if may_be_any:
+                self.layouts_asked |= {(place, question), (place, "strides")}
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""
