@@ -60,17 +60,17 @@ def questions_behind(node: Node, question: LayoutQuestion) -> set[tuple[Node, La
     found = {*rest}
     while rest:
         current, asked = rest.pop()
-        if current.op == "call_function":
-            of_arguments = _asked_of_arguments(current, asked)
-            new = {(each, q) for each in current.all_input_nodes for q in of_arguments} - found
-            found |= new
-            rest += new
+        for of_argument in _asked_of_arguments(current, asked):
+            for each in current.all_input_nodes:
+                if (each, of_argument) not in found:
+                    found.add((each, of_argument))
+                    rest.append((each, of_argument))
     return {each for each in found if each[0].op == "placeholder"}
 
 
 def _asked_of_arguments(node: Node, question: LayoutQuestion) -> tuple[LayoutQuestion, ...]:
     target: Any = node.target
-    if makes_contiguous(target):
+    if node.op != "call_function" or makes_contiguous(target):
         return ()
     if question == "offset":
         return () if _is_fresh(target) else ("strides", "offset")
