@@ -63,10 +63,11 @@ types: $(READY) ## the type checker, strict, on src
 	@$(BIN)basedpyright --pythonpath $(PY)
 
 .PHONY: lint
-lint: $(READY) ## ruff, the formatter, and the import layers
+lint: $(READY) ## ruff, the formatter, the import layers, and the budgets of tools/sizes.py
 	@$(BIN)ruff check $(CODE)
 	@$(BIN)ruff format --check $(CODE)
 	@$(BIN)lint-imports --no-cache
+	@$(PY) -m tools.sizes
 
 .PHONY: fix
 fix: $(READY) ## repair what ruff can repair

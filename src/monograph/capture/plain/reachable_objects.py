@@ -37,6 +37,7 @@ import torch
 
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import MISSING
+from monograph.bytecode.code_cache import once_per_code
 from monograph.capture.code_policy import is_users
 from monograph.capture.side_effects.container_contents import CONTAINERS, content_of
 from monograph.capture.side_effects.opaque_objects import reading_of
@@ -83,7 +84,8 @@ _LEADS_TO_CLASSES: Final = frozenset({"type", "__class__", "__mro__", "mro", "__
 class Plan(NamedTuple):
     """What there is to remember when some code begins."""
 
-    code: CodeType
+    enclosing: tuple[str, ...]
+    """The variables of enclosing functions that it names."""
     names: tuple[str, ...]
     """What it may look up among globals and attributes."""
     cells: tuple[str, ...]
@@ -98,7 +100,7 @@ class Plan(NamedTuple):
     """The variables of which it asks whether they are one object."""
 
 
-@functools.lru_cache(maxsize=10_000)
+@once_per_code
 def plan_of(code: CodeType) -> Plan | None:
     """What to remember when this code begins; None if it is not the user's."""
     if not is_users(code.co_filename):
@@ -107,7 +109,7 @@ def plan_of(code: CodeType) -> Plan | None:
     names = tuple(dict.fromkeys((*code.co_names, *texts)))
     instructions = frozenset(code.co_code[::2])
     return Plan(
-        code,
+        code.co_freevars,
         names,
         code.co_freevars if instructions & _WRITES_CELL else (),
         _fresh(code),
@@ -152,7 +154,7 @@ class Reach:
 
     def enter(self, frame: FrameType, plan: Plan) -> None:
         """A function begins."""
-        code = plan.code
+        code = frame.f_code
         variables = frame.f_locals
         if id(code) not in self._entered:
             self._entered.add(id(code))
@@ -180,7 +182,7 @@ class Reach:
         if isinstance(value, ModuleType):
             self._module(value, plan, by, {id(value)})
             return
-        root = Called("closure" if name in plan.code.co_freevars else "object", name)
+        root = Called("closure" if name in plan.enclosing else "object", name)
         if name not in plan.fresh:
             self._follow(value, root, by)
         elif type(value) is tuple or type(value) is dict:  # an iterator would be used up

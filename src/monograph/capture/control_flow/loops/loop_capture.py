@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from monograph.capture.control_flow.loops.carried_state import CarriedState
-from monograph.capture.control_flow.loops.carried_writes import CarriedWrites
+from monograph.capture.control_flow.loops.loop_carried_writes import CarriedWrites
 from monograph.capture.control_flow.region import gives_itself
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
