@@ -39,6 +39,8 @@ class Result(Enum):
     ARGUMENT = auto()
     """It is the argument."""
 
+    __hash__ = object.__hash__  # Enum's own is a Python function, called for every operator
+
 
 Results = frozenset[Result]
 """All that a result may be, where something decides that the table does not know."""

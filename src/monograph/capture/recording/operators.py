@@ -21,6 +21,7 @@ from monograph.rules.registry import RULES, find_rule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from monograph.abstract.layout import LayoutQuestion
     from monograph.abstract.tensor_type import TensorType
 
 
@@ -47,6 +48,14 @@ ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an opera
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 
+_aten: Final = torch.ops.aten
+_RAISES_BY_LAYOUT: Final[dict[OpOverload, tuple[LayoutQuestion, ...]]] = {
+    **dict.fromkeys((_aten.view.default, _aten.view_as.default, _aten.unflatten.int), ("form",)),
+    **dict.fromkeys((_aten.view.dtype, _aten.view_as_complex.default), ("strides", "offset")),
+}
+"""Operators that raise for some layouts of their argument, and what decides it."""
+
+
 class Operator:
     """Facts about one overload that recording needs on every call."""
 
@@ -61,6 +70,7 @@ class Operator:
         "is_custom",
         "mutated",
         "overload",
+        "raises_by_layout",
         "returned_arguments",
         "rule",
         "rule_is_functional_sibling",
@@ -87,6 +97,7 @@ class Operator:
             self.droppable = False
         self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
         self.sums = id(overload) in SUMMING
+        self.raises_by_layout = _RAISES_BY_LAYOUT.get(overload, ())
         self.inplace_view = torch.Tag.inplace_view in overload.tags
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False

@@ -213,6 +213,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if op.answers_now:
             return self._answered(result)
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
+        if op.raises_by_layout:
+            self.answers.note_tried(self, node, op.raises_by_layout)
         if op.sums:
             self.counts.summed(node, self.abstract(args[0]))
         made = self.wrap(result, node, requires_grad=self._requires_grad)
@@ -369,7 +371,6 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         else:
             self.scopes.describe_alike(node, beside)
         self.operations.append(node)
-        self.answers.note_tried(self, node)
         inference, self._inference = self._inference, None
         if inference is not None:
             self.inferences[node] = inference

@@ -39,7 +39,7 @@ from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from torch.fx.node import Node
 
@@ -285,21 +285,15 @@ _CASTING: Final = {
     "xpu": "AutocastXPU",
     "mps": "AutocastMPS",
 }
-_NEED_A_LAYOUT: Final[Mapping[OpOverload, tuple[LayoutQuestion, ...]]] = {
-    **dict.fromkeys((_aten.view.default, _aten.view_as.default, _aten.unflatten.int), ("form",)),
-    **dict.fromkeys((_aten.view.dtype, _aten.view_as_complex.default), ("strides", "offset")),
-}
-"""Operators that raise for some layouts of their argument, and what decides it."""
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
 
 
-def note_tried(recorder: Recorder, node: Node) -> None:
+def note_tried(recorder: Recorder, node: Node, questions: tuple[LayoutQuestion, ...]) -> None:
     """Note which layouts decide whether an operator raises that user code tries; used or not."""
-    target: Any = node.target
-    if target in _NEED_A_LAYOUT and _is_tried(node):
+    if _is_tried(node):
         source: Any = node.args[0]
-        for question in _NEED_A_LAYOUT[target]:
+        for question in questions:
             recorder.layout_asked(source.meta["val"], question)
 
 
