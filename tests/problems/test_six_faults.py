@@ -37,7 +37,7 @@ class Block(torch.nn.Module):
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        reseed(0)
+        torch.manual_seed(0)
         self.blocks = torch.nn.ModuleList([Block() for _ in range(3)])
 
     def forward(self, x, lengths):

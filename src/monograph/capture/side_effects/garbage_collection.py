@@ -112,9 +112,11 @@ def _look_away(phase: str, info: dict[str, Any]) -> None:
     """First of all callbacks."""
     del info
     if phase == "start" and THREAD.is_capturing:
-        THREAD.looked_away = (THREAD.recorder, THREAD.watched, sys.getprofile())
+        profile = sys.getprofile()
+        THREAD.looked_away = (THREAD.recorder, THREAD.watched, profile)
         THREAD.recorder = THREAD.watched = None
-        sys.setprofile(None)
+        if profile is not None:
+            sys.setprofile(None)
 
 
 def _look_again(phase: str, info: dict[str, Any]) -> None:
@@ -122,7 +124,8 @@ def _look_again(phase: str, info: dict[str, Any]) -> None:
     del info
     if phase == "stop" and THREAD.looked_away is not None:
         (THREAD.recorder, THREAD.watched, profile), THREAD.looked_away = THREAD.looked_away, None
-        sys.setprofile(profile)
+        if profile is not None:
+            sys.setprofile(profile)
 
 
 def _young() -> set[int]:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class _Part(NamedTuple):
     """One part of the situation: how to read it, to put it back, to refuse, to tell two apart.
 
-    `same` is told whether this thread was alone: what another draws is none of forward's doing.
+    `same` is told whether this thread was alone: what another draws of PyTorch's generator is none
+    of forward's doing, since operators that draw are recorded.
     """
 
     read: Callable[[], Any]
@@ -62,22 +63,16 @@ def _same_seed_and_state(one: Any, other: Any, alone: bool) -> bool:  # noqa: FB
     return one[0] == other[0] and (not alone or torch.equal(one[1], other[1]))
 
 
-def _not_drawn(one: Any, other: Any, alone: bool) -> bool:  # noqa: FBT001
-    return not alone or one == other
-
-
 _PARTS: Final = (
     _Part(
         random.getstate,
         random.setstate,
         _drawn("random", "Python's random numbers"),
-        _not_drawn,
     ),
     _Part(
         _numpy_state,
         _set_numpy_state,
         _drawn("numpy.random", "NumPy's random numbers"),
-        _not_drawn,
     ),
     _Part(
         lambda: (torch.initial_seed(), torch.get_rng_state()),

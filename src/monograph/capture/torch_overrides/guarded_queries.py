@@ -287,6 +287,8 @@ _CASTING: Final = {
 }
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
+_COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
+"""Operators that view an argument in some calls, and in others compute what autocast casts."""
 
 
 def note_tried(recorder: Recorder, node: Node, questions: tuple[LayoutQuestion, ...]) -> None:
@@ -347,7 +349,8 @@ def _is_cast(op: Operator, device: str) -> bool:
         return False
     if has_kernel(overload, key):
         return True
-    return op.aliasing.source is None and has_kernel(overload, "CompositeImplicitAutograd")
+    computes = op.aliasing.source is None or op.base_name in _COMPUTE_OR_VIEW
+    return computes and has_kernel(overload, "CompositeImplicitAutograd")
 
 
 @functools.cache
