@@ -1,4 +1,4 @@
-"""User code becomes a graph: run once on abstract tensors, every operator call recorded."""
+"""Capture (tracing): user code is run once on abstract tensors, and becomes a graph."""
 
 from monograph.capture.all_problems import Draft, all_problems, draft
 from monograph.capture.captured import Capture, RecoveredRefusal

@@ -1,4 +1,4 @@
-"""Every problem of a model, from one more run that goes on after each.
+"""Diagnostics of a whole model: one more run goes on after each refusal and finds all.
 
 Law: what a first, strict attempt is refused for is among the problems. A mistake in the declaration
 of sizes is not gone past; it stands alone.

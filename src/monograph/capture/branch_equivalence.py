@@ -1,4 +1,4 @@
-"""Branches on a size of 0 or 1 whose two ways meet again, so that it makes no difference.
+"""Branch equivalence: a branch on a size of 0 or 1 whose two sides come to the same asks nothing.
 
 `if n != 1: x = x.expand(n, -1)` asks whether n is 1, and `n == 1 and not compiling()` does in vain:
 at n = 1 the way not taken comes to where the way taken comes by, with the same variables. Then

@@ -1,4 +1,4 @@
-"""Refusals that user code caught: what it did next rests on an answer that nobody gave.
+"""Exception handling in user code: refusals it caught, after which it rests on no answer.
 
 An interpreted `except` does not match them. Plain Python knows no such exceptions, and C functions
 catch what they like, so every refusal is noted when it is made, and once user code has returned,

@@ -1,4 +1,4 @@
-"""Whose code a file holds, and what of it strict capture interprets: decided by the path alone."""
+"""Code policy: whose code a file holds, and what of it is interpreted; its path alone decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions of our own, told from those of user code.
+"""Internal errors: exceptions of our own, told from those of user code.
 
 Law: where a way of the program ends by an exception, that is the program's. What the machinery
 around ways raises by mistake is no end of any way; it would become an assertion otherwise.

@@ -13,7 +13,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.recording.regions import build_subgraphs
+from monograph.capture.recording.mode_regions import build_subgraphs
 from monograph.host.fx_nodes import close_graph
 from monograph.integers import (
     SIZE_LIMIT,

@@ -1,4 +1,4 @@
-"""After the run, what was learnt about sizes is compared with what the user declared.
+"""Constraint checking: what was learnt about sizes is compared with what the user declared.
 
 `Dim.AUTO` may turn out anything. `Dim.DYNAMIC` must not turn out constant. A named `Dim` must keep
 its range and its independence of other names. All disagreements are raised together, with the

@@ -1,4 +1,4 @@
-"""Example inputs become abstract ones: flattened, checked, their dynamic sizes made symbols.
+"""Fake inputs: examples become abstract tensors, their dynamic sizes backed symbols.
 
 Every leaf of `(args, kwargs)` gets a placeholder, in order, also those that are no tensors: their
 values are part of the contract.

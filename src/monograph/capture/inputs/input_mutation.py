@@ -1,4 +1,4 @@
-"""The objects among the inputs, which belong to the caller: what forward changes, programs change.
+"""Input mutation: which of the caller's own objects forward changes, and programs with it.
 
 Law: after forward returned, every object that the arguments lead to is as it was, or `changes` says
 what it holds now, or the export is refused.

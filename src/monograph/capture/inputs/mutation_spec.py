@@ -1,4 +1,4 @@
-"""What a call does to the containers that its caller passed in, as data.
+"""The spec of input mutation: what a call does to its caller's containers, as data.
 
 A call may append to a list, fill a dict, or put a new tensor into an object; the program does the
 same to the objects that its own caller passes in. Law: the objects are found by the ways that led

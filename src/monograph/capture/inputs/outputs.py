@@ -1,4 +1,4 @@
-"""After user code returned: outputs, reassigned buffers, assertions; what is unused is dropped."""
+"""Graph outputs: results, reassigned buffers and assertions; dead code goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was declared and what was learnt: what the declaration should have been.
+"""Suggested fixes: what the declaration should have been, from what was learnt.
 
 Law: an export with the suggested declaration is not refused for the reasons this one was. A named
 size that is constant becomes that number, one that follows another becomes a multiple of that,

@@ -1,4 +1,4 @@
-"""User code that C calls, out of the interpreter's sight: watched as plain capture watches it.
+"""Callbacks: user code that C calls, out of the interpreter's sight, watched by a profiler.
 
 C hashes and compares keys, `re.sub` calls a function, a library calls methods of an object. So a
 native call is looked at before it is made: if nothing among what it is given leads to Python of the

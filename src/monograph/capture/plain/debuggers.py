@@ -1,4 +1,4 @@
-"""Debuggers while user code is captured: what people look at there is no part of the program.
+"""Debuggers during capture: what people look at there is no part of the program.
 
 A number is shown as its expression, and decides nothing; what is computed at a prompt is dropped
 from the graph, as nothing of the program uses it.

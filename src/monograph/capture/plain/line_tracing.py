@@ -1,4 +1,4 @@
-"""After which line of user code something first differs: found by tracing, if need be."""
+"""Line tracing: after which line of user code something first differs."""
 
 from __future__ import annotations
 

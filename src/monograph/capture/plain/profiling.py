@@ -1,4 +1,4 @@
-"""Capture of plain Python, watched: Python tells a profiler of every call that is about to happen.
+"""Non-strict capture by a profiler: Python tells it of every call that is about to happen.
 
 Of a C function it says which one it is, so what reads from outside of the model is recognised by
 identity. Of a Python function it shows the frame before it begins, so what the function can reach

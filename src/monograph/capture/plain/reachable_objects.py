@@ -1,4 +1,4 @@
-"""What plain Python can write to: all that a function's code names, and what that leads to.
+"""Reachability: the objects that a function's code can come to, and so write to.
 
 Plain Python does not announce a write. So when a function is called, what it can reach is
 remembered before it begins: globals that its code names, its arguments (default values are among

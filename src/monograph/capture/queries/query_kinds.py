@@ -1,4 +1,4 @@
-"""What user code can ask about a call beside the types of its inputs, and how to ask it again.
+"""Guardable queries: what user code can ask about a call, and the code that asks it again.
 
 Adding a question: enter it below. Its `code` is Python that answers it; it is evaluated during the
 capture, in the checks of every call, and written into a program's text.

@@ -1,4 +1,4 @@
-"""Which tensors autograd takes for views of one base, and who wrote to them.
+"""Autograd views: which tensors are views of one base, and who wrote to them.
 
 Law: an in-place write that autograd follows makes the base require gradients and, through it, all
 of its views, whichever of them was written to; a view requires them in any mode where its base

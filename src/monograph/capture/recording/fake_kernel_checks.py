@@ -1,4 +1,4 @@
-"""What the fake kernel of a custom operator says of its results, which nobody has proved.
+"""Fake-kernel checks: what a custom operator's says of its results is asserted at run time.
 
 A capture believes it, so the program compares it with what the operator returns: sizes and dtype of
 each tensor, and each number. A program whose operator returns something else raises.

@@ -1,4 +1,4 @@
-"""The graph being written: names, placeholders, and nodes for numbers that depend on sizes.
+"""The graph writer: names, placeholders, and nodes for numbers that depend on sizes.
 
 Order of a finished graph: placeholders (parameters, buffers, constants, user inputs), then the
 *prologue* (sizes of inputs and arithmetic on them, which therefore dominate everything), then what

@@ -1,4 +1,4 @@
-"""Where an assumption came from, in the words of the assertion that checks it."""
+"""Guard sources, worded: where an assumption came from, in its assertion's message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tensor[index]` and `tensor[index] = value`, written in Python.
+"""Indexing: `tensor[index]` and `tensor[index] = value`, decomposed in Python.
 
 PyTorch's C++ indexing asks symbolic indices for their value, which would fix them. This follows the
 same order of steps: integers select, slices slice, None unsqueezes, and tensors, lists and masks

@@ -1,4 +1,4 @@
-"""What an operator's rule made of its arguments, and what it was told about sizes meanwhile.
+"""Shape inference, noted: a rule's arguments and result, and what it was told about sizes.
 
 A rule is a function of the types of its arguments and of what the facts in force answer. So where
 they would answer the same, it would make the same (see `replaying`).

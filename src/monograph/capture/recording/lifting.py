@@ -1,4 +1,4 @@
-"""Graphs inside of graphs: what they use from outside becomes their inputs.
+"""Lambda lifting: what a subgraph uses from outside becomes its inputs.
 
 A subgraph is written with the values of the graphs around it used as they are, as a nested function
 of Python is. `lift` then gives it an input for each.

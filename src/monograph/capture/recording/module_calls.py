@@ -1,4 +1,4 @@
-"""How modules below the root are called: recorded for those whose signature is to be kept.
+"""Module call signatures: how modules below the root are called, where that is to be kept.
 
 A call's inputs and outputs are named by the nodes that hold them at that moment. What a kept call
 returns stays in the graph, whether anybody uses it or not.

@@ -1,4 +1,4 @@
-"""How many places a mask has is one number, however often and however it is asked.
+"""Unbacked sizes of masks: the number of nonzero places is one symbol, however it is asked.
 
 `x[mask]`, `y[mask]`, `mask.nonzero()` and `mask.sum().item()` make numbers of their own; where the
 mask is the same value, these are stated to be equal. Law: two reads of one node see the same value

@@ -1,4 +1,4 @@
-"""What an operator's schema says about recording it, looked up once per operator.
+"""Operator traits: what a schema says about recording an operator, looked up once.
 
 Whether it may be dropped when nobody uses its result, and which rule types it; what it does to the
 memory of its arguments is in `abstract/aliasing.py`.

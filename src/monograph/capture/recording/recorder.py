@@ -1,4 +1,4 @@
-"""Receives each operator call of user code and writes the graph.
+"""The recorder (tracer): receives each operator call of user code and writes the graph.
 
 A dispatch mode under which operators arrive before autograd took them apart. For each call: look up
 what is known of the operator, turn abstract tensors into types (for the rule) and nodes (for the

@@ -1,4 +1,4 @@
-"""Numbers of Python's as tensors of one element, which is how branches and loops hand them on.
+"""Scalars as tensors of one element, which is how branches and loops hand numbers on.
 
 These are the capture's own, on the device that numbers live on: user code that has none of them
 does not depend on the default device because of them.

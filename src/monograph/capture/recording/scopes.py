@@ -1,4 +1,4 @@
-"""Where user code stands while it is recorded: module, source line, grad mode, autocast.
+"""Scopes of a node: the module, source line, grad mode and autocast that user code stands in.
 
 Overrides tell (`scope_tracking`). Each module call remembers the text of the
 frames outside it, so a node only walks the few frames inside its own module.

@@ -1,4 +1,4 @@
-"""`range` of symbolic numbers: an object that is not unrolled before somebody asks for a number."""
+"""Symbolic ranges: `range` of a symbolic number is unrolled when somebody asks for a number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When user code asks for data: constants are computed, anything else becomes an unbacked number.
+"""Unbacked values: data that user code asks for is computed of constants, else a new symbol.
 
 A tensor is a constant of the program if it is made of tensor literals, factories and pure operators
 alone (`torch.tensor(3.0) * 2`, `torch.arange(4).max()`); its value is then the same in every call,

@@ -1,4 +1,4 @@
-"""What the graph says of the integers in a tensor: an index is in range, a count is not negative.
+"""Value ranges: what the graph says of the integers in a tensor, such as that an index fits.
 
 Law: whenever the program runs and the tensor has an element, each element is within the bounds. The
 bounds follow from the operators that made the tensor, as long as nothing wrote to its storage; they

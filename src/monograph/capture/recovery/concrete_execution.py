@@ -1,4 +1,4 @@
-"""The graph so far, run on the real example inputs: just the part that somebody asks for.
+"""Concrete execution: as much of the graph as somebody asks for, run on the example inputs.
 
 Law: a value is the one that eager has at this moment, for the example. A part that nothing was
 written to is run once and kept. Where something was written in place, a value depends on when it is

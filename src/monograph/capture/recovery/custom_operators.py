@@ -1,4 +1,4 @@
-"""Whether a custom operator is what it says: its schema, and its fake kernel or its rule.
+"""Checks of custom operators (opcheck): schema, fake kernel or rule, held against a run.
 
 Law: what is compared was run, on copies: on the arguments given, at other sizes and with other
 data as far as the operator takes them. A difference is a difference; no difference proves nothing.

@@ -1,4 +1,4 @@
-"""A capture that goes on after a refusal, in order to find the next one too.
+"""Error recovery: a recorder that goes on after a refusal, in order to find the next one too.
 
 What only data tells is asked of the example (see `rehearsal`), and taken for true from there on,
 with an assertion that stays in the program. What cannot be gone past is raised as ever.

@@ -1,4 +1,4 @@
-"""The fake kernel of a custom operator, written down from what the operator did when it was run.
+"""Fake-kernel synthesis: its source, from what the operator did when it was run.
 
 Law: what is offered was tried. For the example, and for other sizes where the operator takes them,
 it gives what the operator gave. It is a guess nevertheless, for the operator's author to read.

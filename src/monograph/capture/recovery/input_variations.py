@@ -1,4 +1,4 @@
-"""An operator run on its arguments, and on others like them: of other sizes, with other data.
+"""Input variations: an operator run on arguments of other sizes and with other data.
 
 Law: what is given stays as it is; an operator gets copies. Sizes that are equal stay equal, so an
 operator that wants two of them alike is not refused for that.

@@ -1,4 +1,4 @@
-"""Result types of an operator that says nothing about itself, found by running it.
+"""Result types by running: of an operator that has neither rule nor fake kernel.
 
 One run gives one size of everything. A second, on arguments of other sizes and other data, tells
 which sizes of the results follow sizes of the arguments, which are constant, and which are neither.

@@ -1,4 +1,4 @@
-"""What containers hold, whatever their classes make of it.
+"""Contents of containers, read past whatever their classes make of reading.
 
 A class of the user's may make objects when it is asked for an item; looking must change nothing.
 """

@@ -1,4 +1,4 @@
-"""Objects made since a moment, found by the garbage collector's young generation.
+"""Garbage collection: objects made since a moment, by generation 0; its callbacks go unwatched.
 
 An object begins in generation 0, and leaves it in a collection. So those made since are what is
 there now and was not, and what was there when a collection began. The collector belongs to the

@@ -1,4 +1,4 @@
-"""What user code can read or change outside of the model, and why a program must not.
+"""Impure functions: what reads or changes the world outside of the model, and must not.
 
 A value that may differ between calls would be repeated by the program as it was met during the
 export; a switch of the process that forward turns would not be turned by the program. Functions are

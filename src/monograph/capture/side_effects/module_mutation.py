@@ -1,4 +1,4 @@
-"""What forward leaves behind in the module, and whether the next call would notice.
+"""Module-state mutation: what forward leaves behind, and whether the next call would notice.
 
 A program has parameters, buffers and nothing else, so whatever else outlives a call must not matter
 to the calls after it. It does not, if every call writes an attribute before reading it; or if the

@@ -1,4 +1,4 @@
-"""A module while it is captured: parameters and buffers are abstract, and all comes back after.
+"""Module state: parameters and buffers are abstract during capture, and all comes back after.
 
 `nn.Module.__getattr__` reads `_parameters` and `_buffers`, so views stand for these tables: the
 capturing thread sees abstract tensors there, all others go on with the module's own. A tensor

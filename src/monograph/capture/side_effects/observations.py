@@ -1,4 +1,4 @@
-"""What a strict capture saw user code do, as data for the program's report."""
+"""Observations for the report: what a strict capture saw user code do, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that keep their state where no `__dict__` shows it: how to read it, and put it back.
+"""Opaque objects, whose state is in no `__dict__`: how to read it, and put it back.
 
 Generators of random numbers, arrays, iterators, objects with slots, containers of classes of the
 user's. That a generator function's

@@ -1,4 +1,4 @@
-"""A write that outlives the call: what it is called, its lines, and whether it does no harm."""
+"""Persistent writes: those that outlive the call; their names, lines, and which do no harm."""
 
 from __future__ import annotations
 

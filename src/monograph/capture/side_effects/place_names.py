@@ -1,4 +1,4 @@
-"""How code calls the place that it wrote to: the global `SEEN`, the argument `xs`."""
+"""Names of write targets, as code calls them: the global `SEEN`, the argument `xs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What user code may write to, remembered before it runs: compared afterwards, and put back.
+"""Snapshots of what user code may write to: compared afterwards, and put back.
 
 Every module's `__dict__`, and from there every container and every object of a user's class that
 they lead to, each once. Objects keep their identity; only their contents are put back.

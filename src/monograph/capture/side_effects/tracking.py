@@ -1,4 +1,4 @@
-"""What user code wrote to, and which of it outlives the call.
+"""Side-effect tracking: what user code wrote to, and which of it outlives the call.
 
 The interpreter announces every write before it happens; the first one to each place is kept, with
 what was there. Of plain Python, every place within a function's reach is (`reach.py`). When the run

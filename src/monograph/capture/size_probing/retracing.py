@@ -1,4 +1,4 @@
-"""A recorder that follows an earlier capture, with some sizes fixed, and stops where they differ.
+"""Re-tracing: a recorder follows an earlier capture with sizes fixed, until they differ.
 
 Law: if a run ends without a difference, then at these sizes the graph of the earlier capture
 computes what this run's graph computes: the same operators in the same order, on the same values,

@@ -1,4 +1,4 @@
-"""A capture thought through once more with some sizes fixed, without running user code.
+"""Replay of shape rules with some sizes fixed, without running user code.
 
 User code, and every rule, is a function of what it is given and of what it is told about sizes: of
 its *premises*. Law: where all of them hold at some sizes, each step does there what it did before,

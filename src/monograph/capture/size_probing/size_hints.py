@@ -1,4 +1,4 @@
-"""Sizes of 0 and 1 in the example: captured in general first, literally only where it must be.
+"""Example hints of 0 and 1: a general stand-in first, the example's value only where it must be.
 
 An example of size 1 must not choose the special side of a question, so its hint is a stand-in (see
 `inputs.STAND_IN`). What was captured that way holds for the example too if every guard does, maybe

@@ -1,4 +1,4 @@
-"""Capture by interpreting user code: every read, write and call of it is seen.
+"""Strict capture: user code is interpreted; every read, write and call of it is seen.
 
 One `Strict` watches one run. It decides what is interpreted (user code, and of PyTorch what calls
 user code), replaces functions that would fix a size, refuses what reads from outside of the model,

@@ -1,4 +1,4 @@
-"""Functions of Python that would fix a size, as they are when the interpreter sees them called.
+"""Polyfills of Python functions that would fix a size, used where the interpreter sees the call.
 
 C functions such as `len` and `int` must answer with a plain number, so they would turn a size into
 a constant. Where the argument is symbolic, each function here answers with a symbol instead, and

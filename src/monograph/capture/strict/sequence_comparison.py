@@ -1,4 +1,4 @@
-"""`==` of two sequences with numbers that are only known at run time.
+"""Sequence comparison: `==` where items are numbers that are only known at run time.
 
 C compares item by item, and asks for the truth of each answer. Here the answers become one
 condition, on which code may branch: `assert list(x.size()) == [n, count]`.

@@ -1,4 +1,4 @@
-"""Whether two variables are one tensor: operators that give back their argument are recorded too.
+"""Tensor identity (`is`): operators that give back their argument are recorded too.
 
 Eager's `x.contiguous() is x` where there is nothing to do; in a capture each call makes a tensor of
 its own, and code that asks is answered, or refused where the answer depends on how an input lies.

@@ -1,4 +1,4 @@
-"""What forward does to gradients beside computing: backwards of its own, hooks, gradients inside.
+"""Autograd overrides: backward functions of users, hooks, and gradients taken inside forward.
 
 Law: autograd derives what a program computes from its operators. Where the module says otherwise
 (`autograd.Function`, hooks on what is saved), the program holds for the calls that need no such

@@ -1,4 +1,4 @@
-"""What one run asked about the call beside the types of its inputs: modes, and flags of tensors.
+"""Guarded queries: what a run asked of modes and tensor flags, which calls must answer alike.
 
 Law: as long as a call gives every answer noted here, user code would be told what it was told.
 Functions of PyTorch that tell about the process are replaced while user code runs; tensors say

@@ -1,4 +1,4 @@
-"""What the message of a check says, without calling it: eager calls it only when the check fails.
+"""Lazy messages of checks, read without calling them: eager calls one only on failure.
 
 It is evaluated as far as that has no effect (see `bytecode.branches.pure_evaluation`): attributes
 of tensors and of plain objects, items, arithmetic, f-strings. A number that only data tells stands

@@ -13,7 +13,7 @@ from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import bind_number, bind_sizes
-from monograph.capture.recording.regions import build_subgraphs
+from monograph.capture.recording.mode_regions import build_subgraphs
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped

@@ -1,4 +1,4 @@
-"""The types of what a loop's step is given and returns.
+"""Type inference of loop bodies: what a step of a higher-order operator is given and returns.
 
 A step is recorded once and stands for all, so what it returns must be of the type that it is given.
 Where only the order in memory differs, or whether gradients are recorded, the types are widened and

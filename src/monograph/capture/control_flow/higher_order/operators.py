@@ -1,4 +1,4 @@
-"""`torch.cond`, `map`, `while_loop`, `scan` and `associative_scan` in user code.
+"""Higher-order operators: `torch.cond`, `map`, `while_loop`, `scan`, `associative_scan`.
 
 Each records the functions it is given as subgraphs and calls torch's operator on them, which is
 what programs, files and other tools know. One function below answers one operator; it takes what

@@ -1,4 +1,4 @@
-"""What two branches return, as one: the types and numbers of the result of either.
+"""Result merge (phi): what two branches of an operator return becomes one result.
 
 Law: the merged type says of a result what is true whichever branch made it. Sizes that differ
 become one size that is known when the program runs; structure, dtype, device, rank and the order of

@@ -1,1 +1,1 @@
-"""CarriedTypes capture: `while` and `for` over symbolic counts, with their loop-carried state."""
+"""Loop capture: `while` and `for` over symbolic counts, with their loop-carried state."""

@@ -1,4 +1,4 @@
-"""What `while` and `for` share while one iteration is recorded that stands for all of them."""
+"""Loop capture, shared: `while` and `for` record one iteration that stands for all of them."""
 
 from __future__ import annotations
 

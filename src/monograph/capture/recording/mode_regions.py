@@ -1,4 +1,4 @@
-"""`no_grad`, `set_grad_enabled` and `autocast` inside forward become subgraphs that keep them.
+"""Mode regions: `no_grad`, `set_grad_enabled` and `autocast` inside forward become subgraphs.
 
 While recording, each node only remembers the regions around it. Afterwards runs of neighbouring
 nodes with the same outermost region move into a subgraph, called through the operator that restores
