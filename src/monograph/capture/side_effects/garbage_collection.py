@@ -113,6 +113,8 @@ def _look_away(phase: str, info: dict[str, Any]) -> None:
     del info
     if phase == "start" and THREAD.is_capturing:
         profile = sys.getprofile()
+        if not callable(profile):
+            profile = None  # written in C, as cProfile: `setprofile` could not give it back
         THREAD.looked_away = (THREAD.recorder, THREAD.watched, profile)
         THREAD.recorder = THREAD.watched = None
         if profile is not None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import cProfile
 import functools
+import gc
 import logging
 import sys
 import textwrap
+import threading
 import time
 import types
 from dataclasses import dataclass, field
@@ -384,4 +386,22 @@ def test_another_profiler_is_left_alone_with_a_warning():
     profiler = cProfile.Profile()
     with pytest.warns(RuntimeWarning, match="a profiler runs"):
         profiler.runcall(plainly, temporaries)
+    assert any("temporaries" in str(each.code) for each in profiler.getstats())
+
+
+def test_a_profiler_written_in_c_outlives_collections():
+    """Beside another thread collections go on, and none of them takes the profiler away."""
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    thresholds = gc.get_threshold()
+    profiler = cProfile.Profile()
+    gc.set_threshold(10)
+    try:
+        with pytest.warns(RuntimeWarning, match="a profiler runs"):
+            profiler.runcall(plainly, temporaries)
+    finally:
+        gc.set_threshold(*thresholds)
+        done.set()
+        other.join()
     assert any("temporaries" in str(each.code) for each in profiler.getstats())
