@@ -13,10 +13,14 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "DataOfAResultWritten": "not-functional",
         "WrittenBesideData": "not-functional",
     },
-    "loaded": {"an_int_without_end": "archive-cannot-hold"},
+    "loaded": {
+        "an_int_without_end": "archive-cannot-hold",
+        "modules_spaces": "archive-cannot-hold",
+        "tensors_spaces": "archive-cannot-hold",
+    },
 }
 """Programs, by form: no graph without writes reshapes the caller's tensor or overwrites what
-autograd keeps, and files have no room for such an int."""
+autograd keeps, and files have no room for such an int, nor for names with a line break in them."""
 
 CALLS_REFUSED: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {("one_tensor_written", "example"): "contract-broken"},

@@ -16,6 +16,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     outside,
     overlaps,
     sizes,
+    state_names,
     structures,
     tensor_types,
 )

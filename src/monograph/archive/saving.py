@@ -26,6 +26,7 @@ from monograph.archive.loading import MODEL, load
 from monograph.archive.program_writing import cannot_hold, program_json, unsaid
 from monograph.archive.round_trip import check_round_trip
 from monograph.archive.schema.graph_writing import SidecarValues
+from monograph.archive.schema.json_fields import is_state_name
 from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.sidecar import sidecar_json
 from monograph.archive.versions import ARCHIVE_VERSION
@@ -183,6 +184,9 @@ def json_bytes(value: Any) -> bytes:
 def _model(
     program: ExportedProgram, planner: WeightsPlanner, elsewhere: ExternalWeights | None
 ) -> tuple[WeightsPlan, bytes, bytes, Json]:
+    for name in (*program.state_dict, *program.constants):
+        if not is_state_name(name):
+            raise Refused(f"a tensor is called {name[:80]!r}")
     state = {"weights": program.state_dict, "constants": program.constants}
     plan = planner.plan(state)
     with_gradients(plan, state)

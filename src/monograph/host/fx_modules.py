@@ -5,6 +5,8 @@ For our own subclass, which is filled without torch's constructor and generates 
 
 from __future__ import annotations
 
+import unicodedata
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -63,10 +65,108 @@ def put_child(module: torch.nn.Module, name: str, child: torch.nn.Module) -> Non
     module._modules[name] = child
 
 
+def owner_of(module: torch.nn.Module, target: str) -> tuple[torch.nn.Module, str]:
+    """The module that holds what has this qualified name, and its name there.
+
+    Modules between that are not there are made. What they hold is looked up as `state_dict` does:
+    an attribute of the class may have the same name.
+    """
+    *between, name = target.split(".")
+    for part in between:
+        child = module._modules.get(part)
+        if child is None:
+            child = module._modules[part] = torch.nn.Module()
+        module = child
+    return module, name
+
+
+def hold(module: torch.nn.Module, name: str, value: object, *, persistent: bool | None) -> None:
+    """Put a module, parameter, tensor or plain value under a name, whatever the name is.
+
+    A tensor becomes a buffer; with `persistent` None, a plain attribute where the name is free.
+    """
+    if isinstance(value, torch.nn.Module):
+        module._modules[name] = value
+    elif isinstance(value, torch.nn.Parameter):
+        module._parameters[name] = value
+    elif not isinstance(value, torch.Tensor):
+        setattr(module, name, value)
+    elif persistent is None:
+        hold_apart(module, name, value)
+    else:
+        module._buffers[name] = value
+        if not persistent:
+            module._non_persistent_buffers_set.add(name)
+
+
+def hold_apart(module: torch.nn.Module, name: str, value: torch.Tensor) -> None:
+    """Put a tensor as a plain attribute, or as a buffer where the name means something there."""
+    if means_something(module, name):
+        hold(module, name, value.detach(), persistent=False)
+    else:
+        vars(module)[name] = value
+
+
+def means_something(module: torch.nn.Module, name: str) -> bool:
+    """Whether a module has an attribute of this name beside its state, or will have one."""
+    return hasattr(type(module), name) or name in vars(module) or name in _LATER
+
+
+def attribute_code(module: torch.nn.Module, target: str, *, is_called: bool) -> str:
+    """How code spells what has this qualified name in `self`.
+
+    By attribute where the name is a name and means nothing else there; else out of the dictionary
+    that holds it.
+    """
+    text = "self"
+    parts = target.split(".")
+    for place, part in enumerate(parts, 1):
+        kinds = [kind for kind in _HOLDING if part in vars(module).get(kind, ())]
+        of_modules = is_called or place < len(parts)
+        kind = "_modules" if of_modules and "_modules" in kinds else next(iter(kinds), None)
+        is_other = len(kinds) > 1 or means_something(module, part)
+        if kind is not None and (is_other or not is_name(part)):
+            text = f"{text}.{kind}[{part!r}]"
+        else:
+            text = f"{text}.{part}" if is_name(part) else f"getattr({text}, {part!r})"
+        if place < len(parts):
+            module = module._modules[part] or module
+    return text
+
+
+_LATER: Final = SPECS.union(CODE)
+_HOLDING: Final = ("_buffers", "_parameters", "_modules")
+
+
+def is_name(text: str) -> bool:
+    """Whether Python reads this text as one name, and as this one.
+
+    >>> is_name("x"), is_name("class"), is_name("\uff58")
+    (True, False, False)
+    """
+    if not text.isidentifier() or iskeyword(text):
+        return False
+    return text.isascii() or unicodedata.normalize("NFKC", text) == text
+
+
 def call_copy_hooks(module: torch.fx.GraphModule, copied: torch.fx.GraphModule) -> None:
     """What `GraphModule.__deepcopy__` ends with; the hooks have no public list."""
     for hook in module._deepcopy_hooks:
         hook(copied)
 
 
-__all__ = ["CODE", "SPECS", "call_copy_hooks", "code_fields", "codegen", "fields", "put_child"]
+__all__ = [
+    "CODE",
+    "SPECS",
+    "attribute_code",
+    "call_copy_hooks",
+    "code_fields",
+    "codegen",
+    "fields",
+    "hold",
+    "hold_apart",
+    "is_name",
+    "means_something",
+    "owner_of",
+    "put_child",
+]

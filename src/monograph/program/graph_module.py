@@ -16,6 +16,7 @@ import itertools
 import linecache
 import re
 import weakref
+from keyword import iskeyword
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 NUMBERS = itertools.count()
 
 # Two overloads are called as a word of Python is.
+_FX_SPELLS = re.compile(r"\w+(\.\w+)*", re.ASCII).fullmatch
 _FROM = re.compile(r"(torch\.ops\.aten\.random_?)\.from\(")
 
 
@@ -125,7 +127,7 @@ class GraphModule(torch.fx.GraphModule):
     def recompile(self) -> PythonCode:
         """Generate the code anew, after the graph was edited in place."""
         graph = self._graph
-        python_code = graph.python_code(root_module="self")
+        python_code = self._python_code(graph)
         python_code.src = _FROM.sub(r"getattr(\1, 'from')(", python_code.src)
         self.__dict__.update(fx_modules.code_fields(graph, python_code))
         lazy = lazy_class(type(self))
@@ -139,6 +141,41 @@ class GraphModule(torch.fx.GraphModule):
             elif isinstance(child, torch.fx.GraphModule):
                 child.recompile()
         return python_code
+
+    def _python_code(self, graph: torch.fx.Graph) -> PythonCode:
+        """What torch.fx generates, with state spelt as Python reads it whatever its name is."""
+        found = graph.python_code(root_module="self")
+        odd = {
+            node: code
+            for node in graph.nodes
+            if node.op in {"get_attr", "call_module"}
+            and (code := self._attribute_code(node)) is not None
+        }
+        if not odd:
+            return found
+        word = "attribute"
+        while word in found.src:  # a text in the graph may be any
+            word += "_"
+        targets = {node: node.target for node in odd}
+        try:
+            for place, node in enumerate(odd):
+                node.target = f"{word}{place}"
+            found = graph.python_code(root_module="self")
+        finally:
+            for node, target in targets.items():
+                node.target = target
+        spelt = list(odd.values())
+        found.src = re.sub(rf"self\.{word}(\d+)", lambda at: spelt[int(at[1])], found.src)
+        return found
+
+    def _attribute_code(self, node: Node) -> str | None:
+        """How to spell what a node reads or calls, where torch.fx spells it otherwise."""
+        target = str(node.target)
+        first, *others = target.split(".")
+        is_own = fx_modules.means_something(self, first)
+        if _FX_SPELLS(target) and not is_own and not any(map(iskeyword, (first, *others))):
+            return None
+        return fx_modules.attribute_code(self, target, is_called=node.op == "call_module")
 
     def print_readable(
         self,
@@ -204,21 +241,8 @@ def adopt(
 
     A tensor becomes a buffer, unless `persistent` is None: then it is a plain attribute.
     """
-    *between, name = target.split(".")
-    for part in between:
-        child = getattr(module, part, None)
-        if child is None:
-            child = torch.nn.Module()
-            module.add_module(part, child)
-        module = cast("torch.nn.Module", child)
-    if (
-        isinstance(value, torch.Tensor)
-        and not isinstance(value, torch.nn.Parameter)
-        and persistent is not None
-    ):
-        module.register_buffer(name, value, persistent=persistent)
-    else:
-        setattr(module, name, value)
+    owner, name = fx_modules.owner_of(module, target)
+    fx_modules.hold(owner, name, value, persistent=persistent)
 
 
 def _adopt_targets(module: GraphModule, root: torch.nn.Module, graph: torch.fx.Graph) -> None:

@@ -8,11 +8,12 @@ field; `mutated_in_place` is ours and says what a graph that is not functional w
 from __future__ import annotations
 
 import inspect
-import keyword
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from monograph.host.fx_modules import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -367,8 +368,7 @@ class CallNames:
         """Whether a Python signature can be written with these names."""
         names = (*self.positional, *self._named(), *filter(None, [self.gatherer]))
         return len({*names, *USED_BY_CODE}) == len(names) + len(USED_BY_CODE) and all(
-            name.isidentifier() and not keyword.iskeyword(name)
-            for name in (*names, *self.either_way)
+            is_name(name) for name in (*names, *self.either_way)
         )
 
     def parameters(self) -> str:

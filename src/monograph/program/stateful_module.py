@@ -11,6 +11,7 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from monograph.abstract.aliasing import view_steps
+from monograph.capture.recording.graph_writer import identifier
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.program.calling.checks import compile_checks
@@ -25,7 +26,7 @@ from monograph.program.calling.program_module import (
 from monograph.program.calling.subgraph_calls import runnable_args, runnable_child, runnable_target
 from monograph.program.contract import state_asked
 from monograph.program.graph_module import adopt
-from monograph.program.signature import InputKind, OutputKind
+from monograph.program.signature import USED_BY_CODE, InputKind, OutputKind
 from monograph.program.structure import compile_flatten, structure_clause
 
 if TYPE_CHECKING:
@@ -98,11 +99,9 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
     graph = stateful_graph(program, check=check)
     graph.set_codegen(CallCode(names, in_spec, out_spec, program.contract.changes))
-    children: dict[str, Any] = {
-        name: runnable_child(child) for name, child in program.graph_module.named_children()
-    }
+    children = runnable_children(program)
     if check:
-        children[CHECKS] = CheckInputs(program.contract)
+        children[attribute_names(program)[CHECKS]] = CheckInputs(program.contract)
     module = ProgramModule(children, graph)
     read: set[str] = set()
     for spec in program.graph_signature.input_specs:
@@ -116,6 +115,26 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
             adopt(module, name, value)
     set_modes(module, program)
     return module
+
+
+def attribute_names(program: ExportedProgram) -> dict[str, str]:
+    """What the checks and the subgraphs are called beside the state, which keeps its names."""
+    taken = {name.partition(".")[0] for name in (*program.state_dict, *program.constants)}
+    found: dict[str, str] = {}
+    for name in (CHECKS, *(name for name, _ in program.graph_module.named_children())):
+        free = name
+        while free in taken:
+            free += "_"
+        taken.add(free)
+        found[name] = free
+    return found
+
+
+def runnable_children(program: ExportedProgram) -> dict[str, Any]:
+    """The subgraphs of a program as they run, under the names they have beside its state."""
+    names = attribute_names(program)
+    children = program.graph_module.named_children()
+    return {names[name]: runnable_child(child) for name, child in children}
 
 
 def set_modes(module: ProgramModule, program: ExportedProgram) -> None:
@@ -149,7 +168,8 @@ class _StatefulGraph:
         self.source, self.signature = program.graph, program.graph_signature
         self.graph = torch.fx.Graph()
         self.copies: dict[Node, Node] = {}
-        self._taken = {node.name for node in program.graph.nodes}
+        self._names = attribute_names(program)
+        self._taken = {node.name for node in program.graph.nodes} | USED_BY_CODE
         inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
         self.inputs = [*zip(self.signature.input_specs, inputs, strict=True)]
         self.values: Any = program.graph.output_node().args[0]
@@ -196,14 +216,14 @@ class _StatefulGraph:
 
         def put_checks(*state: Node) -> None:
             given = (*(copies[node] for node in leaves), *state)
-            self._put("call_module", self._free(CHECKS), CHECKS, given)
+            self._put("call_module", self._free(CHECKS), self._names[CHECKS], given)
 
         if asked is not None and not asked:
             put_checks()
         for spec, node in self.inputs:
             if node not in copies:
                 target = spec.target or node.name
-                copies[node] = self._put("get_attr", self._free(target.replace(".", "_")), target)
+                copies[node] = self._put("get_attr", self._free(identifier(target)), target)
         if asked:
             state = {spec.target: copies[node] for spec, node in self.inputs}
             put_checks(*(state[name] for name in asked))
@@ -219,7 +239,10 @@ class _StatefulGraph:
             elif node not in copies:
                 args = map_arg(runnable_args(node), copies.__getitem__)
                 kwargs = map_arg(node.kwargs, copies.__getitem__)
-                copies[node] = self._put(node.op, node.name, runnable_target(node), args, kwargs)
+                target: Any = runnable_target(node)
+                if node.op == "get_attr":
+                    target = self._names.get(target, target)
+                copies[node] = self._put(node.op, node.name, target, args, kwargs)
                 copies[node].meta = dict(node.meta)
             if node in self.parameters:
                 # What is computed of it from here on has the parameter's gradient, as in eager.
@@ -291,8 +314,10 @@ def _is_unseen(value: Node, name: str | None) -> bool:
 __all__ = [
     "STATE",
     "Gate",
+    "attribute_names",
     "check_call",
     "make_module",
+    "runnable_children",
     "set_modes",
     "state_of",
     "stateful_graph",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import keyword
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monograph.archive.errors import Refused
+from monograph.host.fx_modules import is_name
+from monograph.program.signature import USED_BY_CODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,14 +16,10 @@ Kind = TypeVar("Kind")
 
 LARGEST = (1 << 63) - 1
 MOST_BYTES = 1 << 30
+LONGEST_NAME = 1024
 
 # Names that the code generated for a graph means something by.
-TAKEN = frozenset(
-    {
-        *("self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree"),
-        *("flat_inputs", "operator", "math", "builtins", "getattr", "round"),
-    }
-)
+TAKEN = USED_BY_CODE | {"operator", "math", "builtins", "getattr", "round"}
 
 
 def parse_json(data: memoryview) -> Any:
@@ -109,7 +106,7 @@ def identifier(value: Any) -> str:
     Raises: Refused.
     """
     name = text(value)
-    if not name.isidentifier() or keyword.iskeyword(name) or name in TAKEN or len(name) > 1024:
+    if not is_name(name) or name in TAKEN or len(name) > LONGEST_NAME:
         raise Refused(f"{_shown(name)} is no name a value may have", "archive-unsafe")
     return name
 
@@ -120,25 +117,21 @@ def qualified_name(value: Any) -> str:
     Raises: Refused.
     """
     name = text(value)
-    parts = name.split(".")
-    if len(name) > 1024 or not all(_is_part(part) for part in parts):
+    if not is_state_name(name):
         raise Refused(f"{_shown(name)} is no name a tensor may have", "archive-unsafe")
     return name
 
 
-def _is_part(part: str) -> bool:
-    """Whether generated code may write it between double quotes."""
-    return (
-        bool(part)
-        and not part.startswith("__")
-        and all(character.isalnum() or character in "_- +/:@=,<>()" for character in part)
-    )
+def is_state_name(name: str) -> bool:
+    """Whether a file may call a tensor so: on one line, as text that can be written."""
+    return len(name) <= LONGEST_NAME and name.isprintable() and all(name.split("."))
 
 
 __all__ = [
     "boolean",
     "identifier",
     "integer",
+    "is_state_name",
     "listed",
     "mapping",
     "only_key",

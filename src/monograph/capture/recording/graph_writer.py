@@ -40,7 +40,7 @@ from monograph.integers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from monograph.abstract.tensor import Recording
 
@@ -112,6 +112,7 @@ class GraphWriter:
         self._simplifying = True
         self._kept_alive: list[torch.Tensor] = []
         self._attribute_names: Callable[[torch.Tensor], str | None] = lambda _: None
+        self._names_of_state: Collection[str] = ()
         self.constants: dict[str, torch.Tensor] = {}
         self.constant_of: dict[Node, torch.Tensor] = {}
         self.buffer_of: dict[Node, torch.Tensor] = {}
@@ -191,9 +192,15 @@ class GraphWriter:
         assert abstract.node is not None, "inputs have nodes"
         self.placeholder_of[id(abstract)] = abstract.node
 
-    def name_attributes_by(self, find: Callable[[torch.Tensor], str | None]) -> None:
-        """How to find the attribute path of a tensor that turns up as a constant."""
+    def name_attributes_by(
+        self, find: Callable[[torch.Tensor], str | None], state: Collection[str]
+    ) -> None:
+        """How to find the attribute path of a tensor that turns up as a constant.
+
+        `state` are the names that parameters and buffers have.
+        """
         self._attribute_names = find
+        self._names_of_state = state
 
     def lift(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
         """The abstract tensor for a real one met in user code: known state, or a new constant.
@@ -208,12 +215,20 @@ class GraphWriter:
         layout = unusual_layout(real)
         if layout is not None:
             raise problem("unsupported-layout", what="a tensor that is met here", layout=layout)
-        target = self._attribute_names(real) or f"lifted_tensor_{len(self.constants)}"
+        target = self._attribute_names(real)
+        if not target or target in self._names_of_state or target in self.constants:
+            target = self._lifted_name()
         return self._new_constant(real, target, recorder)
 
     def lift_literal(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
         """The constant for a tensor that `torch.tensor(...)` just made."""
-        return self._new_constant(real, f"lifted_tensor_{len(self.constants)}", recorder)
+        return self._new_constant(real, self._lifted_name(), recorder)
+
+    def _lifted_name(self) -> str:
+        number = len(self.constants)
+        while (name := f"lifted_tensor_{number}") in self._names_of_state or name in self.constants:
+            number += 1
+        return name
 
     def _new_constant(self, real: torch.Tensor, target: str, recorder: Recording) -> AbstractTensor:
         node = self.placeholder(f"c_{target}", before=self.inputs_begin or self.body_begin)

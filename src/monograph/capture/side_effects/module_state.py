@@ -81,7 +81,7 @@ class ModuleState:
             if not is_parameter:
                 writer.buffer_of[node] = real
             self.tensors.append(StateTensor(path, real, node, abstract, is_parameter, persistent))
-        writer.name_attributes_by(self.attribute_path)
+        writer.name_attributes_by(self.attribute_path, {path for path, *_ in self.all_state})
 
     def _state(self) -> Iterator[tuple[str, torch.nn.Module, str, str, torch.Tensor]]:
         named = list(self.root.named_modules(remove_duplicate=False))

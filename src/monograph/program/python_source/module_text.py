@@ -28,7 +28,7 @@ from monograph.program.calling.assertions import (
     assert_holds,
     assert_promised,
 )
-from monograph.program.calling.subgraph_calls import LOOPS, REGIONS, run_cond, runnable_child
+from monograph.program.calling.subgraph_calls import LOOPS, REGIONS, run_cond
 from monograph.program.contract import state_asked, tables
 from monograph.program.fresh_names import Names, operator_name
 from monograph.program.graph_module import GraphModule
@@ -58,7 +58,7 @@ from monograph.program.python_source.values import (
     named,
     sequence,
 )
-from monograph.program.stateful_module import STATE, stateful_graph
+from monograph.program.stateful_module import STATE, runnable_children, stateful_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,10 +102,7 @@ class _Text:
 
     def __init__(self, program: ExportedProgram) -> None:
         self.program = program
-        children = {
-            name: runnable_child(child) for name, child in program.graph_module.named_children()
-        }
-        self.module = GraphModule(children, stateful_graph(program, check=False))
+        self.module = GraphModule(runnable_children(program), stateful_graph(program, check=False))
         self.names = Names({*USED, *program.call_names.positional, *program.call_names.keywords})
         self.classes: dict[type, str] = {}
         self.functions: list[str] = []
@@ -307,7 +304,8 @@ class _Body:
             if node.op == "get_attr" and node.target not in bodies
         ]
         for target, node in zip(targets, attributes, strict=False):
-            self.text.values[node] = f'{self.text.state}["{target}"]', ATOM
+            key = json.dumps(target, ensure_ascii=False)
+            self.text.values[node] = f"{self.text.state}[{key}]", ATOM
 
     def write_nodes(self, module: torch.fx.GraphModule, nodes: Iterable[Node]) -> Any:
         """Write the nodes of a graph; gives what its output node returns."""

@@ -19,7 +19,7 @@ from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.trees import pytree
 from monograph.program.fresh_names import Names
 from monograph.program.graph_module import GraphModule
-from monograph.program.signature import CallNames
+from monograph.program.signature import USED_BY_CODE, CallNames
 from monograph.program.unflattening.module_calls import (
     ModuleCallCode,
     call,
@@ -134,7 +134,7 @@ class _ModuleGraphWriter:
         self.holder = holder
         self.graph = torch.fx.Graph()
         self.made: dict[Any, Node] = {}
-        self.names = Names()
+        self.names = Names({*USED_BY_CODE, "built_result", "captured"})
 
     # --- nodes -------------------------------------------------------------------------------
 

@@ -10,11 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import problem
+from monograph.host.fx_modules import hold_apart, owner_of
 from monograph.program.calling.program_module import CHECKS, CallCode, CheckInputs
-from monograph.program.calling.subgraph_calls import runnable_child
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.signature import ConstantArgument, InputKind
-from monograph.program.stateful_module import STATE, set_modes, state_of, stateful_graph
+from monograph.program.stateful_module import (
+    STATE,
+    attribute_names,
+    runnable_children,
+    set_modes,
+    state_of,
+    stateful_graph,
+)
 from monograph.program.unflattening.module_calls import UnflattenedCall, UnflattenedModule
 from monograph.program.unflattening.module_graphs import Graphs
 from monograph.program.unflattening.scope_tree import (
@@ -56,7 +63,7 @@ def unflatten(program: ExportedProgram, *, check: bool = True) -> UnflattenedMod
     graph.set_codegen(code)
     children = graphs.holder("").children
     if check:
-        children[CHECKS] = CheckInputs(program.contract)
+        children[attribute_names(program)[CHECKS]] = CheckInputs(program.contract)
     module = UnflattenedModule(children, graph, "UnflattenedModule")
     _hang_modules(module, graphs, program)
     for spec, node in zip(specs, readers, strict=True):
@@ -75,9 +82,7 @@ def _read(
 ) -> tuple[Tree, list[Node]]:
     """The tree of a program, and the nodes that read its state."""
     graph = stateful_graph(program, check=check)
-    children = {
-        name: runnable_child(child) for name, child in program.graph_module.named_children()
-    }
+    children = runnable_children(program)
     attributes = [node for node in graph.nodes if node.op == "get_attr"]
     readers = attributes[: len(specs)]
     names = [_names(program, spec) for spec in specs]
@@ -186,9 +191,7 @@ def _hang_state(
     value = state_of(program, spec)
     if spec.kind is InputKind.CONSTANT_TENSOR:
         # Also a Parameter, which is none of the module's.
-        owner, _, attribute = names[0].rpartition(".")
-        adopt(module, names[0], None)
-        module.get_submodule(owner).__dict__[attribute] = value
+        hold_apart(*owner_of(module, names[0]), value)
         return
     for name in names:
         persistent = True if name in program.state_dict else spec.persistent
