@@ -1,15 +1,16 @@
-"""Code policy: whose code a file holds, and what of it is interpreted; its path alone decides."""
+"""Code policy: whose code a file holds, and what of it is interpreted; its place alone decides."""
 
 from __future__ import annotations
 
 import functools
 import os
-import sysconfig
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
+
+from monograph.diagnostics.code_origin import is_installed, is_standard, standard_part
 
 
 def _folder(package: Any) -> str:
@@ -17,8 +18,6 @@ def _folder(package: Any) -> str:
 
 
 TORCH: Final = _folder(torch)
-_STANDARD: Final = sysconfig.get_paths()["stdlib"] + os.sep
-PACKAGES: Final = tuple(sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib"))
 OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 _NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
 _CALLS_USER_CODE: Final = (
@@ -65,18 +64,16 @@ def is_entered(file: str, name: str) -> bool:
         if inside.startswith(_OPERATORS):
             return name in _FLATTENED
         return inside.startswith(_CALLS_USER_CODE)
-    if file.startswith(_STANDARD) and not file.startswith(PACKAGES):
-        module = file.removeprefix(_STANDARD).partition(os.sep)[0].removesuffix(".py")
-        return module not in _STANDARD_NATIVE
-    return name not in _NATIVE_NAMES or not file.startswith(PACKAGES)
+    inside = standard_part(file)
+    if inside is not None:
+        return inside.partition(os.sep)[0].removesuffix(".py") not in _STANDARD_NATIVE
+    return name not in _NATIVE_NAMES or not is_installed(file)
 
 
 @functools.cache
 def is_library(file: str) -> bool:
     """Whether a file is PyTorch's or Python's: what it reads is its own business."""
-    if file.startswith((TORCH, "<frozen ")):
-        return True
-    return file.startswith(_STANDARD) and not file.startswith(PACKAGES)
+    return file.startswith((TORCH, "<frozen ")) or is_standard(file)
 
 
 @functools.cache

@@ -14,11 +14,9 @@ the native stack, the frame that the loop is running takes its place.
 
 from __future__ import annotations
 
-import functools
 import linecache
 import os
 import sys
-import sysconfig
 import weakref
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -26,6 +24,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from monograph.diagnostics.code_origin import standard_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -379,26 +379,17 @@ def _interpreted(loop: FrameType) -> tuple[CodeType, int]:
 class _Roots(NamedTuple):
     ours: str
     torch: str | None
-    standard: str
-    packages: tuple[str, ...]
 
 
 def _roots() -> _Roots:
     """Return the folders that tell file kinds apart; torch is looked up, never imported."""
     torch_file = getattr(sys.modules.get("torch"), "__file__", None)
     torch = _folder_of(torch_file) if isinstance(torch_file, str) else None
-    return _Roots(_folder_of(_folder_of(__file__)), torch, *_python_roots())
+    return _Roots(_folder_of(_folder_of(__file__)), torch)
 
 
 def _folder_of(file: str) -> str:
     return f"{Path(file).parent}{os.sep}"
-
-
-@functools.cache
-def _python_roots() -> tuple[str, tuple[str, ...]]:
-    paths = sysconfig.get_paths()
-    packages = {paths["purelib"], paths["platlib"]}
-    return paths["stdlib"] + os.sep, tuple(sorted(path + os.sep for path in packages))
 
 
 def _classify(file: str, roots: _Roots) -> Kind:
@@ -410,7 +401,7 @@ def _classify(file: str, roots: _Roots) -> Kind:
     if roots.torch is not None and file.startswith(roots.torch):
         inside = file[len(roots.torch) :]
         return "machinery" if inside.startswith(TORCH_MACHINERY) else "library"
-    if file.startswith(roots.packages) or not file.startswith(roots.standard):
+    inside = standard_part(file)
+    if inside is None:
         return "user"
-    inside = file[len(roots.standard) :]
     return "machinery" if inside.startswith(STANDARD_MACHINERY) else "library"

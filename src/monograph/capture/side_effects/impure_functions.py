@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import torch
 
-from monograph.capture.code_policy import PACKAGES, TORCH, is_library
+from monograph.capture.code_policy import TORCH, is_library
 from monograph.diagnostics import problem
+from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -155,8 +156,8 @@ def is_own_business(found: Read | Switch, file: str) -> bool:
     if not isinstance(found, Read):
         return False
     if found.of_environment:
-        return file.startswith((*PACKAGES, "<frozen "))
-    if found.makes_names and file.startswith(PACKAGES):
+        return file.startswith("<frozen ") or is_installed(file)
+    if found.makes_names and is_installed(file):
         return True
     return found.of_identity and is_library(file)
 

@@ -16,8 +16,9 @@ import torch
 
 import monograph.bytecode
 from monograph.abstract.symbols import SymbolNode, to_python, to_sym
-from monograph.capture.code_policy import OURS, PACKAGES
+from monograph.capture.code_policy import OURS
 from monograph.capture.installation import OVERRIDES, Overrides, listening
+from monograph.diagnostics.code_origin import is_installed
 from monograph.integers import call
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _hash(original: Any) -> Any:
         file = frame.f_code.co_filename
         if file.startswith(OURS) and not file.startswith(_INTERPRETER):
             return original(number)
-        if recorder.scopes.filter.asker(frame).startswith(PACKAGES):
+        if is_installed(recorder.scopes.filter.asker(frame)):
             return original(number)
         return hash(number.node.guard_int("", 0))
 

@@ -12,8 +12,8 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
-from monograph.capture.code_policy import PACKAGES
 from monograph.capture.installation import OVERRIDES, heard_by, listening
+from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
     from monograph.abstract.tensor import AbstractTensor
@@ -29,7 +29,7 @@ def refuse_text(recorder: Recorder, tensor: AbstractTensor) -> None:
         return
     known = recorder.scopes.filter
     file = known.asker(sys._getframe())
-    if not known.is_library(file) and not file.startswith(PACKAGES):
+    if not known.is_library(file) and not is_installed(file):
         recorder.read_data(tensor, "str()")
 
 
