@@ -13,6 +13,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     layouts,
     lowered,
     modes,
+    numbers,
     outside,
     overlaps,
     sizes,

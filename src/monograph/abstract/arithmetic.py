@@ -1,34 +1,47 @@
 """Arithmetic on symbolic numbers: what `+`, `//`, `<`, `math.floor` of a SymInt make.
 
-Each method of torch's SymNode is the same few lines around another function, so they are generated
-from tables: name of the method, and the function on expressions that it applies.
+Operators are tables of functions on values (`ARITHMETIC`, `BITWISE`, `COMPARISONS`, `UNARY`), each
+as Python defines it for int, float and bool: an exact expression, or a number fixed by a guard. The
+methods of torch's SymNode are generated from them, and those of its numbers (`number_methods`).
 """
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.integers import (
+    EVERYTHING,
+    INFINITY,
     Expr,
+    Interval,
     Real,
     Relation,
+    active,
     all_of,
     any_of,
     call,
     ceil,
     decide,
+    declared_interval,
     eq,
     floor,
     ge,
     gt,
+    has_facts,
+    known,
     le,
     lt,
     maximum,
     minimum,
     ne,
     negate,
+    opaque,
+    relation_text,
+    require,
     round_,
     sqrt,
     to_float,
@@ -37,7 +50,7 @@ from monograph.integers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
 Value = int | float | bool | Expr | Real | Relation
@@ -54,31 +67,62 @@ def _is_real(*values: Any) -> bool:
     return any(isinstance(value, float | Real) for value in values)
 
 
-def _as_number(value: Any) -> Any:
-    """Truths take part in arithmetic as 0 and 1, by deciding them."""
+def as_number(value: Any) -> Any:
+    """Truths take part in arithmetic as 0 and 1: by deciding them, unless a symbol says it."""
     if isinstance(value, Relation):
-        return int(decide(value))
-    return value
+        bit = _bit(value)
+        return int(decide(value)) if bit is None else bit
+    return int(value) if isinstance(value, bool) else value
 
 
-def _truediv(left: Any, right: Any) -> Any:
+def _bit(truth: Relation) -> Expr | None:
+    """The symbol that is 1 where a truth read out of data holds, and 0 where not."""
+    symbol = next(iter(truth.symbols)) if len(truth.symbols) == 1 else None
+    if symbol is None or truth is not eq(symbol, 1):
+        return None
+    within = declared_interval(symbol)
+    return symbol if (within.lower, within.upper) == (0, 1) else None
+
+
+Fix = Callable[[Any], Any]
+"""Makes a plain number of a symbolic one, by a guard, or refuses: `SymbolNode.evaluate`."""
+
+
+def _nonzero(divisor: Any, plain: Callable[[], Any]) -> None:
+    """A program divides by zero no more than eager code does; that raises what `plain` raises.
+
+    Raises: ZeroDivisionError, check-fails.
+    """
+    differs = ne(divisor, 0.0 if _is_real(divisor) else 0)
+    if differs is True or not has_facts() or known(differs) is True:
+        return
+    if differs is not False and active().hint_of_relation(differs) is None:
+        require(differs, "check-fails", condition=relation_text(differs))
+    elif not decide(differs):
+        plain()
+
+
+def _truediv(left: Any, right: Any, _: Fix) -> Any:
+    _nonzero(right, lambda: 1.0 / 0.0 if _is_real(left, right) else 1 / 0)
     return call("truediv", left, right)
 
 
-def _floordiv(left: Any, right: Any) -> Any:
+def _floordiv(left: Any, right: Any, _: Fix) -> Any:
     # 1.0 // 0.1 is 9.0, and floor(1.0 / 0.1) is 10.
+    _nonzero(right, lambda: 1.0 // 0.0 if _is_real(left, right) else 1 // 0)
     return call("floordiv", left, right) if _is_real(left, right) else left // right
 
 
-def _python_mod(left: Any, right: Any) -> Any:
+def _mod(left: Any, right: Any, _: Fix) -> Any:
+    _nonzero(right, lambda: 1.0 % 0.0 if _is_real(left, right) else 1 % 0)
     return call("mod", left, right) if _is_real(left, right) else left % right
 
 
-def _maximum(left: Any, right: Any) -> Any:
+def _maximum(left: Any, right: Any, _: Fix) -> Any:
     return call("max", left, right) if _is_real(left, right) else maximum(left, right)
 
 
-def _minimum(left: Any, right: Any) -> Any:
+def _minimum(left: Any, right: Any, _: Fix) -> Any:
     return call("min", left, right) if _is_real(left, right) else minimum(left, right)
 
 
@@ -86,8 +130,66 @@ def _absolute(value: Any) -> Any:
     return abs(value) if _is_real(value) else maximum(value, -value)
 
 
-def _pow(left: Any, right: Any) -> Any:
-    return left**right
+_HIGHEST: Final = 8
+"""The highest power that is multiplied out."""
+
+
+def _pow(left: Any, right: Any, fix: Fix) -> Any:
+    """A power: the exponent of a whole number is fixed, for `2**n` has no bound."""
+    if not _is_real(left, right) and isinstance(right, Expr):
+        right = fix(right)
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return left**right
+    if not _is_real(left, right) and right >= 0:
+        return left**right if right <= _HIGHEST else fix(left) ** right
+    is_whole = isinstance(right, Expr) or (
+        isinstance(right, int | float) and float(right).is_integer()
+    )
+    if not is_whole and not decide(ge(left, 0)):
+        return fix(left) ** fix(right)  # a complex number
+    if not isinstance(right, int | float) or right < 0:
+        _nonzero(left, lambda: 0.0**-1)
+    return call("pow", left, right)
+
+
+def _lshift(left: Any, right: Any, fix: Fix) -> Any:
+    bits = fix(right)
+    return fix(left) << bits if not 0 <= bits < _BITS else left * 2**bits
+
+
+def _rshift(left: Any, right: Any, fix: Fix) -> Any:
+    bits = fix(right)
+    return fix(left) >> bits if not 0 <= bits < _BITS else left // 2**bits
+
+
+_BITS: Final = 64
+
+
+def _bitwise(name: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Fix], Any]:
+    def function(left: Any, right: Any, _: Fix) -> Any:
+        if isinstance(left, int) and isinstance(right, int):
+            return plain(left, right)
+        number, mask = (right, left) if isinstance(left, int) else (left, right)
+        if name == "bit_and" and isinstance(mask, int) and mask >= 0 and not mask & (mask + 1):
+            return number % (mask + 1)
+        pool = number.pool if isinstance(number, Expr) else mask.pool
+        return opaque(pool, name, (number, mask), _bits_of(number, mask))
+
+    return function
+
+
+def _bits_of(*values: Any) -> Interval:
+    """Where what is made of the bits of numbers lies, if none is negative."""
+    found = [declared_interval(value) for value in values]
+    if min(each.lower for each in found) < 0:
+        return EVERYTHING
+    most = max(each.upper for each in found)
+    upper = most if most == INFINITY else (1 << int(most).bit_length()) - 1
+    return Interval(0, upper)
+
+
+def _exclusive(left: Any, right: Any) -> Any:
+    return any_of(all_of(left, negate(right)), all_of(negate(left), right))
 
 
 def _integral(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -104,52 +206,93 @@ def _as_real(value: Any) -> Any:
     return value if isinstance(value, Real) else to_float(value)
 
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": _truediv,
-    "float_truediv": _truediv,
-    "int_truediv": _truediv,
-    "floordiv": _floordiv,
-    "int_floordiv": _floordiv,
-    "mod": _python_mod,
-    "pow": _pow,
-    "float_pow": _pow,
-    "pow_by_natural": _pow,
-    "sym_max": _maximum,
-    "sym_min": _minimum,
-    "lshift": lambda left, right: left * 2**right,
-    "rshift": lambda left, right: left // 2**right,
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": eq,
-    "ne": ne,
-    "lt": lt,
-    "le": le,
-    "gt": gt,
-    "ge": ge,
-}
-_CONNECTIVES: dict[str, Callable[[Any, Any], Any]] = {
-    "and_": all_of,
-    "or_": any_of,
-    "sym_and": all_of,
-    "sym_or": any_of,
-    "bitwise_and": all_of,
-    "bitwise_or": any_of,
-}
-_UNARY: dict[str, tuple[Callable[[Any], Any], type | None]] = {
-    "neg": (operator.neg, None),
-    "pos": (lambda value: value, None),
-    "abs": (_absolute, None),
-    "floor": (_integral(floor), int),
-    "ceil": (_integral(ceil), int),
-    "trunc": (_integral(trunc), int),
-    "sym_int": (_integral(trunc), int),
-    "sym_float": (_as_real, float),
-    "sym_sqrt": (lambda value: sqrt(_as_real(value)), float),
-    "is_integer": (_is_integer, bool),
-}
+def _plainly(function: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any, Fix], Any]:
+    """A sum, difference or product: floats as Python rounds them."""
+    return lambda left, right, _: (
+        call(name, left, right) if _is_real(left, right) else function(left, right)
+    )
+
+
+ARITHMETIC: Final[Mapping[str, Callable[[Any, Any, Fix], Any]]] = MappingProxyType(
+    {
+        "add": _plainly(operator.add, "add"),
+        "sub": _plainly(operator.sub, "sub"),
+        "mul": _plainly(operator.mul, "mul"),
+        "truediv": _truediv,
+        "floordiv": _floordiv,
+        "mod": _mod,
+        "pow": _pow,
+        "lshift": _lshift,
+        "rshift": _rshift,
+    }
+)
+"""What an operator makes of two numbers that are no truths, either of which may be plain."""
+
+BITWISE: Final[Mapping[str, tuple[Callable[[Any, Any, Fix], Any], Callable[[Any, Any], Any]]]] = (
+    MappingProxyType(
+        {
+            "and": (_bitwise("bit_and", operator.and_), all_of),
+            "or": (_bitwise("bit_or", operator.or_), any_of),
+            "xor": (_bitwise("bit_xor", operator.xor), _exclusive),
+        }
+    )
+)
+"""What an operator makes of two whole numbers, and what of two truths."""
+
+COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
+    {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+)
+
+
+def combined(name: str, left: Any, right: Any, fix: Fix) -> Any:
+    """What the operator `name` makes of two values, as Python does for int, float and bool.
+
+    Raises: what Python raises, and what `fix` refuses.
+    """
+    function = ARITHMETIC.get(name)
+    if function is not None:
+        return function(as_number(left), as_number(right), fix)
+    of_numbers, of_truths = BITWISE[name]
+    if result_type(left) is bool and result_type(right) is bool:
+        return of_truths(left, right)
+    return of_numbers(as_number(left), as_number(right), fix)
+
+
+def compared(name: str, left: Any, right: Any) -> Any:
+    """The relation that a comparison of two values asks for."""
+    if name in {"eq", "ne"} and isinstance(left, Relation) and isinstance(right, bool):
+        return left if right is (name == "eq") else negate(left)
+    return COMPARISONS[name](as_number(left), as_number(right))
+
+
+UNARY: Final[Mapping[str, tuple[Callable[[Any], Any], type | None]]] = MappingProxyType(
+    {
+        "neg": (operator.neg, None),
+        "pos": (lambda value: value, None),
+        "abs": (_absolute, None),
+        "invert": (lambda value: -value - 1, int),
+        "floor": (_integral(floor), int),
+        "ceil": (_integral(ceil), int),
+        "trunc": (_integral(trunc), int),
+        "sym_int": (_integral(trunc), int),
+        "sym_float": (_as_real, float),
+        "sym_sqrt": (lambda value: sqrt(_as_real(value)), float),
+        "is_integer": (_is_integer, bool),
+    }
+)
+
+# Other names by which torch's C++ and its Python call the operators of two numbers.
+_NODE_NAMES: Final = MappingProxyType(
+    {
+        **{name: name for name in ARITHMETIC},
+        **dict.fromkeys(("float_truediv", "int_truediv"), "truediv"),
+        **dict.fromkeys(("float_pow", "pow_by_natural"), "pow"),
+        **dict.fromkeys(("and_", "sym_and", "bitwise_and"), "and"),
+        **dict.fromkeys(("or_", "sym_or", "bitwise_or"), "or"),
+        "bitwise_xor": "xor",
+        "int_floordiv": "floordiv",
+    }
+)
 
 
 class SymbolicNumber(ABC):
@@ -169,6 +312,10 @@ class SymbolicNumber(ABC):
         """A node for another value of the same capture."""
 
     @abstractmethod
+    def fix(self, value: Any) -> Any:
+        """A plain number in place of a value of the same capture, by guarding."""
+
+    @abstractmethod
     def guard_float(self, file: str, line: int) -> float:
         """Fix the value to the example's."""
 
@@ -178,9 +325,9 @@ class SymbolicNumber(ABC):
 
     def round(self, digits: Any = None) -> Self:
         """`round(x)` stays symbolic; `round(x, digits)` has no exact form and fixes the value."""
-        value = self.settled()
+        value = as_number(self.settled())
         if isinstance(value, int | Expr):
-            return self
+            return self.beside(value, int)
         if digits is None:
             return self.beside(round_(value), int)
         return self.beside(round(self.guard_float("", 0), int(digits)), float)
@@ -194,32 +341,53 @@ class SymbolicNumber(ABC):
         return then if decide(self.value) else otherwise
 
 
-def _numeric(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: SymbolicNumber, other: SymbolicNumber) -> SymbolicNumber:
-        return self.beside(function(_as_number(self.settled()), _as_number(other.settled())))
+        return self.beside(combined(name, self.settled(), other.settled(), self.fix))
 
     return method
 
 
-def _logical(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _extreme(function: Callable[[Any, Any, Fix], Any]) -> Callable[[Any, Any], Any]:
     def method(self: SymbolicNumber, other: SymbolicNumber) -> SymbolicNumber:
-        return self.beside(function(self.value, other.value), bool)
+        left, right = as_number(self.settled()), as_number(other.settled())
+        return self.beside(function(left, right, self.fix))
+
+    return method
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: SymbolicNumber, other: SymbolicNumber) -> SymbolicNumber:
+        return self.beside(compared(name, self.settled(), other.settled()), bool)
 
     return method
 
 
 def _unary(function: Callable[[Any], Any], pytype: type | None) -> Callable[[Any], Any]:
     def method(self: SymbolicNumber) -> SymbolicNumber:
-        return self.beside(function(_as_number(self.settled())), pytype)
+        return self.beside(function(as_number(self.settled())), pytype)
 
     return method
 
 
-for _name, _function in (_ARITHMETIC | _COMPARISONS).items():
-    setattr(SymbolicNumber, _name, _numeric(_function))
-for _name, _function in _CONNECTIVES.items():
-    setattr(SymbolicNumber, _name, _logical(_function))
-for _name, (_function, _pytype) in _UNARY.items():
+for _name, _operator in _NODE_NAMES.items():
+    setattr(SymbolicNumber, _name, _binary(_operator))
+for _name in COMPARISONS:
+    setattr(SymbolicNumber, _name, _comparison(_name))
+for _name, _function in (("sym_max", _maximum), ("sym_min", _minimum)):
+    setattr(SymbolicNumber, _name, _extreme(_function))
+for _name, (_function, _pytype) in UNARY.items():
     setattr(SymbolicNumber, _name, _unary(_function, _pytype))
 
-__all__ = ["SymbolicNumber", "Value", "result_type"]
+__all__ = [
+    "ARITHMETIC",
+    "BITWISE",
+    "COMPARISONS",
+    "UNARY",
+    "SymbolicNumber",
+    "Value",
+    "as_number",
+    "combined",
+    "compared",
+    "result_type",
+]

@@ -172,6 +172,10 @@ class SymbolNode(SymbolicNumber):
         """Nodes never change, so this one."""
         return self
 
+    def __deepcopy__(self, memo: object) -> SymbolNode:
+        """Itself: a number's copy is about the same facts."""
+        return self
+
     # --- text --------------------------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -339,6 +343,10 @@ class SymbolNode(SymbolicNumber):
     def expect_size(self, file: str, line: int) -> bool:
         """Expected not to be negative."""
         return self.beside(ge(self.value, 0), bool).expect_true(file, line)
+
+    def fix(self, value: Any) -> Any:
+        """A plain number in place of a value of the same capture, by guarding."""
+        return value if isinstance(value, int | float) else self.beside(value).evaluate()
 
     def evaluate(self, *_: Any, **__: Any) -> Any:
         """A concrete value, by guarding."""

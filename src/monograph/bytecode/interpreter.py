@@ -44,7 +44,9 @@ _OPTIONAL: Final = (
 """Hooks that cost nothing where they are not overridden."""
 _CALLED: Final = (
     "aside",
+    "is_condition",
     "island",
+    "raised",
     "strange_call",
     "strange_item",
     "strange_truth",

@@ -8,14 +8,21 @@ in it, has the function's frame in its traceback.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from monograph.capture.code_policy import is_users
+from monograph.capture.code_policy import OURS, is_users
+from monograph.capture.internal_errors import swallowed_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import FrameType
 
     from monograph.diagnostics import MonographError
+
+
+_ASKED: Final = frozenset(
+    {"__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__"}
+)
 
 
 def raise_swallowed(notes: Iterable[MonographError]) -> None:
@@ -25,6 +32,13 @@ def raise_swallowed(notes: Iterable[MonographError]) -> None:
             raise error
 
 
+def raise_swallowed_before(error: Exception) -> None:
+    """Raise the refusal in whose place C code raised something else, on the same line of users'."""
+    refusal = swallowed_at(error)
+    if refusal is not None:
+        raise refusal from error
+
+
 def answered(error: MonographError) -> None:
     """A refusal was met by going another way: what user code does next does not rest on it."""
     error.__traceback__ = None
@@ -32,8 +46,20 @@ def answered(error: MonographError) -> None:
 
 def _reached_user_code(error: MonographError) -> bool:
     entry = error.__traceback__
+    if entry is not None and _is_asked_by_users(entry.tb_frame):
+        return True
     while entry is not None:
         if is_users(entry.tb_frame.f_code.co_filename):
             return True
         entry = entry.tb_next
     return False
+
+
+def _is_asked_by_users(frame: FrameType) -> bool:
+    """Whether C code asked a number or tensor for users' code, and caught what it was told.
+
+    Such a method (`__float__`, `__index__`) catches nothing itself.
+    """
+    code, asker = frame.f_code, frame.f_back
+    is_special = code.co_name in _ASKED and code.co_filename.startswith(f"{OURS}abstract")
+    return is_special and asker is not None and is_users(asker.f_code.co_filename)

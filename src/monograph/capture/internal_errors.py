@@ -1,22 +1,146 @@
 """Internal errors: exceptions of our own, told from those of user code.
 
-Law: where a way of the program ends by an exception, that is the program's. What the machinery
-around ways raises by mistake is no end of any way; it would become an assertion otherwise.
+Law: no exception leaves a capture but a diagnostic, or what the module raises of itself. An
+exception is the module's unless it was born in this package's files (and not raised there on
+purpose, as eager code would raise it), or in what torch has for symbolic numbers, or names what
+stands for a plain number or tensor: C functions say so of arguments that are none of theirs. Where
+a refusal was made on the same line before, C code swallowed it, and that is what is raised.
+
+Where a way of a branch ends by an exception, that is the program's, too. What the machinery around
+ways raises by mistake is no end of any way; it would become an assertion otherwise.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
+from opcode import opmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from monograph.diagnostics import MonographError, problem
+import torch
+
+from monograph.capture.code_policy import TORCH, is_library
+from monograph.diagnostics import MonographError, notes_so_far, place, problem, raised_at
+from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from types import TracebackType
+
+    from monograph.diagnostics import Frame, Spot
 
 _HERE: Final = f"{Path(__file__).parents[1]}/"
 _PASS: Final = (MonographError, RecursionError, MemoryError)
+_STANDS_FOR: Final = {
+    "numpy.object_": "numpy.object_",
+    "SymInt": "symbolic int",
+    "SymFloat": "symbolic float",
+    "SymBool": "symbolic bool",
+    "SymNode": "symbolic int",
+    "SymbolNode": "symbolic int",
+    "StaticTensor": "abstract tensor",
+    "SymbolicTensor": "abstract tensor",
+    "AbstractTensor": "abstract tensor",
+}
+_NAMES: Final = re.compile("|".join(rf"\b(?:torch\.)?{name}\b" for name in _STANDS_FOR))
+_SYMBOLIC: Final = (f"{TORCH}fx/experimental/", f"{TORCH}_higher_order_ops/", torch.__file__)
+"""Files of torch that run in a capture alone."""
+_USERS_OPERATIONS: Final = ("abstract/", "bytecode/", "capture/strict/polyfills.py")
+"""Files of ours that carry out what user code asks for, and may fail as that does."""
+
+
+def mistaken(error: BaseException) -> str:
+    """How an exception that is no refusal is ours: "bug", "capture-failed", or "" for the module's.
+
+    >>> mistaken(ValueError("the module's own"))
+    ''
+    """
+    step = error.__traceback__
+    if isinstance(error, _PASS) or not isinstance(error, Exception) or step is None:
+        return ""
+    while step.tb_next is not None:
+        step = step.tb_next
+    file = step.tb_frame.f_code.co_filename
+    if _NAMES.search(str(error)) or file.startswith(_SYMBOLIC):
+        return "capture-failed"
+    if not file.startswith(_HERE) or _is_on_purpose(error, step):
+        return ""
+    return "" if file.removeprefix(_HERE).startswith(_USERS_OPERATIONS) else "bug"
+
+
+def _is_on_purpose(error: Exception, step: TracebackType) -> bool:
+    """Whether our own code says `raise`: what eager code raises there."""
+    code, at = step.tb_frame.f_code.co_code, step.tb_lasti
+    return code[at] == opmap["RAISE_VARARGS"] and not isinstance(error, AssertionError)
+
+
+def refusal_of(error: BaseException, at: tuple[Frame, ...] | None = None) -> MonographError | None:
+    """The diagnostic in whose place an exception was raised; None where it is the module's own.
+
+    `at` is where, innermost first; None: where its traceback says.
+    """
+    if isinstance(error, _PASS):
+        return None
+    note = swallowed_at(error, at)
+    if note is not None:
+        return note
+    kind = mistaken(error)
+    if not kind:
+        return None
+    frames = raised_at(error) if at is None else at
+    said = _NAMES.sub(lambda found: _STANDS_FOR[found[0].removeprefix("torch.")], str(error))
+    reason = f"{type(error).__name__}: {said}"
+    if kind == "bug":
+        return problem("bug", at=frames, reason=f"{reason}{_place_of(error)}")
+    return problem("capture-failed", at=frames, error=reason)
+
+
+def swallowed_at(
+    error: BaseException, at: tuple[Frame, ...] | None = None
+) -> MonographError | None:
+    """The refusal that was made on the line of user code where an exception was raised."""
+    notes = notes_so_far()
+    if isinstance(error, _PASS) or not notes:
+        return None
+    frames = raised_at(error) if at is None else at
+    for note in notes:
+        if note.diagnostic.at and frames and _are_one(note.diagnostic.at[0], frames[0]):
+            return note
+    return None
+
+
+def _are_one(one: Spot, other: Spot) -> bool:
+    a, b = place(one), place(other)
+    return (a.file, a.line) == (b.file, b.line)
+
+
+def is_written_by_user(file: str) -> bool:
+    """Whether a file is neither a library's nor an installed package's, which catch on purpose."""
+    return not is_library(file) and not is_installed(file)
+
+
+@contextmanager
+def boundary() -> Generator[None]:
+    """Whatever leaves is a diagnostic, or the module's own. Raises: capture-failed, bug."""
+    try:
+        yield
+    except Exception as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        raise refusal from error
+
+
+def _place_of(error: BaseException) -> str:
+    """The line of ours that an exception passed last."""
+    traceback, found = error.__traceback__, ""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if file.startswith(_HERE):
+            found = f" at {file.removeprefix(_HERE)}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found
 
 
 @contextmanager
@@ -30,14 +154,11 @@ def no_mistake(what: str) -> Generator[None]:
     except _PASS:
         raise
     except Exception as error:
-        traceback, place = error.__traceback__, ""
-        while traceback is not None:
-            file = traceback.tb_frame.f_code.co_filename
-            if file.startswith(_HERE):
-                place = f" at {file.removeprefix(_HERE)}:{traceback.tb_lineno}"
-            traceback = traceback.tb_next
-        reason = f"{what} failed{place} ({type(error).__name__}: {error})"
+        refusal = refusal_of(error)
+        if refusal is not None and refusal.diagnostic.name == "capture-failed":
+            raise refusal from error
+        reason = f"{what} failed{_place_of(error)} ({type(error).__name__}: {error})"
         raise problem("bug", reason=reason) from error
 
 
-__all__ = ["no_mistake"]
+__all__ = ["boundary", "is_written_by_user", "no_mistake", "refusal_of"]

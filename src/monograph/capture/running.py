@@ -17,6 +17,7 @@ from monograph.bytecode.evaluation.recursion_limit import with_room
 from monograph.capture.control_flow.higher_order import operators
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD
+from monograph.capture.internal_errors import boundary
 from monograph.capture.plain import debuggers
 from monograph.capture.recording import scope_tracking
 from monograph.capture.recording.recorder import Recorder
@@ -84,6 +85,7 @@ def capture(request: Request) -> Capture:
             taking_turns(modules),
             OVERRIDES.installed(modules),
             _untouched(request.problems),
+            boundary(),
         ):
             captured = with_room(Session(request).run)
     finally:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from monograph.capture.branch_equivalence import overlooked
 from monograph.capture.captured import Capture
-from monograph.capture.caught_refusals import raise_swallowed
+from monograph.capture.caught_refusals import raise_swallowed, raise_swallowed_before
 from monograph.capture.inputs.example_inputs import may_be_fixed, write_inputs
 from monograph.capture.inputs.input_mutation import Given
 from monograph.capture.inputs.outputs import close_outputs, drop_unused
@@ -187,7 +187,11 @@ class Trace:
 
     def _call_module(self) -> Any:
         """Run user code: walks over its frames stop here."""
-        return self.request.module(*self.arguments[0], **self.arguments[1])
+        try:
+            return self.request.module(*self.arguments[0], **self.arguments[1])
+        except Exception as error:
+            raise_swallowed_before(error)
+            raise
 
     def _judge_effects(
         self,

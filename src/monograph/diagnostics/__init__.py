@@ -26,6 +26,7 @@ from monograph.diagnostics.errors import (
     SpecErrors,
     UnsupportedError,
     noted,
+    notes_so_far,
     together,
 )
 from monograph.diagnostics.explanations import explain, page_names
@@ -81,6 +82,7 @@ __all__ = [
     "message",
     "nearest",
     "noted",
+    "notes_so_far",
     "page_names",
     "place",
     "problem",

@@ -48,6 +48,7 @@ __all__ = [
     "SpecErrors",
     "UnsupportedError",
     "noted",
+    "notes_so_far",
     "together",
 ]
 
@@ -64,6 +65,11 @@ def noted() -> Generator[list[MonographError]]:
     finally:
         _NOTES.reset(token)
         notes.clear()  # or they keep the frames that they passed, which hold them
+
+
+def notes_so_far() -> tuple[MonographError, ...]:
+    """The refusals that were made in the innermost `noted` block around."""
+    return tuple(_NOTES.get() or ())
 
 
 class MonographError(Exception):

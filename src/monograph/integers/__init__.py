@@ -11,6 +11,7 @@ from monograph.integers.ambient import (
     decide,
     fixed,
     fresh,
+    has_facts,
     in_force,
     known,
     plain_value,
@@ -25,7 +26,7 @@ from monograph.integers.events import Event, Narrowed, Replaced, Standing, State
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int, declared_interval
 from monograph.integers.facts import NEVER, Contradiction, Facts, Guard, Origin
 from monograph.integers.floats import FLOAT_FUNCTIONS
-from monograph.integers.interval import INFINITY, Bound, Interval
+from monograph.integers.interval import EVERYTHING, INFINITY, Bound, Interval
 from monograph.integers.magnitude import SIZE_LIMIT
 from monograph.integers.parsing import parse, parse_real, parse_relation
 from monograph.integers.pool import Pool, opaque
@@ -82,6 +83,7 @@ from monograph.integers.structure import (
 
 __all__ = [
     "COMPARISONS",
+    "EVERYTHING",
     "FLOAT_FUNCTIONS",
     "INFINITY",
     "INTEGER_FUNCTIONS",
@@ -126,6 +128,7 @@ __all__ = [
     "fresh",
     "ge",
     "gt",
+    "has_facts",
     "holds",
     "if_let_in",
     "in_force",

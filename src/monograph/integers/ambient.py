@@ -26,6 +26,7 @@ __all__ = [
     "decide",
     "fixed",
     "fresh",
+    "has_facts",
     "in_force",
     "known",
     "plain_value",
@@ -50,6 +51,15 @@ def active() -> Facts:
         return _ACTIVE.get()
     except LookupError:
         raise LookupError("no Facts are in force here; wrap the call in `use(facts)`") from None
+
+
+def has_facts() -> bool:
+    """Whether any facts are in force, to which questions can be put.
+
+    >>> has_facts()
+    False
+    """
+    return _ACTIVE.get(None) is not None
 
 
 def in_force(facts: Facts) -> bool:

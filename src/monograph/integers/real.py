@@ -1,11 +1,11 @@
 """A Real is a float-valued expression over integer expressions, what `torch.SymFloat` wraps.
 
-Law: its value is, bit for bit, the one Python computes with floats for the same operations (a
-zero may lose its sign). Two forms:
+Law: its value is, bit for bit, the one Python computes with floats for the same operations, a zero
+with its sign. Two forms:
 
 - *ratio*: an integer expression n over a constant d > 0, standing for the float nearest to n/d.
   Kept only where |n| and d are below `EXACT`, so that conversions are exact and one rounding
-  happened at most; then floor, ceil and comparisons can be read off n and d.
+  happened at most; then floor, ceil and comparisons can be read off n and d. It is never -0.0.
 - any other `kind`: a tree of operations, which `evaluate_real` replays in the same order. At its
   ends is `input`, a float that callers give: its argument is a symbol that occurs nowhere else, and
   stands for that float wherever values are put for symbols.
@@ -133,7 +133,7 @@ class Real:
     def __neg__(self) -> "Real | float":
         """Negation."""
         pair = _exact_pair(self, rounded=True)
-        if pair is None:
+        if pair is None or _may_be_zero(pair[0]):
             return _node("neg", (self,))
         return _or_node(_ratio(-pair[0], pair[1]), "neg", self)
 
@@ -205,13 +205,44 @@ def ratio_of(x: Number) -> tuple[Int, int] | None:
     >>> ratio_of(0.75), ratio_of(float("inf"))
     ((3, 4), None)
     """
-    return _exact_pair(x, rounded=True)
+    pair = _exact_pair(x, rounded=True)
+    if pair is not None or not isinstance(x, Real):
+        return pair
+    # What is no ratio for the sake of a zero's sign alone.
+    if x.kind == "neg":
+        inner = ratio_of(x.args[0])
+        return inner and (-inner[0], inner[1])
+    made = _value(x.kind, *x.args) if x.kind in {"mul", "truediv"} else None
+    return None if made is None else _exact_pair(made, rounded=True)
+
+
+def _value(kind: str, x: Number, y: Number) -> Real | float | None:
+    """The ratio that a product or a quotient is, whatever the sign of a zero; None: it is none."""
+    p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
+    if not p or not q:
+        return None
+    if kind == "mul":
+        return _exactly(p[0] * q[0], p[1] * q[1])
+    if not isinstance(q[0], int) or not q[0]:
+        return None
+    # Both are exact, so their float quotient is the exact one rounded once: a ratio.
+    n, d = p[0] * q[1], p[1] * q[0]
+    return _ratio(n, d) if d > 0 else _ratio(-n, -d)
+
+
+def _may_be_zero(n: Int) -> bool:
+    within = declared_interval(n)
+    return within.lower <= 0 <= within.upper
+
+
+def _may_be_negative(n: Int) -> bool:
+    return declared_interval(n).lower < 0
 
 
 def _exact_pair(x: Number, *, rounded: bool) -> tuple[Int, int] | None:
     """(n, d) with x = n/d: exactly (d a power of two) or, if `rounded`, after one rounding."""
     if isinstance(x, float):
-        if not math.isfinite(x):
+        if not math.isfinite(x) or (not x and math.copysign(1, x) < 0):
             return None
         n, d = x.as_integer_ratio()
         return (n, d) if abs(n) < EXACT and d < EXACT else None
@@ -254,23 +285,22 @@ def _subtract(x: Number, y: Number) -> Real | float:
 
 
 def _multiply(x: Number, y: Number) -> Real | float:
-    p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
-    if p and q:
-        made = _exactly(p[0] * q[0], p[1] * q[1])
-        if made is not None:
-            return made
-    return _call("mul", x, y)
+    made = _value("mul", x, y)
+    return _call("mul", x, y) if made is None or _loses_sign(x, y) else made
 
 
 def _divide(x: Number, y: Number) -> Real | float:
+    made = _value("truediv", x, y)
+    return _call("truediv", x, y) if made is None or _loses_sign(x, y) else made
+
+
+def _loses_sign(x: Number, y: Number) -> bool:
+    """Whether the product or quotient may be -0.0, which no ratio is."""
     p, q = _exact_pair(x, rounded=False), _exact_pair(y, rounded=False)
-    if p and q and isinstance(q[0], int) and q[0]:
-        # Both are exact, so their float quotient is the exact one rounded once: a ratio.
-        n, d = p[0] * q[1], p[1] * q[0]
-        made = _ratio(n, d) if d > 0 else _ratio(-n, -d)
-        if made is not None:
-            return made
-    return _call("truediv", x, y)
+    if not p or not q:
+        return False
+    a, b = p[0], q[0]
+    return (_may_be_zero(a) and _may_be_negative(b)) or (_may_be_zero(b) and _may_be_negative(a))
 
 
 def _call(name: str, *args: Number) -> Real | float:
@@ -371,7 +401,7 @@ _OPERATORS: Final[Mapping[str, Callable[..., Real | float]]] = MappingProxyType(
 
 def _rounded_quotient(r: Number) -> tuple[Int, Int] | None:
     """(a, b) where r is the float nearest to a/b and rounding it to an integer rounds a/b."""
-    pair = _exact_pair(r, rounded=True)
+    pair = ratio_of(r)
     if pair is None and isinstance(r, Real) and r.kind == "truediv":
         p, q = [_exact_pair(arg, rounded=False) for arg in r.args]
         if p and q:
@@ -421,7 +451,7 @@ def round_(r: Number) -> Int:
     >>> round_(2.5), round_(3.5)
     (2, 4)
     """
-    pair = _exact_pair(r, rounded=True)
+    pair = ratio_of(r)
     if pair is None or pair[1] % 2 == 0:
         return _opaque_rounding("round", r)
     # With d odd there are no ties: round(n/d) = floor((2*n + d) / (2*d)).

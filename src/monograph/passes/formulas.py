@@ -17,7 +17,6 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.graph_writer import GraphWriter
 from monograph.capture.recording.recorder import Recorder
-from monograph.capture.torch_overrides.symbolic_numbers import python_division
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node
@@ -249,7 +248,7 @@ def trace(
     called = [given(arg) for arg in args]
     named = {name: given(arg) for name, arg in kwargs.items()}
     try:
-        with use(trial), python_division(), _inside(autocast), below_autograd(), recorder:
+        with use(trial), _inside(autocast), below_autograd(), recorder:
             written = _results(formula(*called, **named), recorder)
         with use(trial):
             _need_divisors(writer.graph, trial)

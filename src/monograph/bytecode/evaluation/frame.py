@@ -128,9 +128,11 @@ class ThreadState:
     handling: Handling
     has_room: bool
     inverted: Callable[..., Any] | None
+    is_condition: Callable[[Any], bool]
     island: Callable[[FunctionType, str], None]
     iterated: Callable[..., Any] | None
     natively: Callable[..., Any] | None
+    raised: Callable[..., None]
     passing: BaseException | None
     polyfilled_methods: AbstractSet[str]
     polyfills: Mapping[int, Polyfill]

@@ -71,6 +71,9 @@ class Hooks:
         """What to have around the code of debuggers and other trace functions."""
         return nullcontext()
 
+    def raised(self, frame: InterpreterFrame, error: BaseException) -> None:
+        """Learn of an exception that leaves an instruction, before any `except` sees it."""
+
     def read_global(self, frame: InterpreterFrame, name: str, value: Any) -> Any:
         """What the program sees of a global of its module; builtins are not told."""
         del frame, name
@@ -124,6 +127,11 @@ class Hooks:
         """
         del frame, value
         return NotImplemented
+
+    def is_condition(self, value: Any) -> bool:
+        """Whether a value is a truth that `fork` can go both ways of; asked of indices."""
+        del value
+        return False
 
     def inverted(self, value: Any) -> Any:
         """What `not value` is; NotImplemented: the opposite of what `truth` says."""

@@ -67,6 +67,7 @@ def note(frame: InterpreterFrame, error: BaseException) -> None:
     interpreter = frame.interpreter
     if interpreter.passing is not error:
         check_ours(error, frame)
+        interpreter.raised(frame, error)
         if error.__context__ is None or error.__context__ is interpreter.told:
             chain(error, handled(interpreter))
     interpreter.passing = error

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation import native_calls
-from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.calling import call_function, call_native, interpret_always
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import ATOMIC, SIMPLE, find_special
 from monograph.bytecode.semantics.operators import tell_contents
@@ -27,6 +27,8 @@ def get_item(interpreter: ThreadState, owner: Any, key: Any) -> Any:
             return answer
     if kind in SIMPLE and type(key) in ATOMIC:
         return native_calls.get_item(owner, key)
+    if (kind is list or kind is tuple) and interpreter.is_condition(key):
+        return interpret_always(interpreter, _pick, [owner, key])
     special = find_special(interpreter, kind, "__getitem__")
     if special is not None:
         return call_function(interpreter, special, [owner, key], {})
@@ -37,6 +39,13 @@ def get_item(interpreter: ThreadState, owner: Any, key: Any) -> Any:
         ):
             return call_function(interpreter, special, [owner, key], {})
     return call_native(interpreter, operator.getitem, [owner, key], {})
+
+
+def _pick(items: Any, condition: Any) -> Any:
+    """Do what `items[condition]` does for a truth; interpreted, so both ways are gone."""
+    if condition:
+        return items[1]
+    return items[0]
 
 
 def set_item(interpreter: ThreadState, owner: Any, key: Any, value: Any) -> None:

@@ -66,9 +66,9 @@ Standing = tuple["Facts", int, "list[Guard]"]
 """Facts in use, and how far the assertions about data were written."""
 
 _SCALARS = (int, float, bool, complex, str, type(None))
-_PLAIN: frozenset[type] = frozenset(
-    (*_SCALARS, torch.dtype, torch.device, torch.layout, torch.memory_format)
-)
+_FORMATS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+_PLAIN: frozenset[type] = frozenset((*_SCALARS, *_FORMATS))
+_NO_ARGUMENTS = {torch.Generator: "own-generator", torch.ScriptObject: "script-object"}
 
 
 class Recorder(AnsweringRecorder, TorchDispatchMode):
@@ -109,6 +109,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.known_aliases: AliasAnalysis | None = None
         self.behind_inputs: set[Node] = set()  # what inputs stand behind
         self.n_regions = self.n_unmerged = 0  # of Python's own; those whose sides are merged later
+        self.branching: list[Any] = []  # code whose conditions are gone both ways just now
         self.tracks_objects = False  # whether regions look first which objects there were before
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
         self.accumulated: dict[int, Any] = {}
@@ -335,8 +336,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             return value, self.writer.number(value)
         if isinstance(arg, torch.Tensor):
             return self.convert(self.writer.lift(arg, self))
-        if isinstance(arg, torch.Generator):
-            raise problem("own-generator")
+        if cls in _NO_ARGUMENTS:
+            raise problem(_NO_ARGUMENTS[cls])
         return arg, arg
 
     def turn_to(self, facts: Facts) -> Standing:

@@ -258,7 +258,10 @@ def special_operators(  # noqa: C901 - one small function for each operator
     recorder: Recorder,
 ) -> dict[int, Callable[..., Any]]:
     """Operators that are not recorded as they come, by identity of the overload."""
-    aten = torch.ops.aten
+    aten, profiler = torch.ops.aten, torch.ops.profiler
+    # The names of operators.
+    enter = profiler._record_function_enter_new.default  # noqa: SLF001
+    leave = profiler._record_function_exit._RecordFunction  # noqa: SLF001
 
     def element(tensor: Any) -> Any:
         return recorder.item(recorder.abstract(tensor))
@@ -271,6 +274,21 @@ def special_operators(  # noqa: C901 - one small function for each operator
         if not isinstance(tensor, AbstractTensor):
             tensor = recorder.writer.lift_literal(tensor, recorder)
         return recorder.call(aten.lift_fresh_copy.default, (tensor,), {})
+
+    def converted(value: Any, dtype: Any, *_: Any, **__: Any) -> Any:
+        """A number that `vmap` makes a tensor of, in order to promote it as one."""
+        if isinstance(value, torch.Tensor) or not isinstance(dtype, torch.dtype):
+            return NotImplemented
+        return recorder.call(aten.scalar_tensor.default, (value,), {"dtype": dtype})
+
+    def natively(function: Any) -> Callable[..., Any]:
+        """What marks a range for a profiler: no part of the program."""
+
+        def call(*args: Any) -> Any:
+            with without_modes():
+                return function(*args)
+
+        return call
 
     def detached(tensor: Any) -> Any:
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
@@ -321,6 +339,9 @@ def special_operators(  # noqa: C901 - one small function for each operator
         id(aten.is_nonzero.default): nonzero,
         id(aten.lift_fresh.default): literal,
         id(aten.lift.default): literal,
+        id(aten.to.dtype): converted,
+        id(enter): natively(enter),
+        id(leave): natively(leave),
         id(aten.detach.default): detached,
         id(aten.detach_.default): detached_in_place,
         id(aten.equal.default): equal,

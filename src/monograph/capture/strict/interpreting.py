@@ -34,7 +34,7 @@ from monograph.capture.control_flow.loops import list_accumulation
 from monograph.capture.control_flow.loops.scan_capture import repeat
 from monograph.capture.control_flow.loops.symbolic_sequences import made, rows_of, source_of
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
-from monograph.capture.internal_errors import no_mistake
+from monograph.capture.internal_errors import is_written_by_user, no_mistake, refusal_of
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.debuggers import aside
 from monograph.capture.plain.profiling import Plain
@@ -45,6 +45,7 @@ from monograph.capture.side_effects.impure_functions import (
     is_own_business,
     is_suspect,
     refusal,
+    starts_thread,
 )
 from monograph.capture.side_effects.observations import Assumption, Island
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
@@ -54,6 +55,7 @@ from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import REPLACEMENTS, is_instance, product, type_of
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
+from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import BugError, MonographError, problem
 from monograph.host.module_calls import (
     functional_is_original,
@@ -184,6 +186,19 @@ class Strict(Hooks):
         """Debuggers ask nothing of the program."""
         return aside()
 
+    def raised(self, frame: InterpreterFrame, error: BaseException) -> None:
+        """What is not the module's own is refused before the module can catch it.
+
+        Raises: capture-failed, and what C code swallowed.
+        """
+        if not isinstance(error, Exception) or not is_written_by_user(frame.code.co_filename):
+            return
+        if wants_bool(error):
+            return  # another run may do without
+        refusal = refusal_of(error, at=self.scopes.user_frames(sys._getframe()))
+        if refusal is not None:
+            raise refusal from error
+
     def island(self, function: FunctionType, reason: str) -> None:
         """Report user code that could not be interpreted."""
         if self.enters(function):
@@ -253,7 +268,8 @@ class Strict(Hooks):
         if frame is None:
             return None
         if not self._is_harmless(found, frame, args):
-            self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
+            error = refusal(found, self.scopes.user_frames(sys._getframe()))
+            (_raised if starts_thread(found) else self.refuse)(error)
         return callee
 
     def _note_context(
@@ -376,6 +392,13 @@ class Strict(Hooks):
             raise
         except MonographError as refusal:
             return self.go_past(refusal, value)
+
+    def is_condition(self, value: Any) -> bool:
+        """Whether an index is a truth that only data tells: both items are computed then."""
+        if not self._forks or not isinstance(value, torch.SymBool | AbstractTensor):
+            return False
+        is_truth = isinstance(value, torch.SymBool) or value.dtype == torch.bool
+        return is_truth and self._can_fork(value)
 
     def alike(self, left: Any, right: Any) -> Any:
         """`==` of sequences whose numbers are in tensors, as a condition."""

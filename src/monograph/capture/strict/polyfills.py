@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
+from monograph.abstract.number_methods import STANDS_FOR, plain
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import REPLACEMENTS
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
@@ -27,12 +28,7 @@ if TYPE_CHECKING:
 Replacement = TypeVar("Replacement", bound=Callable[..., Any])
 
 _SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_STANDS_FOR: Final[dict[type, type]] = {
-    torch.SymInt: int,
-    torch.SymFloat: float,
-    torch.SymBool: bool,
-    SymbolicRange: range,
-}
+_STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range}
 
 
 def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
@@ -90,14 +86,6 @@ def _element(value: Any) -> Any:
     if isinstance(value, AbstractTensor) and not value.is_complex():
         return value.item()
     return value
-
-
-@replaces(builtins.divmod)
-def quotient_and_rest(left: Any, right: Any, /) -> Any:
-    """`divmod(n, k)`."""
-    if any(isinstance(side, _SYMBOLIC) for side in (left, right)):
-        return left // right, left % right
-    return divmod(left, right)
 
 
 @replaces(builtins.max)
@@ -175,25 +163,16 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
 @replaces(builtins.str)
 def text(*args: Any, **kwargs: Any) -> str:
     """`str(n)` is the text of a number, so the number is fixed."""
-    return str(*(_plain(arg) for arg in args), **kwargs)
+    return str(*(plain(arg) for arg in args), **kwargs)
 
 
 @replaces(builtins.repr)
 def representation(value: Any, /) -> str:
     """`repr(n)` is the text of a number, so the number is fixed."""
-    return repr(_plain(value))
+    return repr(plain(value))
 
 
 @replaces(builtins.format)
 def formatted(value: Any, spec: str = "", /) -> str:
     """`format(n)`, and `f"{n}"`: the text of a number, so the number is fixed."""
-    return format(_plain(value), spec)
-
-
-def _plain(value: Any) -> Any:
-    """A symbolic number as the plain one that a guard fixes it to; anything else as it is."""
-    if isinstance(value, torch.SymBool):
-        return bool(value)
-    if isinstance(value, torch.SymInt):
-        return int(value)
-    return float(value) if isinstance(value, torch.SymFloat) else value
+    return format(plain(value), spec)

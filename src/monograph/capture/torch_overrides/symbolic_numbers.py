@@ -1,8 +1,6 @@
-"""Function overrides of symbolic numbers: floor division and powers, hashes, comparisons.
+"""Function overrides of symbolic numbers: hashes, and comparisons that decide at once.
 
-torch.SymFloat computes `a // b` as floor(a / b), which rounds twice: 1.0 // 0.1 is 9.0 in Python,
-and floor(1.0 / 0.1) is 10. It takes no powers of negative numbers, which are real where the
-exponent is whole. So these operators are Python's, as Python computes them for floats.
+What does not depend on who asks is a table: `abstract/number_methods.py`.
 """
 
 from __future__ import annotations
@@ -15,61 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 import monograph.bytecode
-from monograph.abstract.symbols import SymbolNode, to_python, to_sym
+from monograph.abstract.symbols import SymbolNode
 from monograph.capture.code_policy import OURS
 from monograph.capture.installation import OVERRIDES, Overrides, listening
 from monograph.diagnostics.code_origin import is_installed
-from monograph.integers import call
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-_NUMBERS: Final = (int, float, torch.SymInt, torch.SymFloat)
 _INTERPRETER: Final = f"{Path(monograph.bytecode.__file__).parent}/"
-
-
-# --- arithmetic --------------------------------------------------------------------------------
-
-
-def _divided(method: Any, *, is_reflected: bool = False) -> Any:
-    def floordiv(self: Any, other: Any) -> Any:
-        node = self.node
-        is_float = node.is_float() or isinstance(other, float | torch.SymFloat)
-        if not (is_float and isinstance(node, SymbolNode) and isinstance(other, _NUMBERS)):
-            return method(self, other)
-        left, right = to_python(self), to_python(other)
-        if is_reflected:
-            left, right = right, left
-        return to_sym(call("floordiv", left, right), node.facts)
-
-    return floordiv
-
-
-@OVERRIDES.override(torch.SymInt, "__rfloordiv__")
-@OVERRIDES.override(torch.SymFloat, "__rfloordiv__")
-def _divides(method: Any) -> Any:
-    return _divided(method, is_reflected=True)
-
-
-OVERRIDES.override(torch.SymInt, "__floordiv__")(_divided)
-OVERRIDES.override(torch.SymFloat, "__floordiv__")(_divided)
-
-
-@OVERRIDES.override(torch.SymFloat, "__pow__")
-def _power(method: Any) -> Any:
-    def power(self: Any, exponent: Any) -> Any:
-        node = self.node
-        is_whole = isinstance(exponent, int | float) and float(exponent).is_integer()
-        if not (is_whole and isinstance(node, SymbolNode)):
-            return method(self, exponent)
-        return to_sym(call("pow", to_python(self), exponent), node.facts)
-
-    return power
-
-
-def python_division() -> AbstractContextManager[None]:
-    """Divide as Python does, outside of captures too."""
-    return OVERRIDES.installed()
 
 
 # --- keys --------------------------------------------------------------------------------------
@@ -144,4 +96,4 @@ def _decided(method: Any) -> Any:
     return compare
 
 
-__all__ = ["deciding", "python_division", "wants_bool"]
+__all__ = ["deciding", "wants_bool"]

@@ -1,6 +1,9 @@
 """Messages about Python that is not interpreted.
 
 asynchronous-code       name                            UnsupportedError
+capture-failed          error                           UnsupportedError
+recursion-on-data       name, count                     UnsupportedError
+thread-started          what                            UnsupportedError
 """
 
 from __future__ import annotations
@@ -18,4 +21,43 @@ def asynchronous_code(*, name: object) -> Text:
         label="called here",
         notes=("what it awaits is decided by an event loop, while a program has one order",),
         helps=("write it as plain functions: `def` for `async def`, and no `await`",),
+    )
+
+
+@message("capture-failed", UnsupportedError)
+def capture_failed(*, error: object, here: str = "") -> Text:
+    """Say that something takes no abstract tensor or symbolic number; `error` is what it says."""
+    source = f"`{here}`" if here else "this"
+    return Text(
+        headline=f"{source} cannot be captured: {error}",
+        label="needs a plain value",
+        notes=("during a capture, sizes that vary and numbers out of data are symbolic",),
+        helps=(
+            "write it with operators of Python and PyTorch",
+            "or compute it before `forward` is called, and pass the result in",
+        ),
+    )
+
+
+@message("recursion-on-data", UnsupportedError)
+def recursion_on_data(*, name: object, count: object) -> Text:
+    """Say that a function calls itself as long as data says so."""
+    return Text(
+        headline=f"`{name}` calls itself as often as data says: {count} calls within each other "
+        "are not the end of it",
+        label="goes both ways each time",
+        notes=("how often it calls itself is known only when the program runs",),
+        helps=(
+            "write it as a loop: a `while` whose condition is computed from tensors is captured",
+        ),
+    )
+
+
+@message("thread-started", UnsupportedError)
+def thread_started(*, what: object) -> Text:
+    """Say that forward has another thread compute something."""
+    return Text(
+        headline=f"`{what}` starts a thread, and what that computes is no part of the program",
+        label="started here",
+        helps=("call the thread's function itself: PyTorch's operators use several cores anyway",),
     )

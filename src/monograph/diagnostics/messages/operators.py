@@ -7,6 +7,7 @@ fake-kernel-disagrees   op, differs
 unsupported-subclass    type, path="", reason=""
 unsupported-layout      what, layout
 own-generator           (no facts)
+script-object           (no facts)
 """
 
 from __future__ import annotations
@@ -138,4 +139,13 @@ def own_generator() -> Text:
         headline="this draws from a generator of its own, which the program does not have",
         notes=("PyTorch's own generator goes on from call to call, and a program draws from it",),
         helps=("leave `generator=` out, and call torch.manual_seed before you call the program",),
+    )
+
+
+@message("script-object", UnsupportedError)
+def script_object() -> Text:
+    """Say that an operator takes an object of a class of TorchScript."""
+    return Text(
+        headline="this operator takes an object of TorchScript, which no program holds",
+        helps=("give the operator tensors and numbers instead",),
     )

@@ -53,6 +53,7 @@ from monograph.capture import caught_refusals
 from monograph.capture.control_flow.branches.join_point import arrive
 from monograph.capture.control_flow.higher_order.operators import record_both
 from monograph.capture.control_flow.loops.while_capture import as_truth, loop
+from monograph.capture.internal_errors import refusal_of
 from monograph.capture.recording.unbacked_values import known_value, state_value
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
@@ -79,6 +80,8 @@ _MOST_UNMERGED: Final = 4
 """How many conditions may be unmerged at once: each doubles what is recorded."""
 
 
+_MOST_CALLS: Final = 24
+"""How many calls of one function may be within a branch of each other."""
 _MOST_JOINS: Final = 4
 """How many of the places are tried where ways can be joined later, besides the last."""
 
@@ -178,6 +181,19 @@ def _forked(
     What nothing can stand for on one side may be asked about before it is used (`if y is None`), or
     forgotten: then the sides are recorded further, each by itself, to where that is done.
     """
+    recorder.branching.append(frame.code)
+    try:
+        if recorder.branching.count(frame.code) > _MOST_CALLS:
+            name = frame.code.co_qualname.rpartition("<locals>.")[2]
+            raise problem("recursion-on-data", name=name, count=_MOST_CALLS)
+        return _joined_at_one_of(recorder, frame, condition, places)
+    finally:
+        recorder.branching.pop()
+
+
+def _joined_at_one_of(
+    recorder: Recorder, frame: InterpreterFrame, condition: Any, places: Iterator[Ways]
+) -> Any:
     before = (list(frame.stack), list(frame.slots), frame.ip, frame.leavings)
     reason: Restart | None = None
     for n, each in enumerate(places):
@@ -352,6 +368,9 @@ def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  #
     if end.kind == "raised":
         if isinstance(end.value, _OURS):
             raise end.value
+        refusal = refusal_of(end.value)
+        if refusal is not None:
+            raise refusal from end.value
         raise Restart("one side", (answer, end.value))
     if modes != (is_grad_enabled(), recorder.scopes.autocast):
         torch.set_grad_enabled(modes[0])

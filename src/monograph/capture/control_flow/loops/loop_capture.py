@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from monograph.capture.control_flow.loops.carried_state import CarriedState
 from monograph.capture.control_flow.loops.loop_carried_writes import CarriedWrites
 from monograph.capture.control_flow.region import gives_itself
+from monograph.capture.internal_errors import refusal_of
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
 
@@ -71,6 +72,9 @@ class LoopCapture(Generic[Ended]):
         if end.kind == "raised":
             if isinstance(end.value, MonographError | RecursionError | MemoryError):
                 raise end.value
+            refusal = refusal_of(end.value)
+            if refusal is not None:
+                raise refusal from end.value
             raise problem("loop-raises", loop=self.name, error=end.value)
         if end.kind not in kinds:
             raise problem("loop-leaves", loop=self.name, how=end.kind)
