@@ -51,7 +51,7 @@ REFUSED = (
     "capture-failed",
     "data-dependent-branch",
     "recursion-on-data",
-    "thread-started",
+    "computed-in-thread",
     "data-dependent-size",
     "outside-read",
     "specialized-value",

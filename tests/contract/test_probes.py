@@ -40,6 +40,7 @@ STRICT = ("write-outlives-call", "outside-read")
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*degrees of freedom",
+    "ignore:Exception in thread",
     "ignore:The .grad attribute of a Tensor that is not a leaf",
     "ignore:.*non-writable",
     "ignore:.torch.jit.script. is deprecated",

@@ -172,7 +172,7 @@ def _bitwise(name: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any,
         number, mask = (right, left) if isinstance(left, int) else (left, right)
         if name == "bit_and" and isinstance(mask, int) and mask >= 0 and not mask & (mask + 1):
             return number % (mask + 1)
-        pool = number.pool if isinstance(number, Expr) else mask.pool
+        pool = next(each.pool for each in (left, right) if isinstance(each, Expr))
         return opaque(pool, name, (number, mask), _bits_of(number, mask))
 
     return function

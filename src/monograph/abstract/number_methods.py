@@ -35,6 +35,7 @@ from monograph.abstract.arithmetic import (
     result_type,
 )
 from monograph.abstract.symbols import SymbolNode, to_python, to_sym
+from monograph.integers import in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -178,6 +179,11 @@ def _fixed(name: str) -> Callable[..., Any]:
     return method
 
 
+def _formatted(self: Any, spec: str) -> str:
+    """The text of a plain number; where nobody can be asked, of the expression."""
+    return format(plain(self) if in_force(self.node.facts) else str(self), spec)
+
+
 # --- the tables --------------------------------------------------------------------------------
 
 _EXACT: Final[dict[str, Callable[..., Any]]] = {
@@ -312,7 +318,9 @@ def _install() -> None:
         owner.__new__ = _made_of(owner, number)
         for name in dir(number):
             if name in _EXACT or name in _FIXED:
-                function = _EXACT.get(name) or _fixed(name)
+                function = _EXACT.get(name) or (
+                    _formatted if name == "__format__" else _fixed(name)
+                )
                 setattr(owner, name, _for_ours(owner, name, function))
             elif name in _EXACT_ATTRIBUTES:
                 setattr(owner, name, _attribute(owner, name, _EXACT_ATTRIBUTES[name]))

@@ -60,6 +60,8 @@ class Recording(Protocol):
     """What an abstract tensor asks of the recorder that made it."""
 
     facts: Facts
+    closed: bool
+    """Whether the capture has ended."""
 
     @property
     def lineage(self) -> Counting:
@@ -69,6 +71,10 @@ class Recording(Protocol):
     @property
     def aliases(self) -> Doubting:
         """What has no answer that always holds."""
+        ...
+
+    def refused_in_thread(self, op: str) -> Exception:
+        """The refusal of what another thread computes."""
         ...
 
     def refusal_outside(self, tensor: AbstractTensor) -> Exception:
@@ -152,6 +158,9 @@ class AbstractTensor(Flags):
         answer = METADATA.get(id(func))
         if answer is not None:
             return answer(*args, **(kwargs or {}))
+        owner = next((each for each in args if isinstance(each, AbstractTensor)), None)
+        if owner is not None and not owner.recorder.closed:
+            raise owner.recorder.refused_in_thread(str(func))
         raise problem("leaked-tensor", op=str(func))
 
     @property

@@ -62,10 +62,12 @@ def mistaken(error: BaseException) -> str:
     while step.tb_next is not None:
         step = step.tb_next
     file = step.tb_frame.f_code.co_filename
-    if _NAMES.search(str(error)) or file.startswith(_SYMBOLIC):
+    if _NAMES.search(str(error)):
         return "capture-failed"
-    if not file.startswith(_HERE) or _is_on_purpose(error, step):
+    if not file.startswith((_HERE, *_SYMBOLIC)) or _is_on_purpose(error, step):
         return ""
+    if file.startswith(_SYMBOLIC):
+        return "capture-failed"
     return "" if file.removeprefix(_HERE).startswith(_USERS_OPERATIONS) else "bug"
 
 

@@ -192,6 +192,9 @@ class Trace:
         except Exception as error:
             raise_swallowed_before(error)
             raise
+        finally:
+            for refusal in self.recorder.refused_elsewhere:
+                raise refusal
 
     def _judge_effects(
         self,

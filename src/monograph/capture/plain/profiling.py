@@ -34,7 +34,6 @@ from monograph.capture.side_effects.impure_functions import (
     find_outside_code,
     is_own_business,
     refusal,
-    starts_thread,
 )
 from monograph.capture.side_effects.observations import Assumption
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
@@ -286,10 +285,7 @@ class Plain:
             caller = caller.f_back or user
         at = self._scopes.user_frames(user)
         if not is_own_business(found, caller.f_code.co_filename):
-            error = refusal(found, at)
-            if starts_thread(found):
-                raise error
-            self.refuse(error)
+            self.refuse(refusal(found, at))
         elif isinstance(found, Read) and found.of_environment:
             name = f"os.environ {variables.get('key', '')}".rstrip()
             self._observed.assumptions.append(Assumption("environment", name, None, at[:1]))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monograph.diagnostics import problem
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monograph.abstract.tensor import AbstractTensor
+    from monograph.diagnostics import MonographError
 
 
 class TensorAnswers(NamedTuple):
@@ -31,6 +34,13 @@ class AnsweringRecorder:
     """The half of a recorder that passes questions on."""
 
     answers: TensorAnswers
+    refused_elsewhere: list[MonographError]
+    """What other threads asked."""
+
+    def refused_in_thread(self, op: str) -> MonographError:
+        """The refusal of what another thread computes, which the capture's own raises, too."""
+        self.refused_elsewhere.append(problem("computed-in-thread", op=op))
+        return self.refused_elsewhere[-1]
 
     def item(self, tensor: AbstractTensor) -> Any:
         """The only element: its value if the tensor is a constant, else a new unbacked number."""

@@ -80,7 +80,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self, writer: GraphWriter, scopes: Scopes, facts: Facts, answers: TensorAnswers
     ) -> None:
         super().__init__()
-        self.answers = answers
+        self.answers, self.refused_elsewhere = answers, []
         self.writer, self.scopes, self.facts = writer, scopes, facts
         self.fallback = Memo()
         self.answers_noted = NotedAnswers()

@@ -8,7 +8,6 @@ does not matter.
 
 from __future__ import annotations
 
-import _thread
 import builtins
 import datetime as dt
 import inspect
@@ -16,7 +15,6 @@ import io
 import os
 import random
 import secrets
-import threading
 import time
 import uuid
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType
@@ -68,7 +66,6 @@ _IDENTITY = "where an object lies in memory"
 _CLOCK = "a clock"
 _UNIQUE = "a clock or random bytes"
 _ENVIRONMENT = "the environment of the process"
-_THREAD = "what another thread computes"
 _DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
 _ENTROPY = "random bytes of the operating system"
 
@@ -99,13 +96,6 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         ("a directory", _named(os, "listdir scandir")),
         ("what somebody types", [("input", builtins.input)]),
         (_IDENTITY, [("id", builtins.id)]),
-        (
-            _THREAD,
-            [
-                ("threading.Thread.start", threading.Thread.start),
-                *_named(_thread, "start_new_thread start_new"),
-            ],
-        ),
         ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
     ):
         for name, function in functions:
@@ -215,17 +205,10 @@ def _identity_hash(args: Sequence[Any]) -> Read | None:
     return None
 
 
-def starts_thread(found: Read | Switch) -> bool:
-    """Whether nothing goes past its refusal: the thread would compute with abstract tensors."""
-    return isinstance(found, Read) and found.because == _THREAD
-
-
 def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:
     """The refusal of a call that reads or switches something outside of the model."""
     if isinstance(found, Switch):
         return problem("write-outlives-call", at=at, kind="switch", name=found.what)
-    if starts_thread(found):
-        return problem("thread-started", at=at, what=found.what)
     return problem(
         "outside-read", at=at, what=found.what, because=found.because, instead=found.instead
     )

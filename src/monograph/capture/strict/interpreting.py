@@ -45,7 +45,6 @@ from monograph.capture.side_effects.impure_functions import (
     is_own_business,
     is_suspect,
     refusal,
-    starts_thread,
 )
 from monograph.capture.side_effects.observations import Assumption, Island
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
@@ -268,8 +267,7 @@ class Strict(Hooks):
         if frame is None:
             return None
         if not self._is_harmless(found, frame, args):
-            error = refusal(found, self.scopes.user_frames(sys._getframe()))
-            (_raised if starts_thread(found) else self.refuse)(error)
+            self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
         return callee
 
     def _note_context(

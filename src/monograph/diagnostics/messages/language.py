@@ -3,7 +3,7 @@
 asynchronous-code       name                            UnsupportedError
 capture-failed          error                           UnsupportedError
 recursion-on-data       name, count                     UnsupportedError
-thread-started          what                            UnsupportedError
+computed-in-thread      op                              UnsupportedError
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def recursion_on_data(*, name: object, count: object) -> Text:
     )
 
 
-@message("thread-started", UnsupportedError)
-def thread_started(*, what: object) -> Text:
-    """Say that forward has another thread compute something."""
+@message("computed-in-thread", UnsupportedError)
+def computed_in_thread(*, op: object) -> Text:
+    """Say that another thread, which forward started, computes with the tensors of a capture."""
     return Text(
-        headline=f"`{what}` starts a thread, and what that computes is no part of the program",
-        label="started here",
+        headline=f"another thread computes `{op}`, which is then no part of the program",
+        label="in another thread",
         helps=("call the thread's function itself: PyTorch's operators use several cores anyway",),
     )
