@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
     from torch._ops import OpOverload
 
+RANGE_OPERATORS: tuple[Any, Any] = (
+    torch.ops.profiler._record_function_enter_new.default,
+    torch.ops.profiler._record_function_exit._RecordFunction,
+)
+"""What `torch.profiler.record_function` calls to begin and to end a range."""
+
 DISABLED_TORCH_FUNCTION: Any = torch._C._disabled_torch_function_impl
 """What a subclass sets as `__torch_function__` to cost nothing there."""
 

@@ -23,7 +23,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.recording.value_ranges import state_bounds
 from monograph.diagnostics import problem, snippet
-from monograph.host.dispatch import without_modes
+from monograph.host.dispatch import RANGE_OPERATORS, without_modes
 from monograph.host.fx_nodes import inputs_of
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation, eq, fresh, ge, known, negate
@@ -258,10 +258,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
     recorder: Recorder,
 ) -> dict[int, Callable[..., Any]]:
     """Operators that are not recorded as they come, by identity of the overload."""
-    aten, profiler = torch.ops.aten, torch.ops.profiler
-    # The names of operators.
-    enter = profiler._record_function_enter_new.default  # noqa: SLF001
-    leave = profiler._record_function_exit._RecordFunction  # noqa: SLF001
+    aten = torch.ops.aten
 
     def element(tensor: Any) -> Any:
         return recorder.item(recorder.abstract(tensor))
@@ -340,8 +337,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
         id(aten.lift_fresh.default): literal,
         id(aten.lift.default): literal,
         id(aten.to.dtype): converted,
-        id(enter): natively(enter),
-        id(leave): natively(leave),
+        **{id(each): natively(each) for each in RANGE_OPERATORS},
         id(aten.detach.default): detached,
         id(aten.detach_.default): detached_in_place,
         id(aten.equal.default): equal,
