@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from monograph.bytecode import hide_from_tracers, show_to_tracers
@@ -13,19 +14,20 @@ from monograph.capture import (
     capture,
     check_custom_op,
     check_declarations,
-    draft,
+    drafts,
 )
-from monograph.diagnostics import ExportError, together
+from monograph.diagnostics import ExportError, MonographError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
 from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import torch
 
+    from monograph.capture import Draft
     from monograph.program import ExportedProgram
 
 
@@ -128,18 +130,32 @@ def draft_export(
     )
     hide_from_tracers()
     try:
-        found = draft(request)
+        return _first_draft(drafts(request))
     finally:
         show_to_tracers()
-    if found.captured is None:
-        errors = found.errors()
-        assert found.ended_by is not None, "a capture ends, or is ended"
-        if not errors:
-            raise found.ended_by
-        raise found.ended(together(errors)) from found.ended_by
-    program = program_of(found.captured)
-    program.report = replace(program.report, problems=tuple(map(problem_of, found.problems)))
-    return program
+
+
+def _first_draft(found: Iterator[Draft]) -> ExportedProgram:
+    """The first that makes a program; else what the first was ended by."""
+    first = next(found)
+    failed: MonographError | None = None
+    for each in chain((first,), found):
+        if each.captured is None:
+            continue
+        try:
+            program = program_of(each.captured)
+        except MonographError as error:
+            failed = failed or error
+            continue
+        program.report = replace(program.report, problems=tuple(map(problem_of, each.problems)))
+        return program
+    if failed is not None:
+        raise failed
+    errors = first.errors()
+    assert first.ended_by is not None, "a capture ends, or is ended"
+    if not errors:
+        raise first.ended_by
+    raise first.ended(together(errors)) from first.ended_by
 
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:

@@ -271,7 +271,7 @@ def test_the_signature_and_the_contract_tell():
         str(program.contract).split()
         == (
             "inputs x f32[4, 6] cpu n int n s float s ranges n 0 … 9 relations"
-            " input(s) > 0.25 test_numbers.py:LINE n >= 0 test_numbers.py:LINE"
+            " s > 0.25 test_numbers.py:LINE n >= 0 test_numbers.py:LINE"
             " modes and flags torch.get_default_dtype() f32 test_numbers.py:LINE"
         )
         .replace("LINE", str(Scale.forward.__code__.co_firstlineno + 1))

@@ -13,7 +13,7 @@ import torch
 
 from monograph.archive.errors import Refused
 from monograph.archive.schema.json_fields import qualified_name
-from monograph.capture.queries.query_kinds import QUESTIONS, asks_tensor
+from monograph.capture.queries.query_kinds import QUESTIONS, UNCHECKED, asks_tensor
 from monograph.diagnostics import Place
 from monograph.program import TensorClause
 
@@ -66,7 +66,7 @@ def _check_answer(answer: Answer, contract: Contract) -> None:
     if answer.question not in QUESTIONS:
         raise Refused(f"it asks {answer.question[:40]!r}, which is no question", UNSAFE)
     if not asks_tensor(answer):
-        if answer.path:
+        if answer.path and answer.question != UNCHECKED:
             _check_device(answer.path)
     elif answer.argument is None:
         qualified_name(answer.path)

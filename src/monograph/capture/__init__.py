@@ -1,6 +1,6 @@
 """Capture (tracing): user code is run once on abstract tensors, and becomes a graph."""
 
-from monograph.capture.all_problems import Draft, all_problems, draft
+from monograph.capture.all_problems import Draft, all_problems, drafts
 from monograph.capture.captured import Capture, RecoveredRefusal
 from monograph.capture.inputs.declarations import check_declarations
 from monograph.capture.recovery.custom_operators import check_custom_op
@@ -17,5 +17,5 @@ __all__ = [
     "capture",
     "check_custom_op",
     "check_declarations",
-    "draft",
+    "drafts",
 ]

@@ -10,12 +10,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from monograph.capture.captured import RecoveredRefusal
+from monograph.capture.example_program import (
+    ASSUMED,
+    ExampleCall,
+    repeating_request,
+    watching_request,
+)
 from monograph.capture.inputs.declarations import broken_declarations
 from monograph.capture.recovery.error_recovery import Problems, cause_of
 from monograph.capture.running import capture
-from monograph.diagnostics import ExportError, MonographError, SpecError, together
+from monograph.diagnostics import (
+    ExportError,
+    MonographError,
+    SideEffectError,
+    SpecError,
+    problem,
+    raised_at,
+    together,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from monograph.capture.captured import Capture
     from monograph.capture.tracing import Request
 
@@ -27,6 +43,7 @@ class Draft:
     captured: Capture | None
     problems: tuple[RecoveredRefusal, ...]
     ended_by: Exception | None = None
+    is_endless: bool = False
 
     def errors(self) -> list[MonographError]:
         """Every refusal, in the order in which they were met."""
@@ -52,9 +69,48 @@ def draft(request: Request) -> Draft:
     try:
         captured = capture(replace(request, problems=problems))
     except Exception as error:  # noqa: BLE001 - user code may raise anything after a wrong turn
-        return Draft(None, problems.found(), error)
+        return Draft(None, problems.found(), error, is_endless=problems.is_endless)
     found = [*captured.problems, *map(RecoveredRefusal, _broken(captured))]
     return Draft(captured, tuple(found))
+
+
+def drafts(request: Request) -> Iterator[Draft]:
+    """Captures that go on, the best first: the last of them holds for the example alone."""
+    first = draft(request)
+    yield first
+    if isinstance(first.ended_by, SpecError) or first.is_endless:
+        return
+    if request.control_flow != "refuse":
+        yield draft(replace(request, control_flow="refuse"))
+    try:
+        watched = capture(watching_request(request))
+        call: ExampleCall = watched.recorder.called  # pyright: ignore[reportAttributeAccessIssue] - of a draft's
+        captured = capture(repeating_request(request, call))
+    except Exception:  # noqa: BLE001 - it fails without a capture too, or nothing stands for it
+        return
+    found = [replace(each, assumed=ASSUMED) for each in first.problems]
+    found = [each if _is_unchecked(each) else replace(each, is_checked=True) for each in found]
+    known = {cause_of(each.error) for each in found}
+    rest = [each for each in _refusals(first.ended_by) if cause_of(each) not in known]
+    found += [RecoveredRefusal(each, ASSUMED, is_checked=call.is_repeatable) for each in rest]
+    unseen = [*watched.problems, *captured.problems]
+    found += [e for e in unseen if not e.is_checked and cause_of(e.error) not in known]
+    yield Draft(replace(captured, problems=tuple(found)), tuple(found))
+
+
+def _is_unchecked(found: RecoveredRefusal) -> bool:
+    """Whether it is about what no call shows, however alike its inputs are."""
+    unseen = isinstance(found.error, SideEffectError)
+    return not found.is_checked and (unseen or found.error.diagnostic.name == "outside-read")
+
+
+def _refusals(error: Exception | None) -> tuple[MonographError, ...]:
+    """What ended a capture, as refusals."""
+    if error is None:
+        return ()
+    if isinstance(error, MonographError):
+        return error.problems
+    return (problem("capture-raises", at=raised_at(error), error=error),)
 
 
 def all_problems(request: Request, first: ExportError) -> MonographError:
@@ -82,4 +138,4 @@ def _broken(captured: Capture) -> list[MonographError]:
     return broken
 
 
-__all__ = ["Draft", "all_problems", "draft"]
+__all__ = ["Draft", "all_problems", "drafts"]

@@ -37,13 +37,15 @@ class RecoveredRefusal:
     """A refusal that a capture went past.
 
     `assumed` says what the program takes for true instead, "" if nothing; `is_checked` whether it
-    asserts that when it runs; `times` how often the same refusal was met at this line.
+    asserts that when it runs; `times` how often the same refusal was met at this line;
+    `is_seen_in_results` whether what is not checked can make them differ.
     """
 
     error: MonographError
     assumed: str = ""
     is_checked: bool = False
     times: int = 1
+    is_seen_in_results: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,22 +164,34 @@ class Session:
             _check_next_call(trace, self.request, options)
             return
         try:
-            _check_next_call(trace, replace(self.request, problems=Problems()), options)
+            after = _next_call(trace, replace(self.request, problems=Problems()), options)
         except MonographError:
             for error in trace.harm:
                 problems.note(error, "the program does not do it")
+        else:
+            problems.note_unseen(trace.harm if after.harm else [])
 
 
 def _check_next_call(trace: Trace, request: Request, options: RunOptions) -> None:
     """A call begun with what this one left must do the same and leave nothing new."""
+    if _next_call(trace, request, options).harm:
+        raise trace.harm[0]
+
+
+def _next_call(trace: Trace, request: Request, options: RunOptions) -> Trace:
+    """A call begun with what this one left, which does the same.
+
+    Raises: what this one is refused for, where it does not.
+    """
     if trace.captured is None or trace.left is None or not trace.can_begin_a_call:
         raise trace.harm[0]
     try:
         after = copy_context().run(_begun_with, trace.left, Session(request), options)
     except Exception as error:
         raise trace.harm[0] from error
-    if after.captured is None or after.harm or _account(after.captured) != _account(trace.captured):
+    if after.captured is None or _account(after.captured) != _account(trace.captured):
         raise trace.harm[0]
+    return after
 
 
 def _begun_with(left: Left, session: Session, options: RunOptions) -> Trace:

@@ -2,8 +2,8 @@
 
 Whoever refuses something calls `problem(name, at=frames, **facts)` and raises what comes back.
 The facts of each name are the keyword parameters of its template; the family files list them:
-archive, branches, contract, data, inputs, internal, interop, language, lowering, operators,
-programs, sizes, spec, state.
+archive, branches, contract, data, drafts, inputs, internal, interop, language, lowering,
+operators, programs, sizes, spec, state.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from monograph.diagnostics.rendering import render, render_all, snippet
 from monograph.diagnostics.repair import Repair
 from monograph.diagnostics.source_edits.edits import Edit
 from monograph.diagnostics.spelling import nearest
+from monograph.diagnostics.wording import is_code, named
 
 __all__ = [
     "ArchiveError",
@@ -78,8 +79,10 @@ __all__ = [
     "explain",
     "find_entry",
     "frame_filter",
+    "is_code",
     "is_stand_in",
     "message",
+    "named",
     "nearest",
     "noted",
     "notes_so_far",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["counted", "dim_source", "interval", "listed", "paste", "quoted"]
+__all__ = ["counted", "dim_source", "interval", "is_code", "listed", "named", "paste", "quoted"]
 
 
 def quoted(value: object) -> str:
@@ -18,6 +19,24 @@ def quoted(value: object) -> str:
     """
     text = str(value)
     return text if text.removeprefix("-").isdigit() else f"`{text}`"
+
+
+def named(source: str) -> str:
+    """Return what a value is called: code in backticks, words as they are.
+
+    >>> named("x.sum()"), named("the number of nonzero elements")
+    ('`x.sum()`', 'the number of nonzero elements')
+    """
+    return f"`{source}`" if is_code(source) else source
+
+
+def is_code(source: str) -> bool:
+    """Tell whether this is an expression of Python, not words that name a value."""
+    try:
+        ast.parse(source.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def listed(values: Iterable[object], last: str = "and") -> str:

@@ -40,6 +40,16 @@ def without_modes() -> AbstractContextManager[Any]:
     return _python_dispatch._disable_current_modes()
 
 
+def dispatch_keys() -> tuple[Any, Any]:
+    """The dispatch keys that this thread includes and excludes, for `with_dispatch_keys`."""
+    return torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+
+
+def with_dispatch_keys(keys: tuple[Any, Any]) -> AbstractContextManager[None]:
+    """Dispatch as it was when the keys were asked (`torch._C._ForceDispatchKeyGuard`)."""
+    return torch._C._ForceDispatchKeyGuard(*keys)
+
+
 def share_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Whether two tensors have one storage (`_is_alias_of`, which asks for no address)."""
     return _is_alias_of(left, right)

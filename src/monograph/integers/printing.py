@@ -36,6 +36,8 @@ _INFIX: Final = MappingProxyType(
         "truediv": ("/", _PRODUCT),
     }
 )
+_AS_GIVEN: Final = frozenset({"input", "unbacked"})
+"""Floats that a symbol stands for as it is."""
 _COMPARES: Final = MappingProxyType({"eq": "==", "ge": ">=", "gt": ">", "le": "<=", "ne": "!="})
 _INVERSE: Final = MappingProxyType({"eq": "==", "ge": "<=", "ne": "!="})
 
@@ -98,6 +100,10 @@ class _Printer:
             left, right = r.args
             shown = f"{self.number(left, _ATOM)} ** {self.number(right, _UNARY)}"
             return _bracketed(shown, _POWER, tightness)
+        if r.kind in _AS_GIVEN and isinstance(r.args[0], Expr):
+            name = self.names.get(r.args[0], r.args[0].name)
+            if name != r.args[0].name:  # where it comes from, which is a float there
+                return name
         return f"{r.kind}({', '.join([self.number(arg, _OR) for arg in r.args])})"
 
     def pieces(self, e: Expr) -> list[tuple[int, str]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
-from monograph.capture.queries.query_kinds import Answer, asks_tensor, code_of
+from monograph.capture.queries.query_kinds import UNCHECKED, Answer, asks_tensor, code_of
 from monograph.diagnostics import Frame, Place, place
 from monograph.integers import Expr, maximum, relation_text
 from monograph.integers import text as expr_text
@@ -189,6 +189,8 @@ def question_text(answer: Answer) -> str:
     """Return what was asked, as code that asks it: `x.requires_grad`."""
     if answer.question == "autocast":
         return f"torch.autocast on {answer.path}"
+    if answer.question == UNCHECKED:
+        return f"what a draft cannot check ({answer.path})"
     code = code_of(answer, answer.path)
     return code[1:-1] if code.startswith("(") else code
 

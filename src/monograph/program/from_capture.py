@@ -13,6 +13,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.queries.query_kinds import UNCHECKED, Answer
 from monograph.capture.recording.mode_regions import build_subgraphs
 from monograph.host.fx_nodes import close_graph
 from monograph.integers import (
@@ -208,8 +209,16 @@ def contract_of(captured: Capture) -> Contract:
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
         changes=captured.changes,
-        answers=tuple(captured.recorder.answers_noted.answers.values()),
+        answers=(*captured.recorder.answers_noted.answers.values(), *_unchecked(captured)),
     )
+
+
+def _unchecked(captured: Capture) -> Iterator[Answer]:
+    """What a draft repeats that no call can check."""
+    for found in captured.problems:
+        if not found.is_checked and found.is_seen_in_results:
+            diagnostic = found.error.diagnostic
+            yield Answer(UNCHECKED, True, diagnostic.headline, None, diagnostic.at)
 
 
 def _apart_from_state(captured: Capture) -> tuple[tuple[int, str], ...]:

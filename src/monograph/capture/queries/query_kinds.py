@@ -93,6 +93,9 @@ _SURROUNDINGS: Final = (
     _of_torch("cudnn_attention", "torch.backends.cuda.cudnn_sdp_enabled()"),
 )
 
+UNCHECKED: Final = "unchecked"
+"""No question: what a draft cannot check, which its path says. It is answered wrong, always."""
+
 _OF_TENSORS: Final = (
     Question("requires_grad", "{}.requires_grad"),
     Question("is_leaf", "{}.is_leaf"),
@@ -118,7 +121,9 @@ UNASKED: Final = NEEDED | {"followed", "followed_inside"}
 
 OF_TENSORS: Final[Mapping[str, Question]] = MappingProxyType({q.name: q for q in _OF_TENSORS})
 SURROUNDINGS: Final[Mapping[str, Question]] = MappingProxyType({q.name: q for q in _SURROUNDINGS})
-QUESTIONS: Final[Mapping[str, Question]] = MappingProxyType({**SURROUNDINGS, **OF_TENSORS})
+QUESTIONS: Final[Mapping[str, Question]] = MappingProxyType(
+    {**SURROUNDINGS, **OF_TENSORS, UNCHECKED: Question(UNCHECKED, "(not {})")}
+)
 
 _NAMES: Final[Mapping[str, Any]] = MappingProxyType(
     {"torch": torch, "default_device": default_device}
@@ -156,6 +161,7 @@ __all__ = [
     "QUESTIONS",
     "SURROUNDINGS",
     "UNASKED",
+    "UNCHECKED",
     "Answer",
     "Question",
     "asking_again",

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
-from monograph.diagnostics import place
+from monograph.diagnostics import Place, place, problem
 from monograph.integers import relation_text
 
 if TYPE_CHECKING:
+    from monograph.diagnostics import MonographError
     from monograph.integers import Facts, Guard
 
 
 def broken(facts: Facts, guard: Guard, said: str | None) -> str:
     """What to say where an assumption does not hold, in the user's words: what they `said`."""
+    if said and _ASSUMPTION.match(said):
+        return f"{said}{_asked_at(guard.origin)}"
     names = {s: facts.source_of(s) or s.name for s in guard.relation.symbols}
     words = f"`{relation_text(guard.relation, names)}` does not hold{_asked_at(guard.origin)}"
     return f"{said}: {words}" if said else words
+
+
+_ASSUMPTION: Final = re.compile(
+    r"this draft assumes that (.*), which does not hold(?: \((.*):([0-9]+) needs it\))?", re.DOTALL
+)
+"""What assertions of drafts say, which is all of them that a file keeps."""
+
+
+def draft_assumes(clause: str) -> str:
+    """What is said where a draft goes another way than its example did; see `broken`."""
+    return f"this draft assumes that {clause}, which does not hold"
+
+
+def draft_refusal(message: str, now: str) -> MonographError | None:
+    """The refusal that a broken assertion's message stands for, if it is of a draft."""
+    found = _ASSUMPTION.fullmatch(message)
+    if found is None:
+        return None
+    assumed, file, line = found.groups()
+    at = () if file is None else Place(file, int(line), int(line), None, None, "<module>")
+    return problem("draft-assumption", at=at, assumed=assumed, now=now)
 
 
 def _asked_at(origin: Any) -> str:

@@ -6,7 +6,9 @@ with an assertion that stays in the program. What cannot be gone past is raised 
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -14,6 +16,7 @@ import torch
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.captured import RecoveredRefusal
+from monograph.capture.recording.guard_sources import draft_assumes
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.concrete_execution import Rehearsal, StuckError
 from monograph.capture.recovery.custom_operators import with_fake_function
@@ -25,7 +28,7 @@ from monograph.capture.recovery.types_by_running import (
     fresh_types,
     returned_argument,
 )
-from monograph.diagnostics import MonographError, place, problem
+from monograph.diagnostics import MonographError, named, place, problem, snippet
 from monograph.host.dispatch import without_modes
 from monograph.integers import (
     Contradiction,
@@ -54,7 +57,22 @@ _MOST: Final = 1000
 """Questions that one capture answers by the example; a loop that asks more is left."""
 _LARGEST: Final = 1 << 20
 """Elements of the largest tensor that a program keeps in order to compare."""
+_BITS: Final = MappingProxyType(
+    {
+        torch.float64: torch.int64,
+        torch.float32: torch.int32,
+        torch.float16: torch.int16,
+        torch.bfloat16: torch.int16,
+        torch.complex64: torch.int64,
+        **dict.fromkeys(
+            (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+        ),
+    }
+)
+"""Integers of the same bits, by which values are compared; None where they compare as they are."""
 _OF_TORCH: Final = frozenset({"aten", "prims", "prim"})
+_ASKING: Final = frozenset({"all", "any", "filter", "list", "max", "min", "sorted", "sum"})
+"""Functions of Python that ask for the truth of other things than what they give."""
 _READABLE: Final = frozenset({"numpy()", "numpy.asarray()", "format()"})
 
 
@@ -73,15 +91,27 @@ class Problems:
         self._found: dict[Any, RecoveredRefusal] = {}
         self._met = 0
 
-    def note(self, error: MonographError, assumed: str = "", *, is_checked: bool = False) -> None:
+    def note(
+        self,
+        error: MonographError,
+        assumed: str = "",
+        *,
+        is_checked: bool = False,
+        is_seen_in_results: bool = True,
+    ) -> None:
         """Remember a refusal, and go on. Raises it if there are too many."""
         self._met += 1
-        if self._met > _MOST:
+        if self.is_endless:
             raise error
-        new = RecoveredRefusal(error, assumed, is_checked)
+        new = RecoveredRefusal(error, assumed, is_checked, is_seen_in_results=is_seen_in_results)
         cause = cause_of(error)
         known = self._found.get(cause)
         self._found[cause] = new if known is None else replace(known, times=known.times + 1)
+
+    def note_unseen(self, errors: list[MonographError]) -> None:
+        """Remember writes that the program does not make, and that no call of it would read."""
+        for error in errors:
+            self.note(error, "the program does not do it", is_seen_in_results=False)
 
     def note_unless_known(self, errors: list[MonographError]) -> None:
         """Remember what was found afterwards, without a line, unless it was met at one before."""
@@ -89,6 +119,11 @@ class Problems:
         for error in errors:
             if error.diagnostic.name not in names:
                 self.note(error, "the program does not do it")
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether so much was met that user code may never come to an end."""
+        return self._met > _MOST
 
     def forget(self) -> None:
         """A run begins anew."""
@@ -123,6 +158,8 @@ class Continuing(Recorder):
         self._rehearsal: Rehearsal | None = None
         self._examples: Mapping[Expr, int] = {}
         self._called: tuple[Any, tuple[Any, ...], dict[str, Any]] = (None, (), {})
+        self.called: Any = None
+        """What the module gave for the example, where that was called for."""
 
     def rehearse_with(self, real: Mapping[Node, Any], examples: Mapping[Expr, int]) -> None:
         """What placeholders hold in the example, and what its sizes are."""
@@ -139,7 +176,9 @@ class Continuing(Recorder):
     def truth_of(self, r: Relation, refusal: Exception) -> bool:
         """Whether the relation holds for the example: assumed and asserted from here on."""
         answer = bool(self._computed(r, refusal))
-        self._assume(r if answer else negate(r), _given(refusal, answer=answer))
+        asked = snippet(refusal.diagnostic.at) if isinstance(refusal, MonographError) else ""
+        words = f"`{asked}` is {answer}" if _is_comparison(asked) else ""
+        self._assume(r if answer else negate(r), _given(refusal, answer=answer), words=words)
         return answer
 
     def value_of(
@@ -148,7 +187,7 @@ class Continuing(Recorder):
         """The number for the example: assumed and asserted from here on."""
         value = self._computed(number, refuse(None))
         if isinstance(number, Expr | Real):
-            self._assume(eq(number, value), refuse(value))
+            self._assume(eq(number, value), refuse(value), words=self._being(number, value))
         return value
 
     def truth(self, tensor: AbstractTensor) -> bool:
@@ -180,8 +219,20 @@ class Continuing(Recorder):
             return known
         answer = bool(self._computed(relation, refusal))
         given = _given(refusal, answer=answer)
-        self._assume(relation if answer else negate(relation), given, f"it is {answer}")
+        words = self._being(relation, answer)
+        self._assume(relation if answer else negate(relation), given, f"it is {answer}", words)
         return answer
+
+    def _being(self, number: Expr | Real | Relation, value: Any) -> str:
+        """Where a number was read, and what it is: "`x.item()` is 3"; "" of several."""
+        sources = {self.facts.source_of(symbol) for symbol in number.symbols}
+        is_read = len(sources) == 1 and any(map(self.facts.is_unbacked, number.symbols))
+        if not is_read:
+            return ""
+        (source,) = sources
+        asks = isinstance(value, bool) and source.partition("(")[0] in _ASKING
+        shown = f"what {named(source)} asks" if asks else named(source)
+        return f"{shown} is {value}"
 
     def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
         """The example's data, of which the program cannot know that it stays the same."""
@@ -192,21 +243,35 @@ class Continuing(Recorder):
                 raise
             with without_modes():
                 real = self._run(tensor.node, refusal).detach().clone()
-            said = f"`{reader}` gives what it gave for the example"
-            self.problems.note(refusal, said, is_checked=self._assert_equal(tensor, real))
+            here = snippet(refusal.diagnostic.at) or reader
+            said = f"`{here}` gives what it gave for the example"
+            is_checked = self.assert_equal(tensor, real, said)
+            self.problems.note(refusal, said, is_checked=is_checked)
             with without_modes():
-                return real.item() if reader == "format()" else real.numpy()
+                if reader == "format()":
+                    return real.item()
+                array = real.numpy()
+            array.setflags(write=False)  # what is written there would not reach the tensor
+            return array
 
-    def _assert_equal(self, tensor: AbstractTensor, real: torch.Tensor) -> bool:
+    def assert_equal(self, tensor: AbstractTensor, real: torch.Tensor, words: str) -> bool:
         """Have the program compare a tensor with its value in the example, if it can."""
         with without_modes():
-            if real.numel() > _LARGEST or bool((real != real).any()):  # noqa: PLR0124 - NaN
+            if real.numel() > _LARGEST or real.dtype not in _BITS:
                 return False
             kept = real.clone()
-        constant = self.writer.lift_literal(kept, self)
+        constant: Any = self.writer.lift_literal(kept, self)
+        bits = _BITS[real.dtype]
+        if bits is not None:  # a number that is none is itself, and a zero has a sign
+            pair = tensor, constant
+            tensor, constant = [
+                self.call(torch.ops.aten.view.dtype, (each, bits), {}) for each in pair
+            ]
         same = self.call(torch.ops.aten.eq.Tensor, (tensor, constant), {})
         number = to_python(self.item(self.call(torch.ops.aten.all.default, (same,), {})))
-        self.facts.assert_at_run(number)
+        if isinstance(number, Relation):
+            self.said[number] = draft_assumes(words)
+            self.facts.assert_at_run(number)
         return True
 
     def _computed(self, number: Expr | Real | Relation, refusal: Exception) -> Any:
@@ -227,11 +292,13 @@ class Continuing(Recorder):
         except StuckError as error:
             raise refusal from error
 
-    def _assume(self, relation: Any, refusal: Exception, said: str = "") -> None:
+    def _assume(self, relation: Any, refusal: Exception, said: str = "", words: str = "") -> None:
         assert isinstance(refusal, MonographError), "refusals are ours"
         names = {s: self.facts.source_of(s) or s.name for s in self.facts.symbols}
         if not said and isinstance(relation, Relation):
             said = f"`{relation_text(relation, names)}`"
+        if isinstance(relation, Relation):
+            self.said[relation] = draft_assumes(words or said)
         try:
             self.facts.assert_at_run(relation)
         except Contradiction as error:
@@ -293,7 +360,13 @@ class Continuing(Recorder):
         guesses = explained(trial, self._at_example)
         types, assumed = fresh_types(trial.result, guesses, trial.op.base_name)
         for size, guess in assumed:
-            self.facts.assert_at_run(eq(size, guess))
+            relation = eq(size, guess)
+            if isinstance(relation, Relation):
+                shown = f"`{text(guess) if isinstance(guess, Expr) else guess}`"
+                self.said[relation] = draft_assumes(
+                    f"a size of what `{trial.op.base_name}` returns is {shown}"
+                )
+            self.facts.assert_at_run(relation)
         sizes = ", ".join(["?" if guess is None else text(guess) for guess in guesses])
         self.problems.note(refusal, f"sizes of its results are [{sizes}]", is_checked=True)
         return types
@@ -328,6 +401,14 @@ class Continuing(Recorder):
             return self._computed(size, problem("bug", reason="a size has no value"))
         except MonographError:
             return None
+
+
+def _is_comparison(source: str) -> bool:
+    """Whether a source text compares, and its own answer is what was asked for."""
+    try:
+        return isinstance(ast.parse(source.strip(), mode="eval").body, ast.Compare)
+    except SyntaxError:
+        return False
 
 
 def _given(refusal: Exception, *, answer: bool) -> Exception:

@@ -15,6 +15,7 @@ import torch
 
 from monograph.capture.queries.query_kinds import (
     NEEDED,
+    UNCHECKED,
     asks_tensor,
     code_of,
     names_of_questions,
@@ -118,10 +119,13 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
     )
 
     def explain(leaves: Sequence[Any]) -> None:
+        unchecked = [each for each in contract.answers if each.question == UNCHECKED]
         clauses = list(broken_clauses(contract, plan, leaves))
         if clauses:
             helps = [*_declarations(contract, leaves), *_without_gradient(contract, clauses)]
             raise problem("contract-broken", clauses=clauses, helps=helps)
+        for each in unchecked:
+            raise problem("draft-unchecked", at=spots(each.origin), assumed=each.path)
 
     namespace = {**constants, "explain": explain}
     exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
@@ -373,6 +377,8 @@ def _broken_answers(contract: Contract, given: Sequence[Any]) -> Iterator[Clause
     names = {**names_of_questions(), "given": given}
     said: set[Any] = set()
     for answer, variable in zip(contract.answers, _variables(contract, "given[{}]"), strict=True):
+        if answer.question == UNCHECKED:
+            continue
         try:
             got = eval(code_of(answer, variable), names)  # noqa: S307  (code of the table)
         except (AttributeError, RuntimeError):

@@ -1,0 +1,102 @@
+"""Each program that runs has a draft, which is right or raises ContractError, at any inputs."""
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+from monograph import ContractError, draft_export, load, save
+from tests.problems.draft_programs import PROGRAMS
+
+WRITES_UNSEEN = {"queue_outside", "bytes_outside", "array_outside"}
+"""What C writes to is not seen to change yet, so `export` does not refuse these either."""
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
+
+
+STRICT = [name for name in PROGRAMS if name not in WRITES_UNSEEN]
+PLAIN = STRICT[::4]
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_a_draft_is_right_or_refuses(name):
+    """Two calls at the example, and one elsewhere, give what eager gives, or are refused."""
+    program = PROGRAMS[name]
+    check_calls(program, draft_export(program.build(), program.calls[0]()))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_draft_of_plain_python_is_right_or_refuses(name):
+    """The same where user code is not interpreted."""
+    program = PROGRAMS[name]
+    check_calls(program, draft_export(program.build(), program.calls[0](), strict=False))
+
+
+@pytest.mark.parametrize("name", ["Counts", "clock", "number_in_json", "item_as_list_index"])
+def test_a_draft_that_was_saved_refuses_the_same(name, tmp_path):
+    """What it assumes, and what it cannot check, is in the file."""
+    program = PROGRAMS[name]
+    draft = draft_export(program.build(), program.calls[0]())
+    save(draft, tmp_path / "draft.pt2")
+    again = load(tmp_path / "draft.pt2")
+    check_calls(program, again)
+    texts = [refusal(each, program.calls[-1]()).splitlines()[0] for each in (draft, again)]
+    assert texts[0].startswith(texts[1])
+    check_calls(program, draft.run_decompositions())
+
+
+def test_what_is_not_checked_runs_without_checks():
+    """The draft is there to be looked at."""
+    program = PROGRAMS["Counts"]
+    draft = draft_export(program.build(), program.calls[0]())
+    (x,) = program.calls[0]()
+    assert torch.equal(draft.module(check_guards=False)(x), x)
+
+
+def check_calls(program, draft):
+    """Compare sequences of calls, each begun as the module is at first."""
+    for makers in [program.calls[:1] * 2, *[(each,) for each in program.calls[1:]]]:
+        module, expected = program.build(), []
+        for make in makers:
+            args = make()
+            expected.append((outcome(module, args), args))
+        program.build()
+        run = draft.module()
+        for make, (result, changed) in zip(makers, expected, strict=True):
+            args = make()
+            actual = outcome(run, args)
+            if isinstance(actual, ContractError):
+                break
+            if isinstance(result, Exception):
+                assert isinstance(actual, Exception), result
+                continue
+            same((result, changed), (actual, args))
+
+
+def outcome(module, args):
+    """What a call gives, or raises."""
+    try:
+        return module(*args)
+    except Exception as error:  # noqa: BLE001 - compared
+        return error
+
+
+def refusal(program, args):
+    """The message that a call is refused with."""
+    with pytest.raises(ContractError) as caught:
+        program.module()(*args)
+    return str(caught.value)
+
+
+def same(expected, actual):
+    """Compare results, and what became of the inputs."""
+    expected, structure = pytree.tree_flatten(expected)
+    actual, other = pytree.tree_flatten(actual)
+    assert structure == other
+    for one, two in zip(expected, actual, strict=True):
+        if isinstance(one, torch.Tensor):
+            torch.testing.assert_close(two, one, rtol=0, atol=0, equal_nan=True)
+        else:
+            assert one == two or one != one, two  # noqa: PLR0124 - NaN
