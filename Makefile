@@ -57,6 +57,7 @@ check: $(READY) ## the tests, without the slow ones, in the same shuffled order 
 .PHONY: laws
 laws: $(READY) ## the laws at length, and every slow test, on examples drawn anew
 	@HYPOTHESIS_PROFILE=new $(PY) -m pytest -n 2 tests/laws tests -m "slow" $(ARGS)
+	@$(PY) -W ignore -m tests.drawn --count 20000 --jobs 2
 
 .PHONY: types
 types: $(READY) ## the type checker, strict, on src

@@ -16,6 +16,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     numbers,
     outside,
     overlaps,
+    reduced,
     sizes,
     state_names,
     structures,

@@ -621,6 +621,17 @@ def returns_from_two_loops(x):
 
 
 @branching(UP, refused="loop-leaves")
+def raises_at_the_end_of_a_round(x):
+    """The second part of the condition alone counts as what leaves the loop."""
+    n = 0
+    while n < 1:
+        n += 1
+        if (x > 4).all() or x.sum() < 0:
+            raise ValueError(n)
+    return x * n
+
+
+@branching(UP, refused="loop-leaves")
 def returns_a_size_of_its_own(x):
     """What is returned has a size that a round makes."""
     while x.sum() < 100:

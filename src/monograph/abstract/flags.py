@@ -56,6 +56,23 @@ class Flags(torch.Tensor):
         """
         self.recorder.asked(self, "has_no_grad_fn")
 
+    @property
+    def _base(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None, where the tensor views no other.
+
+        Raises: outside-read (it does, or may).
+        """
+        self.recorder.asked(self, "has_no_base")
+
+    def _is_view(self) -> bool:
+        """Whether the tensor views another; no is the only answer, as of `_base`."""
+        return not self.recorder.asked(self, "has_no_base")
+
+    @property
+    def _cdata(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Refused: it tells which object a tensor is."""
+        return self.recorder.read_data(self, "_cdata")
+
     def register_hook(self, hook: Any) -> Any:  # noqa: ARG002  # pyright: ignore[reportIncompatibleMethodOverride]
         """Refused, where autograd follows the tensor.
 
@@ -113,7 +130,7 @@ def described(tensor: Any, question: str) -> bool:
     """The answer of a tensor that only describes: nobody is told anything that it does not know."""
     if question == "requires_grad":
         return tensor.tensor_type.requires_grad
-    return question in {"is_leaf", "has_no_grad", "has_no_grad_fn"}
+    return question in {"is_leaf", "has_no_grad", "has_no_grad_fn", "has_no_base"}
 
 
 __all__ = ["Flags", "described"]

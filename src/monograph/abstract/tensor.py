@@ -374,7 +374,8 @@ class AbstractTensor(Flags):
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         root = self.storage_root
         self.recorder.aliases.check_answer("version", root)
-        if root.version and self.recorder.lineage.is_counted_apart(root):
+        is_own = self.recorder.asked(self, "is_own")
+        if not is_own or (root.version and self.recorder.lineage.is_counted_apart(root)):
             return self.recorder.read_data(self, "_version")
         return root.version
 

@@ -186,7 +186,7 @@ class Region:
         """
         if not self.is_owned(tensor, taken):
             copy = self.recorder.call(_CLONE, (tensor,), {})
-            if stays and copy.tensor_type.strides == tensor.tensor_type.strides:
+            if stays and copy.tensor_type.stride() == tensor.tensor_type.stride():
                 mark_superfluous(copy.node)
             return copy
         return tensor

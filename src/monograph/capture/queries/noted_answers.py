@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import torch
     from torch.fx.node import Node
 
+    from monograph.abstract.tensor import AbstractTensor
+
 
 class Subject(NamedTuple):
     """A tensor that differs between calls: its path, its place among the inputs, the example."""
@@ -27,22 +29,28 @@ class Subject(NamedTuple):
 class NotedAnswers:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "answers", "subjects")
+    __slots__ = ("_before", "_given", "answers", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
         self.subjects: dict[Node, Subject] = {}
         """By their placeholders."""
         self._before: dict[str, Any] = {}
+        self._given: dict[int, Subject] = {}
 
     def begin(self, subjects: dict[Node, Subject]) -> None:
         """Remember what surrounds the run."""
         self.subjects = subjects
+        self._given = {id(node.meta["val"]): each for node, each in subjects.items()}
         self._before = {
             name: asking_again(name)("")
             for name, each in SURROUNDINGS.items()
             if "{" not in each.code
         }
+
+    def owner(self, tensor: AbstractTensor) -> Subject | None:
+        """What gave the memory that a tensor lies in, None where it did not come from outside."""
+        return self._given.get(id(tensor.storage_root))
 
     def note(self, question: str, origin: object, path: str = "") -> None:
         """The surroundings of the call were asked."""

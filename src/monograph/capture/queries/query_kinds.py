@@ -101,6 +101,7 @@ _OF_TENSORS: Final = (
     Question("is_leaf", "{}.is_leaf"),
     Question("has_no_grad", "{}.grad is None"),
     Question("has_no_grad_fn", "{}.grad_fn is None"),
+    Question("has_no_base", "({}._base is None)"),
     Question("is_conj", "{}.is_conj()", ("is_conj",)),
     Question("is_neg", "{}.is_neg()", ("is_neg",)),
     Question("is_inference", "{}.is_inference()", ("is_inference",)),
@@ -111,12 +112,17 @@ _OF_TENSORS: Final = (
     Question("needed_inside", "{}.requires_grad"),
     Question("followed", "(not torch.is_grad_enabled() or {}.requires_grad)"),
     Question("followed_inside", "{}.requires_grad"),
+    Question(
+        "may_not_be_written",
+        "({0}.requires_grad and ({0} if {0}._base is None else {0}._base).is_leaf"
+        " or torch._debug_has_internal_overlap({0}) == 1)",
+    ),
 )
 
 NEEDED: Final = frozenset({"needed", "needed_inside"})
 """Whether a call needs the gradient of a tensor: no is always the answer."""
 
-UNASKED: Final = NEEDED | {"followed", "followed_inside"}
+UNASKED: Final = NEEDED | {"followed", "followed_inside", "may_not_be_written"}
 """What user code cannot ask, and is held to all the same."""
 
 OF_TENSORS: Final[Mapping[str, Question]] = MappingProxyType({q.name: q for q in _OF_TENSORS})

@@ -22,9 +22,7 @@ import torch
 from monograph.abstract.aliasing import FRESH, results_of, source_of
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
-from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.branch_equivalence import decides_nothing
-from monograph.capture.code_policy import is_users
 from monograph.capture.installation import OVERRIDES, THREAD, listening
 from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
@@ -33,6 +31,7 @@ from monograph.capture.queries.query_kinds import (
     asking_again,
 )
 from monograph.capture.recording.operators import OPERATORS
+from monograph.capture.torch_overrides.caught_errors import note_raising
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
-    from monograph.abstract.layout import LayoutQuestion
     from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.queries.query_kinds import Question
     from monograph.capture.recording.operators import Operator
@@ -64,6 +62,10 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
     """
     if question in _HOOKS:
         _refuse_hook(recorder, tensor, question)
+    if question == "is_own":
+        root = tensor.storage_root.node
+        is_made = root is not None and root.op == "call_function"
+        return is_made and recorder.answers_noted.owner(tensor) is None
     told = _Asked(recorder, tensor, question)
     subject = told.subject
     answer = _DERIVED[question](told) if subject is None else told.of_subject(subject)
@@ -76,6 +78,7 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
 _WITHOUT_HISTORY: Final = {
     "has_no_grad": (".grad", "a gradient that was computed before the call"),
     "has_no_grad_fn": (".grad_fn", "what autograd remembers of earlier operators"),
+    "has_no_base": ("._base", "which tensor a view was made of"),
 }
 
 
@@ -118,6 +121,11 @@ class _Asked(NamedTuple):
         begins = node is not None and node.target is _aten.requires_grad_.default
         return begins or not self.requires_grad()
 
+    def has_no_base(self) -> bool:
+        """Whether it has memory of its own, in which no operator found another tensor's."""
+        node = self.tensor.node
+        return node is not None and results_of(node) == FRESH
+
     def bit(self, question: str) -> bool:
         """Whether the conjugate or negative bit is set: views have it from what they view."""
         node, flips = self.tensor.node, False
@@ -155,6 +163,7 @@ _DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
     "is_leaf": _Asked.is_leaf,
     "has_no_grad": lambda _: True,
     "has_no_grad_fn": _Asked.is_leaf,
+    "has_no_base": _Asked.has_no_base,
     "is_conj": lambda told: told.bit("is_conj"),
     "is_neg": lambda told: told.bit("is_neg"),
     "is_inference": _Asked.is_inference,
@@ -291,20 +300,13 @@ _COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
 """Operators that view an argument in some calls, and in others compute what autocast casts."""
 
 
-def note_tried(recorder: Recorder, node: Node, questions: tuple[LayoutQuestion, ...]) -> None:
-    """Note which layouts decide whether an operator raises that user code tries; used or not."""
-    if _is_tried(node):
-        source: Any = node.args[0]
-        for question in questions:
-            recorder.layout_asked(source.meta["val"], question)
-
-
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
     for node in recorder.operations:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
             continue
+        note_raising(recorder, node)
         made = _first_tensor(node.meta.get("val"))
         if made is None:
             continue
@@ -317,12 +319,6 @@ def note_implied(recorder: Recorder) -> None:
                 recorder.answers_noted.note("default_dtype", _lines(recorder, node))
         elif node not in recorder.own_tensors and _is_made_of_nothing(op):
             recorder.answers_noted.note("default_device", _lines(recorder, node))
-
-
-def _is_tried(node: Node) -> bool:
-    """Whether user code would catch what an operator raises, and go on with something else."""
-    frames = node.meta.get("frames", ())
-    return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
 
 
 def _lines(recorder: Recorder, node: Node) -> object:
@@ -365,6 +361,5 @@ __all__ = [
     "asked",
     "note_followed",
     "note_implied",
-    "note_tried",
     "set_requires_grad",
 ]

@@ -8,7 +8,8 @@ from monograph.capture.queries.tensor_answers import TensorAnswers
 from monograph.capture.recording import indexing, unbacked_values
 from monograph.capture.recording.fake_kernel_checks import check_promises
 from monograph.capture.recording.value_ranges import limit_size
-from monograph.capture.torch_overrides.guarded_queries import asked, note_tried, set_requires_grad
+from monograph.capture.torch_overrides.caught_errors import note_tried
+from monograph.capture.torch_overrides.guarded_queries import asked, set_requires_grad
 from monograph.capture.torch_overrides.tensor_text import refuse_text
 
 ANSWERS: Final = TensorAnswers(

@@ -61,6 +61,17 @@ def _result_type(original: Any) -> Any:
     return result_type
 
 
+@OVERRIDES.override(torch, "_debug_has_internal_overlap")
+def _has_internal_overlap(original: Any) -> Any:
+    @functools.wraps(original)
+    def has_internal_overlap(tensor: Any) -> int:
+        if isinstance(tensor, AbstractTensor):
+            return tensor.recorder.read_data(tensor, "_debug_has_internal_overlap()")
+        return original(tensor)
+
+    return has_internal_overlap
+
+
 @OVERRIDES.override(*CHECKER)
 def _check_with(original: Any) -> Any:
     """What the user says holds: required of symbolic numbers, and from then on known.

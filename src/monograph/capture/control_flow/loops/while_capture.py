@@ -21,6 +21,7 @@ from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
 from monograph.capture.control_flow.loops.loop_returns import LoopReturns
 from monograph.capture.recording.scalar_tensors import number_tensor
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from monograph.bytecode import InterpreterFrame
@@ -88,6 +89,8 @@ class _WhileCapture(LoopCapture[list[Any]]):
         if end.kind == "returned" and not end.frame.leavings:
             going, values = returned.logical_not(), given[:n_carried]
         else:
+            if len(end.frame.stack) == self.carrying.n_stack:  # at what the test's other way raises
+                raise problem("loop-leaves", loop=NAME, how="left")
             going = as_truth(end.frame.stack.pop())
             going = going if self.test.stays_if else going.logical_not()
             if returned is not None:

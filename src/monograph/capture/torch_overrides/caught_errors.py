@@ -1,0 +1,87 @@
+"""Exceptions of operators that a call may not see: what decides them is guarded, or refused.
+
+Where an operator raises in eager code and in the program alike, nothing is to be done. It differs
+where user code would catch the exception and go on, and where the operator is on one side of a
+branch, or in a loop: what is written there is written by the program in any case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.layout import is_dense
+from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode.decoding.exception_table import is_tried
+from monograph.capture.code_policy import is_users
+from monograph.capture.queries.query_kinds import asking_again
+from monograph.capture.recording.operators import OPERATORS
+from monograph.diagnostics import problem
+from monograph.integers import known, le
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+    from monograph.abstract.layout import LayoutQuestion
+    from monograph.capture.recording.recorder import Recorder
+
+_STRIDED: Final = torch.ops.aten.as_strided.default
+
+
+def note_tried(recorder: Recorder, node: Node, questions: tuple[LayoutQuestion, ...]) -> None:
+    """Note which layouts decide whether an operator raises that user code tries; used or not."""
+    if _is_tried(node):
+        source: Any = node.args[0]
+        for question in questions:
+            recorder.layout_asked(source.meta["val"], question)
+
+
+def note_raising(recorder: Recorder, node: Node) -> None:
+    """Note what decides whether an operator of a finished run raises that user code tries.
+
+    Raises: outside-read (the size of the memory does, which nobody knows).
+    """
+    target: Any = node.target
+    if (target is _STRIDED or OPERATORS.of(target).mutated) and _is_tried(node):
+        given: Any = node.args[0] if node.args else None
+        tensor = given.meta.get("val") if isinstance(given, torch.fx.Node) else None
+        if isinstance(tensor, AbstractTensor):
+            origin = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+            if target is not _STRIDED:
+                note_written(recorder, tensor, origin)
+                subject = recorder.answers_noted.owner(tensor)
+                if subject is not None and target is torch.ops.aten.detach_.default:
+                    recorder.answers_noted.note_tensor("has_no_base", subject, origin)
+                if subject is not None and asking_again("may_not_be_written")(subject.example):
+                    because = f"whether `{subject.path}` may be written to"
+                    raise problem("outside-read", at=origin, what="except", because=because)
+            elif not _is_within(tensor, node.meta["val"]):
+                because = "whether there is as much memory behind a tensor"
+                raise problem("outside-read", at=origin, what="as_strided", because=because)
+
+
+def note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) -> None:
+    """Every call must decide alike whether what it gave may be written to."""
+    noted = recorder.answers_noted
+    subject = noted.owner(tensor)
+    if subject is not None:
+        noted.note_tensor("may_not_be_written", subject, origin)
+
+
+def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
+    """Whether a result certainly lies in the memory that the elements of a tensor take up."""
+    given, t = tensor.tensor_type, made.tensor_type
+    last = t.offset + 1
+    for size, stride in zip(t.shape, t.stride(), strict=True):
+        last = last + (size - 1) * stride
+    return is_dense(given) and known(le(last, given.offset + given.numel())) is True
+
+
+def _is_tried(node: Node) -> bool:
+    """Whether user code would catch what an operator raises, and go on with something else."""
+    frames = node.meta.get("frames", ())
+    return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
+
+
+__all__ = ["note_raising", "note_tried", "note_written"]

@@ -1,0 +1,179 @@
+"""Programs that random ones which failed were reduced to: views, catches, questions of memory."""
+
+import torch
+
+from tests.contract.registry import Call, probe
+
+
+def two(n=3, m=4):
+    """Two tensors."""
+    return torch.randn(n, m), torch.randn(n, m)
+
+
+def expanded():
+    """The first has all its rows in one memory."""
+    return torch.randn(1, 4).expand(3, 4), torch.randn(3, 4)
+
+
+def transposed():
+    """The first lies the other way."""
+    return torch.randn(4, 3).t(), torch.randn(3, 4)
+
+
+def with_gradient():
+    """The first is a leaf that autograd follows."""
+    return torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)
+
+
+def negative():
+    """The second sums to less than nothing."""
+    return torch.randn(3, 4), -torch.ones(3, 4)
+
+
+def viewing():
+    """The second is a view of the first."""
+    x = torch.randn(3, 4)
+    return x, x.view(3, 4)
+
+
+def every_size(dim):
+    """Every size varies."""
+    return ({0: dim.AUTO, 1: dim.AUTO},) * 2
+
+
+OTHERS = {
+    "expanded": expanded,
+    "transposed": transposed,
+    "gradient": with_gradient,
+    "viewing": viewing,
+    "negative": negative,
+    "no gradients": Call(two, under=torch.no_grad),
+}
+
+
+@probe("layout", two, calls=OTHERS, shapes=every_size)
+def last_row_of_unbind(x, y):
+    """The loop's variable is a view of the last row afterwards."""
+    total = y
+    for row in x.unbind(0):
+        total = total + row
+    return row, total
+
+
+@probe("layout", two, calls={**OTHERS, "long": lambda: two(5, 2)}, shapes=every_size)
+def last_row_in_a_loop(x, y):
+    """The same of what only iterations assign."""
+    for row in x.unbind(0):
+        last = row
+    return last, y + 1
+
+
+@probe("overlap", two, calls=OTHERS)
+def written_where_it_may_raise(x, y):
+    """Autograd, or rows in one memory, make the write raise, which is caught."""
+    try:
+        x.add_(1)
+    except RuntimeError:
+        y = y * 2
+    return y
+
+
+@probe("overlap", two, calls=OTHERS)
+def detached_where_it_may_raise(x, y):
+    """A view cannot be detached in place."""
+    try:
+        x.detach_()
+    except RuntimeError:
+        y = y * 2
+    return y
+
+
+@probe("overlap", expanded, calls=OTHERS, refused=("outside-read",))
+def written_where_it_raises(x, y):
+    """The example cannot be written to."""
+    try:
+        x.add_(1)
+    except RuntimeError:
+        y = y * 2
+    return y
+
+
+@probe("overlap", two, calls=OTHERS, refused=("data-dependent-branch",))
+def written_on_one_side(x, y):
+    """Whether the write comes, and raises, depends on data."""
+    if y.sum() > 0:
+        x.add_(1)
+    return y * 2
+
+
+@probe("overlap", two, calls=OTHERS, refused=("data-dependent-branch",))
+def written_in_a_loop(x, y):
+    """The same in a loop that data end."""
+    total = y.sum()
+    while total > 0:
+        x.add_(1)
+        total = total - 5
+    return total
+
+
+@probe("layout", two, calls=OTHERS, refused=("outside-read",))
+def strides_past_the_end(x, y):
+    """How much memory there is decides whether it raises."""
+    try:
+        z = x.as_strided((50,), (1,))
+    except RuntimeError:
+        z = x
+    return z + y.sum()
+
+
+@probe("layout", two, calls=OTHERS)
+def strides_within_what_is_made(x, y):
+    """There is room enough in memory of the program's own."""
+    z = x + y
+    try:
+        return z.as_strided((2, 2), (4, 1))
+    except RuntimeError:
+        return z
+
+
+@probe("overlap", two, calls={**OTHERS, "a view": lambda: two(4, 4)[::-1]})
+def base_of_an_input(x, y):
+    """Whether a caller gives a view."""
+    return x + (1 if x._base is None else 2), y._is_view()
+
+
+@probe("overlap", two, calls=OTHERS, refused=("outside-read",))
+def base_of_a_row(x, y):
+    """Which tensor a view is of."""
+    return y * (2 if x[0]._base is x else 3)
+
+
+@probe("overlap", two, calls=OTHERS)
+def base_of_what_is_made(x, y):
+    """There is none."""
+    return (x + y) * (2 if (x * y)._base is None else 3)
+
+
+@probe("overlap", two, calls=OTHERS, refused=("value-read",))
+def overlap_within(x, y):
+    """How a tensor lies in its memory."""
+    return x + torch._debug_has_internal_overlap(x), torch._debug_has_internal_overlap(x + y)
+
+
+@probe("write", two, calls=OTHERS, refused=("value-read",))
+def version_of_an_input(x, y):
+    """How often it was written to, before the call too."""
+    x.add_(1)
+    return y._version
+
+
+@probe("overlap", two, calls=OTHERS, refused=("value-read",))
+def address_of_an_object(x, y):
+    """Which object a tensor is."""
+    return x + int(x._cdata == y._cdata)
+
+
+@probe("overlap", two, calls=OTHERS)
+def found_in_a_dict(x, y):
+    """A tensor as a key is found by its identity."""
+    return x * {x: 2}.get(y, 3)

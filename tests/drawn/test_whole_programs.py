@@ -1,0 +1,69 @@
+"""Random whole programs agree with eager in all forms and calls, or are refused by name."""
+
+import warnings
+
+import pytest
+
+from tests.drawn import running
+from tests.drawn.__main__ import run
+from tests.drawn.reducing import reduced
+from tests.drawn.running import AGREES, WRONG, Drawn, drawn, verdicts
+
+FEW, BLOCK = 60, 15
+NOT_YET = {1, 26, 34, 37, 41}
+"""Programs that are wrong for reasons known."""
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """What random programs warn of is theirs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize("block", range(FEW // BLOCK))
+def test_random_programs(block):
+    """The same every time; `make laws` runs many."""
+    numbers = range(block * BLOCK, (block + 1) * BLOCK)
+    counts, faults = run([each for each in numbers if each not in NOT_YET], (), "")
+    assert [text for _, text in faults] == []
+    assert counts["strict", "exported", AGREES] >= BLOCK * 0.6
+
+
+def test_programs_are_unlike_each_other():
+    """What is asked for is drawn."""
+    sources = [drawn(number).source for number in range(150)]
+    assert len({*sources}) == 150
+    told = "\n".join(sources)
+    for each in (
+        "for ", "while ", "try:", "with ", "def inner", "GL", "self.b", ".item()", "_(", "f'",
+        "collections.deque", "Box(", "except", "rand",
+    ):  # fmt: skip
+        assert each in told, each
+
+
+def test_what_is_wrong_is_found_and_made_small(monkeypatch):
+    """A program that a form answers otherwise is reduced to the statement that matters."""
+
+    class Doubled:
+        """A form that gives twice the first result."""
+
+        def __init__(self, module):
+            self.module = module
+
+        def __getattr__(self, name):
+            return getattr(self.module, name)
+
+        def __call__(self, *args, **kwargs):
+            first, *rest = self.module(*args, **kwargs)
+            return (first * 2, *rest)
+
+    monkeypatch.setitem(running.FORMS, "doubled", (True, lambda p: Doubled(p.module())))
+    example = drawn(0).example.__class__(parameters=("x", "y"))
+    body = ["v = x + y", "w = v.relu()", "v = v * 1", "return v, w"]
+    program = Drawn(1, body, example, [example], dynamic=False)
+    found = [each for each in verdicts(program, ["doubled"]) if each.kind == WRONG]
+    assert [each.why[:6] for each in found] == ["values"]
+    small = reduced(program, found[0])
+    assert len(small.body) < len(body)
