@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import torch
-
 from monograph.archive.errors import Refused
 from monograph.archive.schema.json_fields import qualified_name
+from monograph.archive.schema.values import device_of
 from monograph.capture.queries.query_kinds import QUESTIONS, UNCHECKED, asks_tensor
 from monograph.diagnostics import Place
 from monograph.program import TensorClause
@@ -80,12 +79,7 @@ def _is_tensor(place: int, contract: Contract) -> bool:
 
 
 def _check_device(kind: str) -> None:
-    try:
-        is_known = torch.device(kind).type == kind
-    except (RuntimeError, ValueError):
-        is_known = False
-    if not is_known:
-        raise Refused(f"{kind[:40]!r} is no kind of device", UNSAFE)
+    device_of({"type": kind})
 
 
 __all__ = ["check_contract", "check_names"]

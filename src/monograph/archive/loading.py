@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.archive.budget import Budget
 from monograph.archive.errors import Refused, reading
 from monograph.archive.files.external_weights import read_external
 from monograph.archive.files.pickle_reading import unpickled
@@ -134,23 +135,28 @@ def _program(
     container: Container, model: str, places: _Places, *, checked: bool
 ) -> ExportedProgram:
     member = f"models/{model}.json"
+    budget = Budget()
     with reading(member):
-        written = mapping(parse_json(container.view(member)))
+        description = container.view(member)
+        budget.allow(len(description))
+        written = mapping(parse_json(description))
         check_schema(mapping(written["schema_version"]))
-    side = _side(container, model)
+    side = _side(container, model, budget)
     state, constants = _state(container, model, side, places, checked=checked)
-    examples = _examples(container, model)
+    examples = _examples(container, model, budget)
     with reading(member):
-        return assembled(written, side, state, constants, examples)
+        return assembled(written, side, state, constants, examples, budget)
 
 
-def _side(container: Container, model: str) -> Sidecar | None:
+def _side(container: Container, model: str, budget: Budget) -> Sidecar | None:
     member = f"{OURS}{model}.json"
     if member not in container.members:
         return None
     with reading(member):
         crc = container.members[f"models/{model}.json"].crc
-        return read_sidecar(parse_json(container.view(member)), crc)
+        description = container.view(member)
+        budget.allow(len(description))
+        return read_sidecar(parse_json(description), crc, budget)
 
 
 def _state(
@@ -173,7 +179,7 @@ def _state(
     return found[0], found[1]
 
 
-def _examples(container: Container, model: str) -> Any:
+def _examples(container: Container, model: str, budget: Budget) -> Any:
     member = f"data/sample_inputs/{model}.pt"
     if member not in container.members:
         return None
@@ -181,7 +187,7 @@ def _examples(container: Container, model: str) -> Any:
         blob = container.view(member)
         if not len(blob):
             return None
-        examples = unpickled(blob)
+        examples = unpickled(blob, budget)
         if not isinstance(examples, tuple) or len(examples) != 2:
             raise Refused("its examples are not arguments by position and by name")
         args, kwargs = examples

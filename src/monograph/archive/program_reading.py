@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from monograph.archive.budget import Budget
 from monograph.archive.errors import Refused, reading
 from monograph.archive.schema.graph_reading import GraphDeserializer
 from monograph.archive.schema.json_fields import listed, mapping, text
@@ -34,6 +35,7 @@ from monograph.program import (
     ValueClause,
     ranges_of,
 )
+from monograph.program.calling.checks import solution_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +67,7 @@ def assembled(
     state: dict[str, torch.Tensor],
     constants: dict[str, torch.Tensor],
     examples: Any,
+    budget: Budget,
 ) -> ExportedProgram:
     """The program of a schema, of our own record beside it if there is one, and of its tensors.
 
@@ -73,7 +76,7 @@ def assembled(
     parts = mapping(written["graph_module"])
     signature = read_signature(parts["signature"])
     calls = _module_calls(parts["module_call_graph"])
-    symbols = symbols_of_torch(written) if side is None else side.symbols
+    symbols = symbols_of_torch(written, budget) if side is None else side.symbols
     values = ValueReader(symbols.facts, symbols.expressions)
     names = [each.arg.name for each in signature.input_specs]
     module = GraphDeserializer(parts["graph"], values, {}).module(names)
@@ -123,12 +126,13 @@ def program_of_schema(
     """
     with reading("the program"):
         check_schema(mapping(written["schema_version"]))
-        return assembled(written, None, state, constants, examples)
+        return assembled(written, None, state, constants, examples, Budget())
 
 
 def _validated(program: ExportedProgram) -> None:
     try:
         program.validate()
+        solution_plan(program.contract)
     except MonographError as error:
         raise Refused(error.diagnostic.headline) from None
     spec, names = program.in_spec, program.call_names

@@ -33,6 +33,7 @@ from monograph.program.dialect import ATEN, CORE_ATEN, REASONS, TRAINING
 if TYPE_CHECKING:
     import torch
 
+    from monograph.archive.budget import Budget
     from monograph.archive.schema.graph_writing import SidecarValues
     from monograph.archive.schema.values import Json
     from monograph.program import ExportedProgram
@@ -122,7 +123,7 @@ class Sidecar:
     places: tuple[Place, ...]
 
 
-def read_sidecar(written: Any, crc: int) -> Sidecar:
+def read_sidecar(written: Any, crc: int, budget: Budget) -> Sidecar:
     """The record beside a program whose checksum this is.
 
     Raises: Refused.
@@ -130,7 +131,7 @@ def read_sidecar(written: Any, crc: int) -> Sidecar:
     record = upgraded(mapping(written))
     if integer(record["program"]) != crc:
         raise Refused("it belongs to another program than the one beside it")
-    symbols = SymbolReader()
+    symbols = SymbolReader(budget)
     symbols.read_table(record["symbols"])
     places = tuple(_place(each) for each in listed(record["places"]))
     records = RecordReader(symbols.expressions, symbols.symbols, places)

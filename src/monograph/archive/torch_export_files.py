@@ -34,6 +34,7 @@ from monograph.program import (
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
+    from monograph.archive.budget import Budget
     from monograph.archive.schema.values import Json
     from monograph.host.trees import TreeSpec
     from monograph.program import (
@@ -50,12 +51,12 @@ OPEN_END: Final = 1 << 62
 
 
 # ---------------------------------------------------------------------------------------- symbols
-def symbols_of_torch(written: Json) -> SymbolReader:
+def symbols_of_torch(written: Json, budget: Budget) -> SymbolReader:
     """The symbols of a program, with their ranges, and their values in the example.
 
     Raises: Refused.
     """
-    reader = SymbolReader()
+    reader = SymbolReader(budget)
     ranges = mapping(written.get("range_constraints", {}))
     hints: dict[str, Any] = {}
     for name in ranges:

@@ -20,6 +20,14 @@ def find_overload(namespace: str, name: str, overload: str) -> OpOverload | None
     return found if isinstance(found, OpOverload) else None
 
 
+def is_dispatched(op: OpOverload) -> bool:
+    """Whether the dispatcher has it: TorchScript has others, which set modes and seeds, or print.
+
+    Needs `torch._C._dispatch_has_kernel`, `OpOverload.name`.
+    """
+    return torch._C._dispatch_has_kernel(op.name())
+
+
 def overload_of(op: Any) -> OpOverload:
     """The overload of what `torch.library.custom_op` returns, of a packet, or itself.
 
@@ -38,5 +46,6 @@ __all__ = [
     "OpOverload",
     "find_higher_order",
     "find_overload",
+    "is_dispatched",
     "overload_of",
 ]

@@ -29,7 +29,7 @@ from monograph.integers.floats import FLOAT_FUNCTIONS
 from monograph.integers.interval import EVERYTHING, INFINITY, Bound, Interval
 from monograph.integers.magnitude import SIZE_LIMIT
 from monograph.integers.parsing import parse, parse_real, parse_relation
-from monograph.integers.pool import Pool, opaque
+from monograph.integers.pool import MeteredPool, Pool, opaque
 from monograph.integers.printing import (
     evaluate_namespace,
     python_source,
@@ -98,6 +98,7 @@ __all__ = [
     "Guard",
     "Int",
     "Interval",
+    "MeteredPool",
     "Narrowed",
     "Number",
     "Origin",

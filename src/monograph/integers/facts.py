@@ -111,8 +111,8 @@ class Facts:
         "within_branch",
     )
 
-    def __init__(self) -> None:
-        self.pool = Pool()
+    def __init__(self, pool: Pool | None = None) -> None:
+        self.pool = Pool() if pool is None else pool
         self._symbols: dict[Expr, _Symbol] = {}
         self._unbacked: set[Expr] = set()
         self._hints: dict[Expr, int] = {}

@@ -28,7 +28,7 @@ from monograph.integers.polynomial import (
     split_by_monomial,
 )
 
-__all__ = ["Pool", "opaque"]
+__all__ = ["MeteredPool", "Pool", "opaque"]
 
 
 def _never(_: Int) -> bool:
@@ -44,6 +44,9 @@ class Pool(Ring):
     """
 
     __slots__ = ()
+
+    def charge(self, steps: int, /) -> None:
+        """Count work; see `MeteredPool`."""
 
     def floordiv(self, a: Int, b: Int, positive: Callable[[Int], bool] = _never) -> Int:
         """Divide and round down; `positive` may know more divisors to be positive."""
@@ -148,6 +151,26 @@ class Pool(Ring):
         if len(kept) == 1:
             return kept[0]
         return self.atom(kind, tuple(kept))
+
+
+class MeteredPool(Pool):
+    """A pool whose work is counted, by who does not trust the expressions: `charge` may raise."""
+
+    __slots__ = ("charge",)
+
+    def __init__(self, charge: Callable[[int], None]) -> None:
+        super().__init__()
+        self.charge = charge
+
+    def make(self, parts: Polynomial[Expr]) -> Int:
+        """Intern a polynomial."""
+        self.charge(1 + len(parts))
+        return super().make(parts)
+
+    def interval(self, e: Expr) -> Interval:
+        """Bounds from the ranges that symbols were declared with."""
+        self.charge(1)
+        return super().interval(e)
 
 
 def _flattened(r: Expr, b: int) -> tuple[Int, int] | None:

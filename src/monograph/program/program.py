@@ -20,6 +20,7 @@ from monograph.program.verifier import verify
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import torch
@@ -39,6 +40,7 @@ _to_onnx = deferred("monograph.interop.onnx:to_onnx")
 _to_torch = deferred("monograph.interop.torch_export:to_torch")
 _check_call = deferred("monograph.program.stateful_module:check_call")
 _make_module = deferred("monograph.program.stateful_module:make_module")
+_boundary = deferred("monograph.program.trust_boundary:boundary")
 _control_flow_text = deferred("monograph.program.control_flow_text:control_flow_text")
 _program_html = deferred("monograph.program.html:program_html")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
@@ -164,7 +166,8 @@ class ExportedProgram:
 
         The names are those of the graph: what a construct gives has the name of its operator.
         """
-        return _control_flow_text(self.graph_module)
+        with self._boundary("printed"):
+            return _control_flow_text(self.graph_module)
 
     def validate(self) -> None:
         """Check that the program is well formed.
@@ -219,7 +222,8 @@ class ExportedProgram:
 
         Raises (a call): contract-broken.
         """
-        return _make_module(self, check=check and check_guards)
+        with self._boundary("called"):
+            return _make_module(self, check=check and check_guards)
 
     def run_decompositions(
         self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None
@@ -232,14 +236,16 @@ class ExportedProgram:
 
         Raises: write-through-view, not-functional.
         """
-        return _lowered(self, decomp_table)
+        with self._boundary("lowered"):
+            return _lowered(self, decomp_table)
 
     def check_inputs(self, *args: Any, **kwargs: Any) -> None:
         """Return None if the contract admits a call with these inputs; nothing is computed.
 
         Raises: contract-broken.
         """
-        _check_call(self, args, kwargs)
+        with self._boundary("called"):
+            _check_call(self, args, kwargs)
 
     def to(self, *args: Any, **kwargs: Any) -> ExportedProgram:
         """Return this program on another device, or in another floating-point type.
@@ -249,7 +255,8 @@ class ExportedProgram:
 
         Raises: dtype-is-fixed (the module might compute otherwise in that dtype).
         """
-        return _converted(self, *args, **kwargs)
+        with self._boundary("converted"):
+            return _converted(self, *args, **kwargs)
 
     def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
         """Refuse: the mode is part of what was captured.
@@ -306,7 +313,8 @@ class ExportedProgram:
 
         Raises: invalid-program.
         """
-        return _transformed(self, passes)
+        with self._boundary("rewritten"):
+            return _transformed(self, passes)
 
     def to_python(self) -> str:
         """Return the program as one Python file: `forward(state, ...)` over ATen operators.
@@ -315,7 +323,8 @@ class ExportedProgram:
 
         Raises: program-not-spelt.
         """
-        return _to_python_text(self)
+        with self._boundary("written as text"):
+            return _to_python_text(self)
 
     def to_torch(self) -> Any:
         """Return this program as an ExportedProgram of torch.export, sharing its tensors.
@@ -356,10 +365,15 @@ class ExportedProgram:
         """
         return _to_onnx(self, file, verify=verify, **options)
 
+    def _boundary(self, what: str) -> AbstractContextManager[None]:
+        return _boundary(self.facts, len(self.graph.nodes), what)
+
     def __str__(self) -> str:
-        code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
-        signature = str(self.graph_signature).replace("\n", "\n    ")
-        ranges = ", ".join(f"{symbol}: {span}" for symbol, span in self.range_constraints.items())
+        with self._boundary("printed"):
+            code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
+            signature = str(self.graph_signature).replace("\n", "\n    ")
+            spans = self.range_constraints.items()
+            ranges = ", ".join(f"{symbol}: {span}" for symbol, span in spans)
         return (
             f"ExportedProgram:\n    {code}\n"
             f"Graph signature: {signature}\n"
@@ -367,4 +381,5 @@ class ExportedProgram:
         )
 
     def _repr_html_(self) -> str:
-        return _program_html(self)
+        with self._boundary("printed"):
+            return _program_html(self)

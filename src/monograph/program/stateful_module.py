@@ -18,6 +18,7 @@ from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputWriteBack
 from monograph.program.calling.program_module import (
     CHECKS,
+    FROM_FILE,
     MODES,
     CallCode,
     CheckInputs,
@@ -28,6 +29,7 @@ from monograph.program.contract import state_asked
 from monograph.program.graph_module import adopt
 from monograph.program.signature import USED_BY_CODE, InputKind, OutputKind
 from monograph.program.structure import compile_flatten, structure_clause
+from monograph.program.trust_boundary import is_from_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,6 +142,7 @@ def runnable_children(program: ExportedProgram) -> dict[str, Any]:
 def set_modes(module: ProgramModule, program: ExportedProgram) -> None:
     """Give the module the mode of the capture, and what may be changed of it."""
     module.__dict__[MODES] = program.contract.modes
+    module.__dict__[FROM_FILE] = is_from_file(program.facts)
     for each in module.modules():
         each.training = program.training
 

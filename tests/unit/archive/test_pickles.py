@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
+from monograph.archive.budget import Budget
 from monograph.archive.errors import Refused
 from monograph.archive.files.pickle_reading import unpickled
 from monograph.archive.files.pickle_writing import pickled
@@ -52,9 +53,9 @@ def saved_there(value):
 def test_values_go_both_ways(value):
     """Equal, and of the same type, whoever wrote and whoever reads."""
     for again in (
-        unpickled(memoryview(pickled(value))),
+        unpickled(memoryview(pickled(value)), Budget()),
         there(pickled(value)),
-        unpickled(memoryview(bytearray(saved_there(value)))),
+        unpickled(memoryview(bytearray(saved_there(value))), Budget()),
     ):
         assert again == value
         assert type(again) is type(value)
@@ -66,9 +67,9 @@ def test_tensors_go_both_ways(dtype):
     whole = torch.arange(24).view(4, 6).to(dtype)
     given = (whole, whole.t()[1:3], whole[:0], whole[0, 0], whole[1:, ::2])
     for again in (
-        unpickled(memoryview(bytearray(pickled(given)))),
+        unpickled(memoryview(bytearray(pickled(given))), Budget()),
         there(pickled(given)),
-        unpickled(memoryview(bytearray(saved_there(given)))),
+        unpickled(memoryview(bytearray(saved_there(given))), Budget()),
     ):
         for left, right in zip(given, again, strict=True):
             assert (left.dtype, left.shape, left.stride()) == (
@@ -82,7 +83,7 @@ def test_tensors_go_both_ways(dtype):
 def test_what_is_shared_stays_shared():
     """A tensor given twice is one tensor; views of one storage are views of one storage."""
     x = torch.arange(6.0)
-    a, b, c = unpickled(memoryview(bytearray(pickled((x, x, x[2:])))))
+    a, b, c = unpickled(memoryview(bytearray(pickled((x, x, x[2:])))), Budget())
     assert a is b
     a[3] = 9
     assert c[1] == 9
@@ -92,8 +93,8 @@ def test_flags_are_kept():
     """A tensor that requires gradients, and a parameter."""
     given = (torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2)))
     for again in (
-        unpickled(memoryview(bytearray(pickled(given)))),
-        unpickled(memoryview(bytearray(saved_there(given)))),
+        unpickled(memoryview(bytearray(pickled(given))), Budget()),
+        unpickled(memoryview(bytearray(saved_there(given))), Budget()),
     ):
         assert [each.requires_grad for each in again] == [True, True]
         assert isinstance(again[1], torch.nn.Parameter)
@@ -108,4 +109,4 @@ def test_other_classes_are_refused():
     with pytest.raises(Refused):
         pickled((Unknown(),))
     with pytest.raises(Refused):
-        unpickled(memoryview(bytearray(saved_there(Unknown()))))
+        unpickled(memoryview(bytearray(saved_there(Unknown()))), Budget())

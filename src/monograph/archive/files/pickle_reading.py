@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.archive.budget import DEEPEST
 from monograph.archive.errors import Refused
 from monograph.archive.files.pickle_writing import LEGACY, find_registered
 from monograph.archive.files.weights import bytes_tensor, check_reach
 from monograph.archive.files.zip_reading import Container, members_of
+from monograph.archive.schema.json_fields import integer
 from monograph.archive.schema.structures import find_loaded
 from monograph.archive.schema.values import device_of
 from monograph.host.trees import pytree
@@ -26,8 +28,11 @@ from monograph.host.trees import pytree
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from monograph.archive.budget import Budget
+
 UNSAFE = "archive-unsafe"
-MOST_INSTRUCTIONS = 1 << 22
+MOST_NESTED_KEYS = 8
+COST_OF_A_TUPLE = 100
 
 CONSTANTS: Final[Mapping[str, Any]] = {
     str(each): each
@@ -36,8 +41,10 @@ CONSTANTS: Final[Mapping[str, Any]] = {
 }
 
 
-def unpickled(blob: memoryview) -> Any:
+def unpickled(blob: memoryview, budget: Budget) -> Any:
     """The value in what `torch.save` wrote, if it is made of tensors, containers and scalars.
+
+    What it says twice by remembering it counts twice, as it does for whoever walks through it.
 
     Raises: Refused.
     """
@@ -45,7 +52,9 @@ def unpickled(blob: memoryview) -> Any:
     container = Container(blob, members)
     if "byteorder" in members and bytes(container.view("byteorder")) != b"little":
         raise Refused("its numbers are written in the other byte order")
-    return _PickleMachine(container).run(container.view("data.pkl"))
+    code = container.view("data.pkl")
+    budget.allow(len(code))
+    return _PickleMachine(container, budget).run(code)
 
 
 class _Storage:
@@ -138,8 +147,9 @@ def _is_named_tuple(kind: type) -> bool:
 class _PickleMachine:
     """Runs the instructions; what it can build is said in `CALLS` and `INSTRUCTIONS`."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, budget: Budget) -> None:
         self.container = container
+        self.budget = budget
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
@@ -150,19 +160,19 @@ class _PickleMachine:
     def run(self, code: memoryview) -> Any:
         """Run to the end and return what is on the stack."""
         self.code = code
-        for _ in range(MOST_INSTRUCTIONS):
+        while True:
             instruction = self.byte()
             if instruction == 0x2E:
                 if len(self.stack) != 1 or self.marks:
                     raise Refused("its examples end in the middle")
-                return _finished(self.stack[0])
+                self.finished(self.stack[0])
+                return self.stack[0]
             run = INSTRUCTIONS.get(instruction)
             if run is None:
                 raise Refused(
                     f"its examples need the pickle instruction {chr(instruction)!r}", UNSAFE
                 )
             run(self)
-        raise Refused("its examples have too many instructions")
 
     def byte(self) -> int:
         """The next byte."""
@@ -238,14 +248,20 @@ class _PickleMachine:
             raise Refused("its examples call what is no function", UNSAFE)
         if type(args) is not tuple:
             raise Refused("its examples call a function in an unknown way", UNSAFE)
-        self.push(function.make(*args))
+        for each in args:
+            self.budget.charge(1 + len(each) // 16 if isinstance(each, str | tuple | list) else 1)
+        made = function.make(*args)
+        for key in made if isinstance(made, dict) else ():
+            self.key(key)
+        self.push(made)
 
     def new(self) -> None:
         """An instance of a registered class, made without running its code."""
         args, kind = self.pop(), self.pop()
         if not isinstance(kind, _Global) or kind.kind is None or type(args) is not tuple:
             raise Refused("its examples make an object of an unknown class", UNSAFE)
-        if pytree.is_namedtuple_class(kind.kind):
+        fields = getattr(kind.kind, "_fields", ())
+        if pytree.is_namedtuple_class(kind.kind) and len(args) == len(fields):
             self.push(tuple.__new__(kind.kind, args))
         elif is_dataclass(kind.kind) and not args:
             self.push(object.__new__(kind.kind))
@@ -293,21 +309,40 @@ class _PickleMachine:
         """Enter keys and values into the dictionary on top of the stack."""
         if len(pairs) % 2:
             raise Refused("its examples have a key without a value")
+        for key in pairs[::2]:
+            self.key(key)
         kind = OrderedDict if self.stack and type(self.stack[-1]) is OrderedDict else dict
         self.top(kind).update(zip(pairs[::2], pairs[1::2], strict=True))
 
+    def key(self, value: Any, depth: int = 0) -> None:
+        """Hold that a value may be a key: a scalar, or a tuple of few of them.
 
-def _finished(value: Any) -> Any:
-    """Hold that nothing of the machine's own is part of the result."""
-    if isinstance(value, _Global | _Storage):
-        raise Refused("its examples hold a name where a value should stand", UNSAFE)
-    if isinstance(value, dict):
-        for each in (*value.keys(), *value.values()):
-            _finished(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            _finished(each)
-    return value
+        Why: hashing a tuple walks through what it shares as often as it does, and by recursion of
+        C; integers without bound, and many tuples, can be chosen to have one hash.
+        """
+        if isinstance(value, tuple) and depth < MOST_NESTED_KEYS:
+            self.budget.charge(COST_OF_A_TUPLE)
+            for each in value:
+                self.key(each, depth + 1)
+        elif isinstance(value, int):
+            integer(int(value))
+        elif not isinstance(value, str | float | bytes | torch.dtype | torch.device | None):
+            raise Refused(f"its examples have a {type(value).__name__} for a key")
+
+    def finished(self, value: Any, depth: int = 0) -> None:
+        """Hold that the result is no deeper than a structure, and has nothing of the machine's."""
+        if isinstance(value, _Global | _Storage):
+            raise Refused("its examples hold a name where a value should stand", UNSAFE)
+        if depth > DEEPEST:
+            raise Refused(f"its examples are more than {DEEPEST} containers inside each other")
+        if is_dataclass(value):
+            fields = type(value).__dataclass_fields__
+            value = {name: getattr(value, name) for name in fields if hasattr(value, name)}
+        inside = value.values() if isinstance(value, dict) else value
+        if isinstance(value, dict | list | tuple):
+            self.budget.charge(1 + len(inside))
+            for each in inside:
+                self.finished(each, depth + 1)
 
 
 def _long(machine: _PickleMachine) -> None:

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.archive.errors import Refused
+from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import (
     HigherOrderOperator,
     OpOverload,
     find_higher_order,
     find_overload,
+    is_dispatched,
 )
 
 if TYPE_CHECKING:
@@ -121,9 +124,21 @@ REGION_OPERATORS: Final = frozenset(
 )
 """Higher-order operators that run graphs which the same file holds, and nothing else."""
 
-# Operators that reach outside of the tensors they are given.
-FORBIDDEN_OPERATORS: Final = frozenset({"aten.from_file", "aten.save", "aten._print"})
-FORBIDDEN_NAMESPACES: Final = frozenset({"inductor", "onnx", "prim", "profiler", "symm_mem"})
+FORBIDDEN_OPERATORS: Final = frozenset({"aten.from_file", "aten.save"})
+"""Operators with tensors that reach outside of those they are given."""
+FORBIDDEN_NAMESPACES: Final = frozenset(
+    {
+        *("_native", "_test", "c10d", "debug_mode_ops", "debugprims", "export", "inductor"),
+        *("inductor_prims", "onnx", "prim", "profiler", "rngprims", "static_runtime", "symm_mem"),
+    }
+)
+CHECKING: Final = frozenset(
+    {
+        *("aten._assert_async", "aten._assert_scalar", "aten._assert_tensor_metadata"),
+        *("aten.sym_constrain_range", "aten.sym_constrain_range_for_size"),
+    }
+)
+"""Operators that return nothing and write nothing, and do nothing but raise."""
 
 
 def operator_name(target: Any) -> str:
@@ -162,7 +177,21 @@ def find_operator(name: str) -> Any:
     found = find_overload(namespace, packet, overload)
     if found is None:
         raise Refused(name, "archive-unknown-operator")
+    if namespace == "aten" and not _is_contained(found, f"{namespace}.{packet}"):
+        raise Refused(f"it calls {name}, which reaches beyond its tensors", "archive-unsafe")
     return found
+
+
+def _is_contained(target: OpOverload, name: str) -> bool:
+    """Whether PyTorch's own operator does nothing but compute its results and write arguments.
+
+    Its schema says so: it is about tensors, and has a result or an argument that it writes.
+    """
+    if not is_dispatched(target) or name in CHECKING:
+        return name in CHECKING
+    schema, written = schema_of(target), aliasing_of(target).written
+    types = [str(each.type) for each in (*schema.arguments, *schema.returns)]
+    return bool(schema.returns or written) and any("Tensor" in each for each in types)
 
 
 def _higher_order(name: str) -> Any:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 KINDS = ("int", "float", "bool")
 DEEPEST = 64
+LARGEST_DEGREE = 256
 PLACEHOLDER_CONSTANTS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
 
 
@@ -59,6 +60,7 @@ class GraphDeserializer:
         self.later: dict[str, tuple[Node, int, Any]] = {}
         self.children: dict[str, GraphModule] = {}
         self.sources: dict[str, Json] = {}
+        self.degrees: dict[Node, int] = {}
         self.arguments = ArgumentReader(self.node, self._subgraph)
         self.tensors = mapping(self.written["tensor_values"])
         self.numbers = {kind: mapping(self.written.get(f"sym_{kind}_values", {})) for kind in KINDS}
@@ -175,6 +177,8 @@ class GraphDeserializer:
         else:
             label, value = self._typed(single, None)
         node = self._append(label, "call_function", target, args, kwargs)
+        if not isinstance(target, OpOverload | HigherOrderOperator):
+            self._check_degree(node)
         node.meta.update(node_metadata(mapping(call.get("metadata", {}))))
         if single is not None:
             self._bind(label, node, value)
@@ -182,6 +186,14 @@ class GraphDeserializer:
             node.meta["val"] = None
         else:
             self._results(node, target, outputs)
+
+    def _check_degree(self, node: Node) -> None:
+        """Hold that products of products stay small: each node can have twice as many digits."""
+        degrees = [self.degrees.get(each, 1) for each in node.all_input_nodes] or [1]
+        is_product = node.target is operator.mul
+        self.degrees[node] = len(node.args) * max(degrees) if is_product else max(degrees)
+        if self.degrees[node] > LARGEST_DEGREE:
+            raise Refused("it multiplies sizes with themselves too often")
 
     def _schema_arguments(
         self, target: OpOverload, inputs: list[Any]

@@ -34,11 +34,21 @@ def parse_json(data: memoryview) -> Any:
     except UnicodeDecodeError:
         raise Refused("it is not UTF-8") from None
     try:
-        return json.loads(source, parse_constant=_no_constant)
+        return _encodable(source, json.loads(source, parse_constant=_no_constant))
     except ValueError as error:
         raise Refused(f"it is no JSON: {error}") from None
     except RecursionError:
         raise Refused("it is nested too deeply") from None
+
+
+def _encodable(source: str, value: Any) -> Any:
+    """The value, whose texts can be written: no half of a pair of surrogates.
+
+    Raises: ValueError.
+    """
+    if "\\ud" in source.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _no_constant(name: str) -> Any:

@@ -20,6 +20,7 @@ from monograph.integers import (
     Expr,
     Facts,
     Guard,
+    MeteredPool,
     Real,
     Relation,
     declared_interval,
@@ -28,6 +29,7 @@ from monograph.integers import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from monograph.archive.budget import Budget
     from monograph.archive.schema.dataclass_fields import RecordReader, RecordWriter
     from monograph.archive.schema.values import Json
 
@@ -117,8 +119,8 @@ class SymbolWriter:
 class SymbolReader:
     """The symbols a file declares, by name; expressions are read with them."""
 
-    def __init__(self) -> None:
-        self.facts = Facts()
+    def __init__(self, budget: Budget) -> None:
+        self.facts = Facts(MeteredPool(budget.charge))
         self.symbols: dict[str, Expr] = {}
         self.values: dict[str, Expr | Real] = {}
         self.expressions = ExpressionReader(self.value)

@@ -3,6 +3,7 @@
 archive-damaged            member, reason     ArchiveError
 archive-invalid            member, reason     ArchiveError
 archive-unsafe             member, reason     ArchiveError
+archive-run-failed         what, reason       ArchiveError
 archive-newer              member, reason     ArchiveError
 archive-unknown-operator   member, reason     ArchiveError
 archive-unknown-type       member, reason     ArchiveError
@@ -51,6 +52,15 @@ def archive_unsafe(*, member: object, reason: object) -> Text:
         headline=f"the file is not safe to read: {_where(member)}: {reason}",
         notes=("nothing of it was run, imported or written",),
         helps=("if you trust whoever made it, ask for the file saved without pickled parts",),
+    )
+
+
+@message("archive-run-failed", ArchiveError)
+def archive_run_failed(*, what: object, reason: object) -> Text:
+    """Say that a program from a file fails when it is used, as nobody but its file vouches for."""
+    return Text(
+        headline=f"the program of the file fails when it is {what}: {reason}",
+        helps=("if the inputs are good ones, ask whoever made the file to export it anew",),
     )
 
 

@@ -267,6 +267,7 @@ def _by_difference(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
 def _by_facts(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
     """e = (e - n*f) + n*f, where f >= 0 is a fact, n > 0, and the first part is >= 0."""
     coefficients = dict(e.parts)
+    k.pool.charge(len(k.truths))
     for fact in k.truths:
         if fact.kind not in {"ge", "eq"} or fact.symbols.isdisjoint(e.symbols):
             continue

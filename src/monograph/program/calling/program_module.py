@@ -18,6 +18,7 @@ from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
 from monograph.program.graph_module import GraphModule
 from monograph.program.structure import compile_flatten, structure_clause
+from monograph.program.trust_boundary import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 CHECKS = "_guards_fn"
 MODES = "_modes"
+FROM_FILE = "_from_file"
 
 
 class CheckInputs(torch.nn.Module):
@@ -144,7 +146,7 @@ class ProgramModule(GraphModule):
         """
         try:
             return super().__call__(*args, **kwargs)
-        except TypeError:
+        except TypeError as error:
             # Arguments that do not fit the signature fail in the call itself; anything else that
             # raises TypeError does so in an operator, after they were bound.
             code = codegen(self.graph)
@@ -152,7 +154,15 @@ class ProgramModule(GraphModule):
                 spec = code.pytree_info.in_spec
                 clause = structure_clause(spec, code.names, args, kwargs)
                 raise problem("contract-broken", clauses=[clause]) from None
+            self._refuse(error)
             raise
+        except Exception as error:
+            self._refuse(error)
+            raise
+
+    def _refuse(self, error: Exception) -> None:
+        if self.__dict__.get(FROM_FILE):
+            refuse(error, "called")
 
     def train(self, mode: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (torch's signature)
         """Set the flags, where the original would compute the same after it.

@@ -7,6 +7,7 @@ gradient; so the graph of `program.module()` calls these functions instead, with
 
 from __future__ import annotations
 
+import operator
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -168,12 +169,44 @@ LOOPS: Final = frozenset({*RUNS.values(), run_loop} - REGIONS - {run_cond})
 """The functions that run a body for each step."""
 
 
+def bounded_power(base: Any, exponent: Any, /) -> Any:
+    """`base ** exponent`, unless the number would be of more digits than any size has use for.
+
+    Raises: OverflowError.
+    """
+    return base ** _bounded(base, exponent)
+
+
+def bounded_shift(number: Any, by: Any, /) -> Any:
+    """`number << by`, likewise.
+
+    Raises: OverflowError.
+    """
+    return number << _bounded(2, by)
+
+
+def _bounded(base: Any, exponent: Any) -> Any:
+    are_integers = isinstance(base, int) and isinstance(exponent, int)
+    if are_integers and abs(base) > 1 and exponent * base.bit_length() > MOST_BITS:
+        raise OverflowError(f"a number of more than {MOST_BITS} bits")
+    return exponent
+
+
+MOST_BITS: Final = 1 << 16
+BOUNDED: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
+    {operator.pow: bounded_power, operator.lshift: bounded_shift}
+)
+"""Arithmetic of sizes that makes large numbers of small ones."""
+
+
 def runnable_target(node: Node) -> Any:
     """What to call for a node of a program's graph."""
     if node.target is ASSERT_SCALAR:
         return assert_holds
     if is_promise(node):
         return assert_promised
+    if node.target in BOUNDED:
+        return BOUNDED[node.target]
     if node.target is WHILE_LOOP and is_superfluous(node):
         return run_loop
     return RUNS.get(node.target, node.target) if node.op == "call_function" else node.target
@@ -201,7 +234,7 @@ def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
     """
     if not isinstance(child, torch.fx.GraphModule):
         return child
-    special = {*RUNS, ASSERT_METADATA, ASSERT_SCALAR}
+    special = {*RUNS, *BOUNDED, ASSERT_METADATA, ASSERT_SCALAR}
     calls = [node for node in child.graph.nodes if node.op == "call_function"]
     keeps = any(map(_is_left_out, calls))
     if not keeps and not any(node.target in special for node in calls):

@@ -22,6 +22,7 @@ from monograph.program.stateful_module import (
     state_of,
     stateful_graph,
 )
+from monograph.program.trust_boundary import boundary
 from monograph.program.unflattening.module_calls import UnflattenedCall, UnflattenedModule
 from monograph.program.unflattening.module_graphs import Graphs
 from monograph.program.unflattening.scope_tree import (
@@ -52,6 +53,11 @@ def unflatten(program: ExportedProgram, *, check: bool = True) -> UnflattenedMod
 
     Raises: module-call-lost.
     """
+    with boundary(program.facts, len(program.graph.nodes), "unflattened"):
+        return _unflattened(program, check=check)
+
+
+def _unflattened(program: ExportedProgram, *, check: bool) -> UnflattenedModule:
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind in STATE]
     tree, readers = _read(program, specs, check=check)
     interfaces = dict(_interfaces(tree, program))
