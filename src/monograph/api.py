@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from monograph.bytecode import hide_from_tracers, show_to_tracers
 from monograph.capture import (
     ControlFlow,
+    ExportingAnswers,
     Request,
     all_problems,
     capture,
@@ -19,6 +20,7 @@ from monograph.capture import (
 from monograph.diagnostics import ExportError, MonographError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
+from monograph.lazy_imports import deferred
 from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
 
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
     from monograph.capture import Draft
     from monograph.program import ExportedProgram
 
+agrees_with = deferred("monograph.program.eager_comparison:agrees_with")
+
+_DISAGREES = (
+    "told that they are exported, installed packages take another way, and the program does not"
+    " agree with the module"
+)
+
 
 def export(
     module: torch.nn.Module,
@@ -40,6 +49,7 @@ def export(
     strict: bool = True,
     side_effects: Literal["refuse", "ignore"] = "refuse",
     control_flow: ControlFlow = "capture",
+    is_exporting: bool | None = None,
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
@@ -61,6 +71,12 @@ def export(
     sizes is taken as the example takes it, with a guard; `control_flow="capture_sizes"` records
     both ways of these too, wherever both can be recorded.
 
+    `is_exporting` is what `torch.compiler.is_exporting()` and `is_compiling()` say to the model:
+    False, as in eager code, or True, by which the program computes what the model chooses then.
+    None is False, but where that is refused, installed packages hear True, and the program must
+    agree with the module on the example and with other masks, for which both are run once. What
+    was asked and answered is in `program.report.assumptions`.
+
     Shapes: any pytree of tensors and constants → any pytree.
     Raises: SpecError (the declaration), ConstraintViolation (it contradicts the code),
         DataDependentError (a question whose answer is in a tensor), UnsupportedError,
@@ -76,24 +92,41 @@ def export(
         strict=strict,
         ignores_side_effects=side_effects == "ignore",
         control_flow=control_flow,
+        exporting=ExportingAnswers(is_exporting is True),
     )
     hide_from_tracers()
     try:
-        try:
-            captured = capture(request)
-        except ExportError as error:
-            found = all_problems(request, error)
-            if found is error:
-                raise
-            raise found.with_traceback(error.__traceback__) from found.__cause__
-        if dynamic_shapes is not None:
-            check_declarations(captured.inputs, captured.facts)
-        program = program_of(captured)
+        program = _exported(request, may_tell=is_exporting is None)
     finally:
         show_to_tracers()
     if isinstance(dynamic_shapes, AdditionalInputs):
         dynamic_shapes.verify(program)
     return program
+
+
+def _exported(request: Request, *, may_tell: bool) -> ExportedProgram:
+    """The program; packages are told that they are exported where nothing else helps."""
+    captured, told = None, False
+    try:
+        captured = capture(request)
+        if request.dynamic_shapes is not None:
+            check_declarations(captured.inputs, captured.facts)
+        return program_of(captured)
+    except Exception as error:
+        if may_tell and request.exporting.is_asked_by_packages:
+            told = True
+            answers = ExportingAnswers(packages=True)
+            program = _exported(replace(request, exporting=answers), may_tell=False)
+            if agrees_with(program, request.module, request.args, request.kwargs):
+                return program
+        if not isinstance(error, ExportError):
+            raise
+        found = error if captured is not None else all_problems(request, error)
+        if told:
+            found.add_note(_DISAGREES)
+        if found is error:
+            raise
+        raise found.with_traceback(error.__traceback__) from found.__cause__
 
 
 def draft_export(
@@ -104,6 +137,7 @@ def draft_export(
     dynamic_shapes: Any = None,
     strict: bool = True,
     control_flow: ControlFlow = "capture",
+    is_exporting: bool = False,
     preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module although `export` would refuse it: a program, and its problems.
@@ -127,6 +161,7 @@ def draft_export(
         kept_calls=kept,
         strict=strict,
         control_flow=control_flow,
+        exporting=ExportingAnswers(is_exporting),
     )
     hide_from_tracers()
     try:

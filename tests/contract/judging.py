@@ -51,6 +51,8 @@ class Seen:
     """What a caller can see of one call."""
 
     result: object
+    classes: object
+    """Of the result's containers: a `torch.Size` is no plain tuple."""
     inputs: object
     aliasing: list
     aliasing_of_state: dict[str, list]
@@ -175,6 +177,7 @@ def observed_once(module: nn.Module, call: Call, seed: int, other: nn.Module) ->
     after = module.state_dict(keep_vars=True)
     seen = Seen(
         kept(result),
+        classes(result),
         kept((args, kwargs)),
         aliases(tensors, result, module, []),
         {name: aliases([], result, module, [name]) for name in names},
@@ -208,6 +211,13 @@ def kept(tree: object) -> object:
     return pytree.tree_map(
         lambda leaf: laid_as(leaf) if isinstance(leaf, Tensor) else copy.copy(leaf), tree
     )
+
+
+def classes(tree: object) -> object:
+    """The classes of a result's containers, nested as they are."""
+    if isinstance(tree, dict):
+        return type(tree), {key: classes(value) for key, value in tree.items()}
+    return (type(tree), list(map(classes, tree))) if isinstance(tree, list | tuple) else None
 
 
 def laid_as(tensor: Tensor) -> Tensor:
@@ -258,6 +268,7 @@ def difference_of(expected: Seen, actual: Seen) -> str:
     """The first visible difference, "" if there is none."""
     comparisons = {
         "the result": lambda: same(expected.result, actual.result, "the result"),
+        "classes": lambda: same_text(expected.classes, actual.classes, "the classes"),
         "signs": lambda: same_signs(expected.result, actual.result),
         "the inputs": lambda: same(expected.inputs, actual.inputs, "the inputs"),
         "aliasing": lambda: same_text(expected.aliasing, actual.aliasing, "aliasing"),

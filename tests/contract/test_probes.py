@@ -9,6 +9,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     constants,
     data,
     effects,
+    environment_answers,
     gradients,
     layouts,
     lowered,
@@ -47,6 +48,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.torch.jit.script. is deprecated",
     "ignore:None of the inputs have requires_grad=True",
     "ignore:An output with one or more elements was resized",
+    "ignore:.torch._utils.is_compiling. is deprecated",
     "ignore:Sparse CSR tensor support is in beta state",
     "ignore:.*Sparse invariant checks",
 )

@@ -17,7 +17,7 @@ from monograph.archive.schema.guards_code import path_reader, sources_of
 from monograph.archive.schema.json_fields import integer, listed, mapping, text
 from monograph.archive.schema.symbols import FLOATS, NAME, UNBACKED, SymbolReader
 from monograph.archive.schema.values import plain_value
-from monograph.host.trees import pytree
+from monograph.host.trees import unflatten
 from monograph.integers import Contradiction, Expr, Guard, Real, Relation, ge, le
 from monograph.program import (
     CallNames,
@@ -197,7 +197,7 @@ def leaf_paths(in_spec: TreeSpec, names: CallNames, count: int) -> list[str]:
     if in_spec.num_leaves != count:
         raise Refused("its structure has not as many inputs as its graph")
     try:
-        args, kwargs = pytree.tree_unflatten([object()] * count, in_spec)
+        args, kwargs = unflatten([object()] * count, in_spec)
         found = input_paths(names, args, kwargs)
     except Exception:  # noqa: BLE001  (a registered class may want other values than these)
         found = []

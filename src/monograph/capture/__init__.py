@@ -4,6 +4,7 @@ from monograph.capture.all_problems import Draft, all_problems, drafts
 from monograph.capture.captured import Capture, RecoveredRefusal
 from monograph.capture.inputs.declarations import check_declarations
 from monograph.capture.recovery.custom_operators import check_custom_op
+from monograph.capture.run_options import ExportingAnswers
 from monograph.capture.running import capture
 from monograph.capture.tracing import ControlFlow, Request
 
@@ -11,6 +12,7 @@ __all__ = [
     "Capture",
     "ControlFlow",
     "Draft",
+    "ExportingAnswers",
     "RecoveredRefusal",
     "Request",
     "all_problems",

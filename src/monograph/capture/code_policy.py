@@ -19,6 +19,8 @@ def _folder(package: Any) -> str:
 
 TORCH: Final = _folder(torch)
 OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
+INTERPRETER: Final = f"{OURS}bytecode{os.sep}"
+"""What interprets user code, and calls for it."""
 _NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
 _CALLS_USER_CODE: Final = (
     "nn/modules/",

@@ -14,6 +14,8 @@ An override knows no recorder: a file that is first imported during a capture ma
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -138,7 +140,7 @@ class Overrides:
                 place = self._made[key] = _Place(owner, name, now, factory(now))
                 if isinstance(owner, ModuleType):
                     REPLACEMENTS[id(now)] = place.since
-            setattr(owner, name, place.since)
+            (_show_class if name == _CLASS else setattr)(owner, name, place.since)
             self._installed.append(place)
         for function, factory in self._codes:
             self._undo.callback(_give_code, function, function.__code__, function.__kwdefaults__)
@@ -164,10 +166,34 @@ class Overrides:
             place = self._installed.pop()
             if vars(place.owner).get(place.name, MISSING) is not place.since:
                 continue
-            if place.before is MISSING:
+            if place.name == _CLASS:
+                _show_class(place.owner)
+            elif place.before is MISSING:
                 delattr(place.owner, place.name)
             else:
                 setattr(place.owner, place.name, place.before)
+
+
+_CLASS: Final = "__class__"
+
+
+def _show_class(cls: Any, name: str = _CLASS, answer: Any = None) -> None:
+    """Let the instances of a class say what a property says when asked for `__class__`, or not.
+
+    `setattr` would change the class of the class. CPython keeps the attributes of a class in a
+    dictionary that `vars` shows read-only, and remembers look-ups until it is told.
+    """
+    (table,) = gc.get_referents(vars(cls))
+    if answer is None:
+        del table[name]
+    else:
+        table[name] = answer
+    _forget_lookups(cls)
+
+
+_forget_lookups: Final = ctypes.pythonapi.PyType_Modified
+_forget_lookups.argtypes = (ctypes.py_object,)
+_forget_lookups.restype = None
 
 
 def _call(*args: Any, _by: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Reason = Literal["copy", "carry", "track objects", "merge later", "one side", "no merge"]
+Reason = Literal["copy", "carry", "track objects", "merge later", "one side", "no merge", "decide"]
 
 
 class Restart(BaseException):  # no error: user code must not catch it
@@ -25,6 +25,7 @@ class Restart(BaseException):  # no error: user code must not catch it
       is the refusal.
     - "one side": a side raises, so it is not recorded; `cause` are its answer and the exception.
     - "no merge": the sides end where nothing can be made of them.
+    - "decide": the whole run, with comparisons of sizes that are bools.
     """
 
     def __init__(self, reason: Reason, cause: Any = None) -> None:

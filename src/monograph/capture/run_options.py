@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
+    from monograph.diagnostics import Frame
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -34,4 +36,19 @@ class RunOptions:
     asked: list[str] = field(default_factory=list[str])
 
 
-__all__ = ["RunOptions"]
+@dataclass(slots=True)
+class ExportingAnswers:
+    """What those hear who ask whether somebody exports or compiles: user code, and packages.
+
+    Filled: whether packages asked, and where each question was first given each answer.
+    """
+
+    user: bool = False
+    packages: bool = False
+    is_asked_by_packages: bool = False
+    found: dict[tuple[str, bool], tuple[Frame, ...]] = field(
+        default_factory=dict[tuple[str, bool], "tuple[Frame, ...]"]
+    )
+
+
+__all__ = ["ExportingAnswers", "RunOptions"]

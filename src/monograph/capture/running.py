@@ -32,8 +32,10 @@ from monograph.capture.size_probing.probing import probed
 from monograph.capture.size_probing.size_hints import in_general
 from monograph.capture.torch_overrides import (
     autograd_overrides,
+    export_queries,
     guarded_queries,
     mode_queries,
+    number_classes,
     symbolic_numbers,
     tensor_text,
     torch_functions,
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.module_mutation import Left, Watched
 
 OVERRIDING = (
-    *(autograd_overrides, debuggers, guarded_queries, mode_queries, operators, scope_tracking),
-    *(symbolic_numbers, tensor_text, torch_functions),
+    *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
+    *(number_classes, scope_tracking, symbolic_numbers, tensor_text, torch_functions),
 )
 """The families of function overrides, each of which enters its own into the table."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,7 @@ from monograph.capture.recording.module_calls import ModuleCalls
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recording.scopes import Scopes
 from monograph.capture.recovery.error_recovery import Continuing
+from monograph.capture.run_options import ExportingAnswers
 from monograph.capture.side_effects.module_mutation import (
     Left,
     Watched,
@@ -34,7 +35,7 @@ from monograph.capture.side_effects.module_mutation import (
     watching,
 )
 from monograph.capture.side_effects.module_state import ModuleState
-from monograph.capture.side_effects.observations import Observations
+from monograph.capture.side_effects.observations import Assumption, Observations
 from monograph.capture.strict.interpreting import Strict
 from monograph.capture.torch_overrides.guarded_queries import note_implied
 from monograph.capture.torch_overrides.mode_queries import only_sets_flags
@@ -42,7 +43,7 @@ from monograph.capture.torch_overrides.symbolic_numbers import deciding
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.diagnostics import noted
 from monograph.host.dispatch import below_autograd
-from monograph.host.trees import pytree
+from monograph.host.trees import unflatten
 from monograph.integers import use
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Request:
     runs as plain Python. `control_flow` says where interpreted code goes both ways of a branch.
     `ignores_side_effects` reports writes that outlive the call, instead of
     refusing them. `problems` collects what the capture would be refused for, where it is to go on.
+    `exporting` is what `torch.compiler.is_exporting()` and `is_compiling()` say, and who asked.
     """
 
     module: torch.nn.Module
@@ -84,6 +86,7 @@ class Request:
     ignores_side_effects: bool = False
     control_flow: ControlFlow = "refuse"
     problems: Problems | None = None
+    exporting: ExportingAnswers = field(default_factory=ExportingAnswers)
 
 
 class Trace:
@@ -119,6 +122,8 @@ class Trace:
         if ended is None:
             return
         outputs, after = ended
+        for (name, value), at in self.request.exporting.found.items():
+            self.observed.assumptions.append(Assumption("query", name, value, at))
         drop_unused(self.recorder, self.calls.kept)
         note_implied(self.recorder)
         self.captured = Capture(
@@ -147,7 +152,7 @@ class Trace:
             noted() as notes,
         ):
             # Containers of users may compute when they are put together, as a cache does.
-            self.arguments = pytree.tree_unflatten(self.leaves, self.inputs.spec)
+            self.arguments = unflatten(self.leaves, self.inputs.spec)
             self.given = Given(self.inputs, self.leaves, *self.arguments)
             with self._seer() as seer:
                 with self._lines() as lines, seer.watching(self.recorder):
@@ -175,6 +180,7 @@ class Trace:
         self.leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
         recorder.input_nodes = self.input_nodes
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
+        recorder.exporting = request.exporting
         recorder.answers_noted.begin(self._subjects())
         recorder.module_modes.only_sets_flags = all(
             only_sets_flags(type(each)) for each in self.state.modules

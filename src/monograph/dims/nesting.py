@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.dims.dim import DerivedDim, Dim, DimHint
-from monograph.host.trees import children_of, pytree
+from monograph.host.trees import children_of, pytree, unflatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def nested(value: Any, declare: Callable[[str, Any], Any], path: str = "") -> An
     declared = [nested(child, declare, path + key) for key, child in found]
     if isinstance(value, _OWN_TYPE) or type(value) is tuple or hasattr(value, "_fields"):
         _, spec = pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
-        return pytree.tree_unflatten(declared, spec)
+        return unflatten(declared, spec)
     return declared
 
 

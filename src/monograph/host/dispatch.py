@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.utils import _python_dispatch
@@ -61,6 +61,12 @@ def has_memory(tensor: torch.Tensor) -> bool:
     Asks `_is_zerotensor`.
     """
     return tensor.layout is torch.strided and not tensor._is_zerotensor()
+
+
+MODE_STACK: Final = (_python_dispatch, "_get_current_dispatch_mode_stack")
+MODE_ON_TOP: Final = (_python_dispatch, "_get_current_dispatch_mode")
+MODE_COUNT: Final = (torch._C, "_len_torch_dispatch_stack")
+"""What tells of the dispatch modes of this thread: all, the innermost, how many."""
 
 
 def active_modes() -> list[TorchDispatchMode]:

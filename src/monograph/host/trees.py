@@ -5,10 +5,47 @@ The public `torch.utils.pytree` of 2.13 has neither key paths nor the registry o
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils import _pytree as pytree
 from torch.utils._pytree import TreeSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
+    """Build what was flattened, with its classes: torch's own gives a `torch.Size` as a tuple.
+
+    Where leaves that no size can be stand for others, it is a tuple.
+    """
+    if not has_sizes(spec):
+        return pytree.tree_unflatten(leaves, spec)
+    return _built(iter(leaves), spec)
+
+
+def has_sizes(spec: TreeSpec) -> bool:
+    """Whether a `torch.Size` is in a structure."""
+    waiting = [spec]
+    while waiting:
+        each = waiting.pop()
+        if each.type is torch.Size:
+            return True
+        waiting += each._children
+    return False
+
+
+def _built(leaves: Iterator[Any], spec: TreeSpec) -> Any:
+    if spec.is_leaf():
+        return next(leaves)
+    children = [_built(leaves, child) for child in spec.children()]
+    if spec.type is torch.Size:
+        try:
+            return torch.Size(children)
+        except TypeError:
+            return tuple(children)
+    return pytree.SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
 def node_type(value: object) -> Any:
@@ -27,4 +64,4 @@ def children_of(value: Any) -> list[tuple[str, Any]]:
     return [(str(key), child) for key, child in node.flatten_with_keys_fn(value)[0]]
 
 
-__all__ = ["TreeSpec", "children_of", "node_type", "pytree"]
+__all__ = ["TreeSpec", "children_of", "has_sizes", "node_type", "pytree", "unflatten"]

@@ -71,7 +71,8 @@ class LeftOut(_Located):
 class Assumed(_Located):
     """A plain value outside of the inputs that the model read: the program keeps it for good.
 
-    `kind` is attribute, global or closure; `name` is how the code calls it: `self.training`.
+    `kind` is attribute, global, closure, environment or query (`torch.compiler.is_compiling()`);
+    `name` is how the code calls it: `self.training`.
     """
 
     kind: str

@@ -24,14 +24,17 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.code_policy import OURS, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
+from monograph.capture.plain.builtin_names import SHADOWED, Shadows
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
+from monograph.capture.restart import Restart
 from monograph.capture.side_effects.impure_functions import (
     OWNERS,
     SUSPECTS,
     Read,
     find_outside,
     find_outside_code,
+    is_dropped,
     is_own_business,
     refusal,
 )
@@ -101,6 +104,8 @@ class Plain:
             self._reach = Reach(effects)
         self._effects = effects
         self._plans: dict[int, Any] = {}
+        self._shadows: Shadows | None = None
+        self._recorder: Recorder | None = None
         self._codes: list[CodeType] = []
         """Whose plans these are; kept, so that no other takes over an identity."""
         self.refuse: Callable[[MonographError], None] = _raised
@@ -117,6 +122,8 @@ class Plain:
         self._reach.settle_cells()
         self._effects.__exit__()
         self._reach.close()
+        if self._shadows is not None:
+            self._shadows.close()
 
     # --- what was written to -----------------------------------------------------------------
 
@@ -160,6 +167,7 @@ class Plain:
     @contextmanager
     def watching(self, recorder: Recorder) -> Generator[None]:
         """Watch what runs within. A profiler written in Python goes on; others cannot."""
+        self._recorder = recorder
         before: Any = sys.getprofile()
         if before is not None and not callable(before):
             warnings.warn(
@@ -227,6 +235,8 @@ class Plain:
             plan = find_outside_code(code)
             if plan is None and not _is_generated(frame):
                 plan = plan_of(code)
+                if plan is not None:
+                    self._begins(code, plan, frame.f_globals)
             self._plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
@@ -234,6 +244,19 @@ class Plain:
                 self._compares(frame, plan)
         elif plan is not None:
             self._judge(plan, frame.f_back, frame.f_locals)
+
+    def _begins(self, code: CodeType, plan: Plan, variables: dict[str, Any]) -> None:
+        """User code is about to run for the first time.
+
+        Raises: Restart (it asks whether a comparison is `True` itself, so they all must be bools).
+        """
+        if SHADOWED.intersection(code.co_names):
+            self._shadows = self._shadows or Shadows()
+            self._shadows.enter(code, variables)
+        recorder = self._recorder
+        decides = recorder is None or recorder.options.decided or not recorder.facts.symbols
+        if plan.asks_for_bools and not decides:
+            raise Restart("decide")
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
         """A function begins that asks whether two of its variables are one object.
@@ -281,6 +304,9 @@ class Plain:
             return
         if caller.f_code.co_name == "__hash__" and isinstance(found, Read) and found.of_identity:
             return  # as objects hash by themselves; who asks for the number is refused
+        of_process = isinstance(found, Read) and found.of_process
+        if of_process and is_dropped(caller.f_code, caller.f_lasti):
+            return
         while caller.f_code.co_filename.startswith("<frozen ") and caller is not user:
             caller = caller.f_back or user
         at = self._scopes.user_frames(user)

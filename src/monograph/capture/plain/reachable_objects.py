@@ -98,6 +98,8 @@ class Plan(NamedTuple):
     """Whether it may come from an object to its class."""
     compared: tuple[tuple[str, str], ...]
     """The variables of which it asks whether they are one object."""
+    asks_for_bools: bool
+    """Whether it asks if something is `True`, or `False`, itself."""
 
 
 @once_per_code
@@ -108,6 +110,7 @@ def plan_of(code: CodeType) -> Plan | None:
     texts = (each for each in code.co_consts if type(each) is str and each.isidentifier())
     names = tuple(dict.fromkeys((*code.co_names, *texts)))
     instructions = frozenset(code.co_code[::2])
+    compared, asks_for_bools = _compared(code) if _IDENTITY in instructions else ((), False)
     return Plan(
         code.co_freevars,
         names,
@@ -116,16 +119,22 @@ def plan_of(code: CodeType) -> Plan | None:
         bool(instructions & _WRITES) or not _WRITES_BY_NAME.isdisjoint(names),
         bool(instructions & _WRITES_GLOBAL),
         not _LEADS_TO_CLASSES.isdisjoint(names),
-        _compared(code) if _IDENTITY in instructions else (),
+        compared,
+        asks_for_bools,
     )
 
 
-def _compared(code: CodeType) -> tuple[tuple[str, str], ...]:
+def _compared(code: CodeType) -> tuple[tuple[tuple[str, str], ...], bool]:
+    """The variables that are compared by identity, and whether anything is with a bool."""
     shown = list(dis.get_instructions(code))
-    return tuple(
-        (left.argval, right.argval)
+    pairs = [
+        (left, right)
         for left, right, asked in zip(shown, shown[1:], shown[2:], strict=False)
-        if asked.opcode == _IDENTITY and {left.opname, right.opname} <= _LOADS
+        if asked.opcode == _IDENTITY
+    ]
+    return (
+        tuple((a.argval, b.argval) for a, b in pairs if {a.opname, b.opname} <= _LOADS),
+        any(type(each.argval) is bool for pair in pairs for each in pair),
     )
 
 

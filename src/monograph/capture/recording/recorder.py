@@ -42,7 +42,7 @@ from monograph.capture.recording.operators import (
     Operator,
     require_same_shape,
 )
-from monograph.capture.run_options import RunOptions
+from monograph.capture.run_options import ExportingAnswers, RunOptions
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
@@ -75,6 +75,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     """One capture's dispatch mode; also what its abstract tensors ask (`abstract.Recording`)."""
 
     supports_higher_order_operators = True
+    exporting: ExportingAnswers
 
     def __init__(
         self, writer: GraphWriter, scopes: Scopes, facts: Facts, answers: TensorAnswers
@@ -123,8 +124,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
         self._lineage: Lineage | None = None
-        self._requires_grad = False
-        self._assertions_seen = 0
+        self._requires_grad, self._assertions_seen = False, 0
         self._assertions_waiting: list[Guard] = []
 
     @property

@@ -17,7 +17,7 @@ from monograph.abstract.layout import strides_in_order
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recovery.concrete_execution import StuckError
 from monograph.host.dispatch import schema_of, share_memory, without_modes
-from monograph.host.trees import pytree
+from monograph.host.trees import pytree, unflatten
 from monograph.integers import Expr, evaluate, fresh
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _second_run(
         return None
     try:
         other = [_another(t, leaf, values) for t, leaf in zip(types, leaves, strict=True)]
-        result = _run(trial.op, pytree.tree_unflatten(other, spec))
+        result = _run(trial.op, unflatten(other, spec))
     except Exception:  # noqa: BLE001 - a custom operator may raise anything
         return None
     return [size for tensor in tensors(result) for size in tensor.shape], values

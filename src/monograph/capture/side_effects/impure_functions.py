@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
+import gc
 import inspect
 import io
+import opcode
 import os
 import random
 import secrets
+import sys
+import threading
 import time
+import traceback
 import uuid
+import weakref
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -51,6 +57,11 @@ class Read(NamedTuple):
         return self.because == _UNIQUE
 
     @property
+    def of_process(self) -> bool:
+        """Whether it is how the process stands: its stack, its collector, its threads."""
+        return self.because in {_STACK, _COLLECTOR, _THREAD, _WATCHER, _OBJECT}
+
+    @property
     def of_environment(self) -> bool:
         """Whether it is a variable of the environment."""
         return self.because == _ENVIRONMENT
@@ -66,6 +77,11 @@ _IDENTITY = "where an object lies in memory"
 _CLOCK = "a clock"
 _UNIQUE = "a clock or random bytes"
 _ENVIRONMENT = "the environment of the process"
+_STACK = "what is on the call stack"
+_COLLECTOR = "the books of the garbage collector"
+_THREAD = "which threads there are"
+_WATCHER = "whether somebody watches"
+_OBJECT = "how Python keeps an object"
 _DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
 _ENTROPY = "random bytes of the operating system"
 
@@ -97,6 +113,17 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         ("what somebody types", [("input", builtins.input)]),
         (_IDENTITY, [("id", builtins.id)]),
         ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
+        (_STACK, _named(sys, "_getframe _current_frames _current_exceptions")),
+        (_STACK, _named(inspect, "currentframe stack getouterframes")),
+        (_STACK, _named(traceback, "extract_stack format_stack print_stack walk_stack")),
+        (_COLLECTOR, _named(gc, "isenabled get_count get_objects get_stats get_referrers collect")),
+        (_COLLECTOR, _named(gc, "get_threshold get_freeze_count is_tracked")),
+        (_OBJECT, _named(sys, "getrefcount getsizeof getallocatedblocks")),
+        (_OBJECT, _named(weakref, "getweakrefcount getweakrefs")),
+        (_WATCHER, _named(sys, "gettrace getprofile")),
+        (_WATCHER, _named(threading, "gettrace getprofile")),
+        (_THREAD, _named(threading, "current_thread main_thread active_count enumerate")),
+        (_THREAD, _named(threading, "get_ident get_native_id")),
     ):
         for name, function in functions:
             yield function, Read(name, because)
@@ -106,6 +133,12 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         " use_deterministic_algorithms set_default_tensor_type set_float32_matmul_precision",
     ):
         yield function, Switch(name)
+    for module, names in (
+        (gc, "enable disable freeze unfreeze set_threshold set_debug"),
+        (sys, "settrace setprofile"),
+        (threading, "settrace setprofile"),
+    ):
+        yield from ((function, Switch(name)) for name, function in _named(module, names))
 
 
 _FUNCTIONS: Final[dict[int, Read | Switch]] = {id(function): found for function, found in _known()}
@@ -149,7 +182,7 @@ def is_own_business(found: Read | Switch, file: str) -> bool:
     """Whether what a library's file reads is no matter of the model's.
 
     PyTorch and Python's library look at identities, and do not let them decide a result. Installed
-    packages have switches in the environment, and give things unique names.
+    packages have switches in the environment, give things unique names, and look at the stack.
     """
     if file.startswith(TORCH):
         return True
@@ -157,9 +190,21 @@ def is_own_business(found: Read | Switch, file: str) -> bool:
         return False
     if found.of_environment:
         return file.startswith("<frozen ") or is_installed(file)
-    if found.makes_names and is_installed(file):
+    if (found.makes_names or found.of_process) and is_installed(file):
         return True
-    return found.of_identity and is_library(file)
+    return (found.of_identity or found.of_process) and is_library(file)
+
+
+def is_dropped(code: CodeType, offset: int) -> bool:
+    """Whether nobody uses what the call at an offset returns, as of a collection made for room."""
+    instructions, at = code.co_code, offset + 2
+    while instructions[at] == _CACHE:
+        at += 2
+    return instructions[at] == _POP
+
+
+_CACHE: Final = opcode.opmap["CACHE"]
+_POP: Final = opcode.opmap["POP_TOP"]
 
 
 def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:

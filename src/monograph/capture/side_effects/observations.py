@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Assumption(NamedTuple):
     """A plain value that user code read and that is a constant of the program from then on.
 
-    `kind` is attribute, global or closure; `name` is how the code calls it: `self.training`.
+    `kind` is attribute, global, closure, environment or query (`torch.compiler.is_compiling()`);
+    `name` is how the code calls it: `self.training`.
     """
 
     kind: str

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from monograph.capture.restart import Restart
 from monograph.capture.run_options import RunOptions
 from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import problem, raised_at
@@ -45,6 +46,11 @@ def in_general(
         inputs, facts = read(options)
         try:
             found = run(inputs, facts)
+        except Restart as restart:
+            if restart.reason != "decide":
+                raise
+            options = replace(options, decided=True)
+            continue
         except Exception as error:
             again = _otherwise(options, inputs, facts, error)
             if again is None:

@@ -42,6 +42,7 @@ from monograph.capture.restart import Restart
 from monograph.capture.side_effects.impure_functions import (
     Read,
     find_outside,
+    is_dropped,
     is_own_business,
     is_suspect,
     refusal,
@@ -51,9 +52,10 @@ from monograph.capture.side_effects.persistent_writes import Effect, is_filled_o
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
 from monograph.capture.strict.padding import PAD, padding
-from monograph.capture.strict.polyfills import REPLACEMENTS, is_instance, product, type_of
+from monograph.capture.strict.polyfills import REPLACEMENTS, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
+from monograph.capture.torch_overrides.number_classes import is_instance, type_of
 from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import BugError, MonographError, problem
 from monograph.host.module_calls import (
@@ -296,7 +298,9 @@ class Strict(Hooks):
         Switches in the environment are reported as assumptions.
         """
         file = frame.code.co_filename
-        harmless = is_own_business(found, file)
+        harmless = is_own_business(found, file) or (
+            isinstance(found, Read) and found.of_process and is_dropped(frame.code, frame.lasti)
+        )
         is_setting = isinstance(found, Read) and found.of_environment
         if harmless and is_setting and not file.startswith(TORCH):
             name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])

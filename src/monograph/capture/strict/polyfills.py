@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
-from monograph.abstract.number_methods import STANDS_FOR, plain
+from monograph.abstract.number_methods import plain
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import REPLACEMENTS
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
+from monograph.capture.torch_overrides.number_classes import is_instance, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 Replacement = TypeVar("Replacement", bound=Callable[..., Any])
 
 _SYMBOLIC: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range}
 
 
 def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
@@ -136,25 +136,8 @@ def product(shape: torch.Size, /) -> Any:
 # --- what kind of thing it is --------------------------------------------------------------------
 
 
-@replaces(builtins.isinstance)
-def is_instance(value: Any, kinds: Any, /) -> bool:
-    """A symbolic number is an instance of what it stands for, and of nothing of PyTorch's."""
-    if type(value) in _STANDS_FOR:
-        return issubclass(_STANDS_FOR[type(value)], kinds)
-    return isinstance(value, kinds)
-
-
-@replaces(builtins.type)
-def type_of(*args: Any, **kwargs: Any) -> Any:
-    """`type(x)` of what stands for a tensor or a number."""
-    if len(args) == 1 and not kwargs:
-        (value,) = args
-        if type(value) in _STANDS_FOR:
-            return _STANDS_FOR[type(value)]
-        if isinstance(value, AbstractTensor):
-            is_parameter = isinstance(value, torch.nn.Parameter)
-            return torch.nn.Parameter if is_parameter else torch.Tensor
-    return type(*args, **kwargs)
+replaces(builtins.isinstance)(is_instance)
+replaces(builtins.type)(type_of)
 
 
 # --- text: what is printed may decide what is looked up, so it is the example's ------------------

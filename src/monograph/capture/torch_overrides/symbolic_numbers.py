@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-import monograph.bytecode
 from monograph.abstract.symbols import SymbolNode
-from monograph.capture.code_policy import OURS
+from monograph.capture.code_policy import INTERPRETER, OURS
 from monograph.capture.installation import OVERRIDES, Overrides, listening
 from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-
-_INTERPRETER: Final = f"{Path(monograph.bytecode.__file__).parent}/"
 
 
 # --- keys --------------------------------------------------------------------------------------
@@ -42,7 +38,7 @@ def _hash(original: Any) -> Any:
             return original(number)
         frame = sys._getframe(1)
         file = frame.f_code.co_filename
-        if file.startswith(OURS) and not file.startswith(_INTERPRETER):
+        if file.startswith(OURS) and not file.startswith(INTERPRETER):
             return original(number)
         if is_installed(recorder.scopes.filter.asker(frame)):
             return original(number)

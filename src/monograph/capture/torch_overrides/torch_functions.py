@@ -1,13 +1,11 @@
-"""Function overrides of `torch.tensor`, `torch._check`, `torch.compiler.is_compiling` and others.
+"""Function overrides of `torch.tensor`, `torch._check` and others.
 
-What is given sizes or abstract tensors is recorded, since C++ would ask for their values; what asks
-whether somebody compiles is told yes.
+What is given sizes or abstract tensors is recorded, since C++ would ask for their values.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 from typing import Any
 
 import torch
@@ -93,26 +91,3 @@ def _check_with(original: Any) -> Any:
         original(error_type, cond, message)
 
     return check_with
-
-
-@OVERRIDES.override_code(torch.compiler.is_compiling)
-@OVERRIDES.override_code(torch.compiler.is_exporting)
-def _is_compiling(original: Any) -> Any:
-    """Libraries choose capturable code paths by it."""
-    return lambda: listening() is not None or original()
-
-
-@OVERRIDES.override_code(torch.compiler.is_dynamo_compiling)
-def _is_dynamo_compiling(original: Any) -> Any:
-    """The front ends of higher-order operators compile their functions unless they hear this.
-
-    Then they flatten their arguments, and call the operator below them.
-    """
-
-    def answer() -> bool:
-        if listening() is None:
-            return original()
-        caller = sys._getframe(2).f_globals.get("__name__", "")
-        return caller.startswith("torch._higher_order_ops.")
-
-    return answer

@@ -26,7 +26,7 @@ from monograph.capture.inputs.mutation_spec import (
     objects_among,
 )
 from monograph.diagnostics import Clause, problem
-from monograph.host.trees import pytree
+from monograph.host.trees import unflatten
 from monograph.program.calling.checks import same_value
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class InputWriteBack:
         if self.changes.result is not None:
             return values.value(self.changes.result)
         leaves = list(outputs[: self.out_spec.num_leaves])
-        return pytree.tree_unflatten(leaves, self.out_spec)
+        return unflatten(leaves, self.out_spec)
 
 
 class _Values:
@@ -193,9 +193,7 @@ class _Values:
     def _made(self, number: int) -> Any:
         entry: Any = self.table[number]
         if isinstance(entry, MadeContainer):
-            return pytree.tree_unflatten(
-                [self.value(part) for part in entry.parts], entry.structure
-            )
+            return unflatten([self.value(part) for part in entry.parts], entry.structure)
         made = object.__new__(entry.kind)
         for name, value in self.pairs(entry.attributes).items():
             object.__setattr__(made, name, value)

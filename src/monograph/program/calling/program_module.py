@@ -14,6 +14,7 @@ import torch
 from monograph.diagnostics import problem
 from monograph.host.calling import PyTreeCodeGen, PyTreeInfo, kept_out_of_dynamo
 from monograph.host.fx_modules import codegen
+from monograph.host.trees import has_sizes, unflatten
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
 from monograph.program.graph_module import GraphModule
@@ -73,7 +74,7 @@ class CallCode(PyTreeCodeGen):
         """`changes` are made to the objects that callers pass in."""
         orig_args = [*names.positional, *names.keywords]
         super().__init__(PyTreeInfo(orig_args, in_spec, out_spec))
-        self.names = names
+        self.names, self.out_spec = names, out_spec
         self.flat_inputs = compile_flatten(in_spec, names)
         self.write_back = None if changes is None else InputWriteBack(changes, names, out_spec)
 
@@ -102,10 +103,14 @@ class CallCode(PyTreeCodeGen):
     def generate_output(self, *args: Any, **kwargs: Any) -> str:
         """Write the line that builds the result, and gives callers' objects what they hold now."""
         text = super().generate_output(*args, **kwargs)
-        if self.write_back is None:
-            return text
-        text = text.replace("return pytree.tree_unflatten(", "return kept_result(found_objects, ")
-        return text.replace(", self._out_spec)", ")")
+        if self.write_back is not None:
+            text = text.replace(", self._out_spec)", ")")
+            return text.replace(
+                "return pytree.tree_unflatten(", "return kept_result(found_objects, "
+            )
+        if has_sizes(self.out_spec):
+            return text.replace("return pytree.tree_unflatten(", "return unflatten(")
+        return text
 
     def process_outputs(self, out: Any) -> Any:
         """What an interpreter of the graph returns.
@@ -114,11 +119,11 @@ class CallCode(PyTreeCodeGen):
         """
         if self.write_back is not None:
             raise NotImplementedError("this program changes its arguments: call it as a module")
-        return super().process_outputs(out)
+        return unflatten(out, self.out_spec)
 
     def additional_globals(self) -> list[tuple[str, Any]]:
         """Bind in the generated code what it calls."""
-        bound: list[tuple[str, Any]] = [("flat_inputs", self.flat_inputs)]
+        bound: list[tuple[str, Any]] = [("flat_inputs", self.flat_inputs), ("unflatten", unflatten)]
         write_back = self.write_back
         if write_back is not None:
 

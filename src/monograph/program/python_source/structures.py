@@ -8,6 +8,8 @@ import json
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from monograph.diagnostics import problem
 from monograph.program.python_source.layout import Bracketed, one_line
 from monograph.program.python_source.values import constant, named, sequence
@@ -32,6 +34,8 @@ def built(spec: Any, leaves: Iterator[Text], names: Callable[[type], str]) -> Te
     kind: Any = spec.type
     if kind is tuple:
         return Bracketed("", tuple(children), "()", is_tuple=True)
+    if kind is torch.Size:
+        return Bracketed("torch.Size", (Bracketed("", tuple(children), "[]"),))
     if kind is list:
         return Bracketed("", tuple(children), "[]")
     if kind in _DICTS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
-from monograph.host.trees import pytree
+from monograph.host.trees import pytree, unflatten
 from monograph.program.calling.checks import same_value
 from monograph.program.calling.program_module import CallCode, ProgramModule
 from monograph.program.graph_module import GraphModule
@@ -83,7 +83,7 @@ class ModuleCallCode(CallCode):
         spec: Any = self.pytree_info.out_spec
 
         def built_result(leaves: tuple[Any, ...]) -> Any:
-            return pytree.tree_unflatten(list(leaves), spec)
+            return unflatten(list(leaves), spec)
 
         return [*super().additional_globals(), ("built_result", built_result)]
 
@@ -103,7 +103,7 @@ def call_as_user(
 
     What took a module's place gets the arguments alone.
     """
-    args, kwargs = pytree.tree_unflatten(list(leaves), spec)
+    args, kwargs = unflatten(list(leaves), spec)
     if captured and isinstance(module, UnflattenedCall):
         kwargs = {**kwargs, "captured": captured}
     return _graph(module, number)(*args, **kwargs)

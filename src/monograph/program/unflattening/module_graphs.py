@@ -16,7 +16,7 @@ from torch.fx.node import Node, map_aggregate, map_arg
 from monograph.abstract.symbols import to_python
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
-from monograph.host.trees import pytree
+from monograph.host.trees import unflatten
 from monograph.program.fresh_names import Names
 from monograph.program.graph_module import GraphModule
 from monograph.program.signature import USED_BY_CODE, CallNames
@@ -266,7 +266,7 @@ class _ModuleGraphWriter:
         if is_plain and signature is None:
             node = self.node("call_module", name, owner, tuple(leaves))
         elif is_plain and signature is not None and _is_builtin(signature.in_spec):
-            args, kwargs = pytree.tree_unflatten(leaves, signature.in_spec)
+            args, kwargs = unflatten(leaves, signature.in_spec)
             node = self.node("call_module", name, owner, args, kwargs)
         else:
             head = (self.put(ModuleRef(inner.path)), number, captured)

@@ -47,7 +47,7 @@ from monograph.host.higher_order import (
     WHILE_LOOP,
     unvectorised,
 )
-from monograph.host.trees import pytree
+from monograph.host.trees import pytree, unflatten
 from monograph.integers import Expr, Real, Relation, eq, fresh, ne, negate, require
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Branches:
         Raises: branches-disagree.
         """
         leaves, spec = merge(self.regions)
-        return pytree.tree_unflatten(self.call(condition, leaves), spec)
+        return unflatten(self.call(condition, leaves), spec)
 
     def call(self, condition: Any, leaves: Sequence[Merged]) -> list[Any]:
         """Write the call; returns what these leaves are after it.
@@ -315,7 +315,7 @@ def _stacked_results(name: str, leaves: list[Any], spec: Any, results: list[Any]
     values = [
         next(made) if isinstance(leaf, torch.Tensor) else _constant(name, leaf) for leaf in leaves
     ]
-    return pytree.tree_unflatten(values, spec)
+    return unflatten(values, spec)
 
 
 def _constant(name: str, value: Any) -> Any:
@@ -383,7 +383,7 @@ def while_loop(
         each if isinstance(each, TensorType) else fresh(label_of(recorder), None, None)
         for each in loop.types
     ]
-    return pytree.tree_unflatten(take_results(recorder, node, types), spec)
+    return unflatten(take_results(recorder, node, types), spec)
 
 
 def _answer(asked: Region, name: str) -> Any:

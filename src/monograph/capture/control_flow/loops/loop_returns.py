@@ -18,7 +18,7 @@ from monograph.capture.control_flow.branches.state_merge import kind_of_number
 from monograph.capture.recording.scalar_tensors import filler, number_tensor
 from monograph.capture.restart import Restart
 from monograph.diagnostics import problem
-from monograph.host.trees import pytree
+from monograph.host.trees import pytree, unflatten
 from monograph.integers import symbols
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class LoopReturns:
                 tensors = [each for each in others if isinstance(each, AbstractTensor)]
                 self.recorder.aliases.may_alias([value, *roots, *tensors])
             leaves[n] = value if isinstance(leaves[n], AbstractTensor) else value.item()
-        return (Leaving(EXIT, flag, (pytree.tree_unflatten(leaves, self.spec),)),)
+        return (Leaving(EXIT, flag, (unflatten(leaves, self.spec),)),)
 
 
 def _returned(end: End) -> tuple[Any, Any]:

@@ -1,0 +1,60 @@
+"""Function overrides of `isinstance`, `type` and `__class__`: what kind of thing user code handles.
+
+Law: a symbolic number is an int, a float or a bool, a range of symbolic length a range, an abstract
+tensor a tensor or a parameter, and nothing of PyTorch's or ours. C asks an object for `__class__`
+where its type does not decide (`isinstance`, `match`, `numbers`, `singledispatch`), so numbers say
+there what they stand for; PyTorch and this package are told the truth.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import torch
+
+from monograph.abstract.number_methods import STANDS_FOR
+from monograph.abstract.symbols import SymbolNode
+from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.code_policy import INTERPRETER, OURS, TORCH
+from monograph.capture.installation import OVERRIDES, listening
+from monograph.capture.recording.symbolic_ranges import SymbolicRange
+
+_STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range}
+
+
+def is_instance(value: Any, kinds: Any, /) -> bool:
+    """`isinstance(value, kinds)`."""
+    if type(value) in _STANDS_FOR:
+        return issubclass(_STANDS_FOR[type(value)], kinds)
+    return isinstance(value, kinds)
+
+
+def type_of(*args: Any, **kwargs: Any) -> Any:
+    """`type(value)`; with more arguments, a class is made."""
+    if len(args) == 1 and not kwargs:
+        (value,) = args
+        if type(value) in _STANDS_FOR:
+            return _STANDS_FOR[type(value)]
+        if isinstance(value, AbstractTensor):
+            is_parameter = isinstance(value, torch.nn.Parameter)
+            return torch.nn.Parameter if is_parameter else torch.Tensor
+    return type(*args, **kwargs)
+
+
+@OVERRIDES.override(torch.SymInt, "__class__")
+@OVERRIDES.override(torch.SymFloat, "__class__")
+@OVERRIDES.override(torch.SymBool, "__class__")
+def _class_shown(_: object) -> property:
+    def shown(number: Any) -> type:
+        real = type(number)
+        if listening() is None or not isinstance(number.node, SymbolNode):
+            return real
+        file = sys._getframe(1).f_code.co_filename
+        is_told = file.startswith((OURS, TORCH)) and not file.startswith(INTERPRETER)
+        return real if is_told else _STANDS_FOR[real]
+
+    return property(shown)
+
+
+__all__ = ["is_instance", "type_of"]
