@@ -88,6 +88,33 @@ def detached_where_it_may_raise(x, y):
     return y
 
 
+def overlapping():
+    """Each begins where the other goes on."""
+    room = torch.randn(14)
+    return room[:12].view(3, 4), room[2:].view(3, 4)
+
+
+@probe("overlap", two, calls={**OTHERS, "overlapping": overlapping}, refused=("outside-read",))
+def added_where_they_may_overlap(x, y):
+    """Two in one memory cannot be added in place."""
+    try:
+        x.add_(y)
+    except RuntimeError:
+        y = y * 2
+    return y
+
+
+@probe("data", two, calls=OTHERS, refused=("data-dependent-branch",))
+def caught_and_then_missing(x, y):
+    """What is caught here is no exception of the program."""
+    try:
+        if x.sum() > 1:
+            z = x
+    except RuntimeError:
+        y = y * 2
+    return z + y
+
+
 @probe("overlap", expanded, calls=OTHERS, refused=("outside-read",))
 def written_where_it_raises(x, y):
     """The example cannot be written to."""
@@ -173,7 +200,19 @@ def address_of_an_object(x, y):
     return x + int(x._cdata == y._cdata)
 
 
-@probe("overlap", two, calls=OTHERS)
+@probe("overlap", two, calls={**OTHERS, "one": lambda: two()[:1] * 2}, refused=("outside-read",))
 def found_in_a_dict(x, y):
     """A tensor as a key is found by its identity."""
     return x * {x: 2}.get(y, 3)
+
+
+@probe("layout", two, calls=OTHERS, refused=("outside-read",))
+def counted_in_a_set(x, y):
+    """One where nothing is to be copied."""
+    return y * len({x, x.contiguous()})
+
+
+@probe("layout", two, calls=OTHERS)
+def an_input_as_a_key(x, y):
+    """It is found by itself."""
+    return y * {x: 2}[x] + len({x + y, x * y})

@@ -406,8 +406,9 @@ class AbstractTensor(Flags):
         return copied
 
     def __hash__(self) -> int:
-        """The identity, which may be in doubt. Raises: branch-decides."""
+        """The identity, which may be in doubt. Raises: branch-decides, outside-read."""
         self.recorder.aliases.check_hash(self)
+        self.recorder.asked(self, "hash")
         return id(self)
 
 

@@ -41,7 +41,7 @@ from monograph.capture.torch_overrides.guarded_queries import note_implied
 from monograph.capture.torch_overrides.mode_queries import only_sets_flags
 from monograph.capture.torch_overrides.symbolic_numbers import deciding
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
-from monograph.diagnostics import noted
+from monograph.diagnostics import MonographError, noted
 from monograph.host.dispatch import below_autograd
 from monograph.host.trees import unflatten
 from monograph.integers import use
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from monograph.capture.recovery.error_recovery import Problems
     from monograph.capture.side_effects.persistent_writes import Effect
     from monograph.capture.side_effects.tracking import WriteTarget
-    from monograph.diagnostics import Frame, MonographError
+    from monograph.diagnostics import Frame
     from monograph.integers import Facts
 
 ControlFlow = Literal["capture", "capture_sizes", "refuse"]
@@ -156,9 +156,14 @@ class Trace:
             self.given = Given(self.inputs, self.leaves, *self.arguments)
             with self._seer() as seer:
                 with self._lines() as lines, seer.watching(self.recorder):
-                    result = self._call_module()
-                if notes:
-                    raise_swallowed(notes)
+                    try:
+                        result = self._call_module()
+                    except MonographError:
+                        raise
+                    except Exception:  # what user code raises may come of what it caught
+                        raise_swallowed(notes)
+                        raise
+                raise_swallowed(notes)
                 after = self.given.aftermath(result)
                 if not self._judge_effects(seer.lasting(lines), after, lines):
                     return None

@@ -29,7 +29,7 @@ class Subject(NamedTuple):
 class NotedAnswers:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "_given", "answers", "subjects")
+    __slots__ = ("_before", "_given", "answers", "hashed", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
@@ -37,6 +37,8 @@ class NotedAnswers:
         """By their placeholders."""
         self._before: dict[str, Any] = {}
         self._given: dict[int, Subject] = {}
+        self.hashed: set[int] = set()
+        """The places of inputs that user code looked for in sets and dicts."""
 
     def begin(self, subjects: dict[Node, Subject]) -> None:
         """Remember what surrounds the run."""

@@ -21,6 +21,8 @@ from monograph.diagnostics import problem
 from monograph.integers import known, le
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch.fx.node import Node
 
     from monograph.abstract.layout import LayoutQuestion
@@ -40,25 +42,41 @@ def note_tried(recorder: Recorder, node: Node, questions: tuple[LayoutQuestion, 
 def note_raising(recorder: Recorder, node: Node) -> None:
     """Note what decides whether an operator of a finished run raises that user code tries.
 
-    Raises: outside-read (the size of the memory does, which nobody knows).
+    Raises: outside-read (what no call can be asked: how much memory there is, or whose).
     """
     target: Any = node.target
-    if (target is _STRIDED or OPERATORS.of(target).mutated) and _is_tried(node):
-        given: Any = node.args[0] if node.args else None
-        tensor = given.meta.get("val") if isinstance(given, torch.fx.Node) else None
-        if isinstance(tensor, AbstractTensor):
-            origin = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
-            if target is not _STRIDED:
-                note_written(recorder, tensor, origin)
-                subject = recorder.answers_noted.owner(tensor)
-                if subject is not None and target is torch.ops.aten.detach_.default:
-                    recorder.answers_noted.note_tensor("has_no_base", subject, origin)
-                if subject is not None and asking_again("may_not_be_written")(subject.example):
-                    because = f"whether `{subject.path}` may be written to"
-                    raise problem("outside-read", at=origin, what="except", because=because)
-            elif not _is_within(tensor, node.meta["val"]):
-                because = "whether there is as much memory behind a tensor"
-                raise problem("outside-read", at=origin, what="as_strided", because=because)
+    if not (target is _STRIDED or OPERATORS.of(target).mutated) or not _is_tried(node):
+        return
+    tensors = [each.meta.get("val") for each in node.all_input_nodes]
+    tensors = [each for each in tensors if isinstance(each, AbstractTensor)]
+    if not tensors:
+        return
+    origin = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+    if target is not _STRIDED:
+        _note_tried_write(recorder, target, tensors, origin)
+    elif not _is_within(tensors[0], node.meta["val"]):
+        because = "whether there is as much memory behind a tensor"
+        raise problem("outside-read", at=origin, what="as_strided", because=because)
+
+
+def _note_tried_write(
+    recorder: Recorder, target: object, tensors: Sequence[AbstractTensor], origin: Any
+) -> None:
+    noted = recorder.answers_noted
+    subject, *others = [noted.owner(each) for each in tensors]
+    if subject is None:
+        return
+    note_written(recorder, tensors[0], origin)
+    if target is torch.ops.aten.detach_.default:
+        noted.note_tensor("has_no_base", subject, origin)
+    beside = next((each for each in others if each not in (None, subject)), None)
+    because = ""
+    if beside is not None:
+        because = f"whether `{subject.path}` and `{beside.path}` share memory"
+    if asking_again("may_not_be_written")(subject.example):
+        because = f"whether `{subject.path}` may be written to"
+    if because:
+        raise problem("outside-read", at=origin, what="except", because=because)
 
 
 def note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) -> None:

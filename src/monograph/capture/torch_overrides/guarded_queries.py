@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import torch
 
-from monograph.abstract.aliasing import FRESH, results_of, source_of
+from monograph.abstract.aliasing import FRESH, Result, results_of, source_of
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.branch_equivalence import decides_nothing
+from monograph.capture.inputs.input_mutation import identity_refusal
 from monograph.capture.installation import OVERRIDES, THREAD, listening
 from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
@@ -62,6 +63,8 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
     """
     if question in _HOOKS:
         _refuse_hook(recorder, tensor, question)
+    if question == "hash":
+        return _check_hash(recorder, tensor)
     if question == "is_own":
         root = tensor.storage_root.node
         is_made = root is not None and root.op == "call_function"
@@ -73,6 +76,25 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
         what, because = _WITHOUT_HISTORY[question]
         raise problem("outside-read", what=what, because=because)
     return answer
+
+
+def _check_hash(recorder: Recorder, tensor: AbstractTensor) -> bool:
+    """User code looks for a tensor in a set or a dict, where another may be the same object.
+
+    Raises: outside-read (an operator may have given it back, or it is the second input looked for).
+    """
+    if listening() is not recorder or _is_asked_by_torch(recorder):
+        return True
+    node, noted = tensor.node, recorder.answers_noted
+    if node is not None and Result.ARGUMENT in results_of(node):
+        name = str(node.target).split(".")[-2]
+        raise identity_refusal(because=f"whether `{name}` gave back its argument")
+    subject = noted.owner(tensor) if tensor.root is None else None
+    if subject is not None and subject.argument is not None:
+        noted.hashed.add(subject.argument)
+        if len(noted.hashed) > 1:
+            raise identity_refusal()
+    return True
 
 
 _WITHOUT_HISTORY: Final = {
