@@ -144,7 +144,7 @@ def keywords_by_default(x, *, k=2.0, **more):
     return default(x, k=k, **more)
 
 
-@probe("layout", lambda: (m(),), calls=LAID, refused=("value-read",))
+@probe("layout", lambda: (m(),), calls=LAID)
 def numpy_asked_of_a_constant(x):
     """NumPy is asked of what is constant."""
     shape = torch.ones(2, 3).numpy().shape

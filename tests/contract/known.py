@@ -12,6 +12,7 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "DataWritten": "not-functional",
         "DataOfAResultWritten": "not-functional",
         "WrittenBesideData": "not-functional",
+        "storage_taken_over": "not-functional",
     },
     "loaded": {
         "an_int_without_end": "archive-cannot-hold",

@@ -370,7 +370,7 @@ def viewed_at_any_size(x):
     return x.view(-1, 2), x.is_contiguous()
 
 
-@probe("layout", lambda: (m(),), calls=MATRICES, refused=("value-read",))
+@probe("layout", lambda: (m(),), calls=MATRICES, refused=("memory-exposed",))
 def address_and_storage(x):
     """How large the storage is."""
     return x * x.untyped_storage().nbytes()

@@ -113,7 +113,7 @@ def identity_of_an_input(x):
     return x * (id(x) % 1_000_003)
 
 
-@probe("outside", vec, calls={"once more": vec}, refused=("value-read", "unsupported-operator"))
+@probe("outside", vec, calls={"once more": vec}, refused=("outside-read",))
 def address_of_an_input(x):
     """The address of the data."""
     return x * (x.data_ptr() % 1_000_003)

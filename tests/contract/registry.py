@@ -20,6 +20,7 @@ ROWS = {
     "overlap": "inputs that are one tensor or share storage",
     "mode": "grad, inference, autocast, default dtype, determinism, training",
     "constant": "attributes, globals, closure cells, class attributes",
+    "memory": "the bytes behind a tensor, and its class",
     "write": "writes that outlive the call",
     "outside": "random numbers, clocks, environment, identity",
     "data": "the data in a tensor",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-import torch
+from monograph.abstract.memory_access import MemoryAccess
 
 if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
 
 
-class Flags(torch.Tensor):
+class Flags(MemoryAccess):
     """The part of an abstract tensor that is about autograd and the kind of memory."""
 
     tensor_type: TensorType

@@ -129,6 +129,16 @@ class Recording(Protocol):
         """`tensor[index] = value`."""
         ...
 
+    def access_memory(
+        self, tensor: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A method that leads to the memory of a tensor, which need not be abstract."""
+        ...
+
+    def memory_behind(self, real: torch.Tensor) -> AbstractTensor | None:
+        """A view of what a real tensor shares memory with, where calls may change that."""
+        ...
+
     def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
         """What the reader gives for the example, where an export goes on after refusing it."""
         ...
@@ -305,12 +315,6 @@ class AbstractTensor(Flags):
         """The only element, as a Python or symbolic number."""
         return self.recorder.item(self)
 
-    def tolist(self) -> Any:
-        """Nested lists of Python or symbolic numbers."""
-        if not self.tensor_type.shape:
-            return self.recorder.item(self)
-        return [row.tolist() for row in self]
-
     def __bool__(self) -> bool:
         return self.recorder.truth(self)
 
@@ -328,22 +332,6 @@ class AbstractTensor(Flags):
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any())
-
-    def numpy(self, *, force: bool = False) -> Any:  # noqa: ARG002 - torch's signature
-        """Refused: there is no data."""
-        return self.recorder.read_data(self, "numpy()")
-
-    def __array__(self, dtype: Any = None) -> Any:
-        array = self.recorder.read_data(self, "numpy.asarray()")
-        return array if dtype is None else array.astype(dtype)
-
-    def data_ptr(self) -> int:
-        """Refused: there is no data."""
-        return self.recorder.read_data(self, "data_ptr()")
-
-    def untyped_storage(self) -> Any:
-        """Refused: there is no storage."""
-        return self.recorder.read_data(self, "untyped_storage()")
 
     @property
     def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -392,18 +380,6 @@ class AbstractTensor(Flags):
         if not isinstance(value, int | float | complex):
             value = self.recorder.read_data(self, "format()")
         return format(value, spec)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """`copy.deepcopy` in user code is a clone; outside of a capture, another description.
-
-        It keeps strides that leave out elements, which a clone does not.
-        """
-        self.recorder.layout_asked(self, "form")
-        if not is_dense(self.tensor_type):
-            return self.recorder.read_data(self, "copy.deepcopy()")
-        copied = self.recorder.call(torch.ops.aten.clone.default, (self,), {})
-        memo[id(self)] = copied
-        return copied
 
     def __hash__(self) -> int:
         """The identity, which may be in doubt. Raises: branch-decides, outside-read."""

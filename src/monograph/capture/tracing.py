@@ -41,6 +41,7 @@ from monograph.capture.torch_overrides.guarded_queries import note_implied
 from monograph.capture.torch_overrides.mode_queries import only_sets_flags
 from monograph.capture.torch_overrides.symbolic_numbers import deciding
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
+from monograph.capture.torch_overrides.tensor_memory import check_shown
 from monograph.diagnostics import MonographError, noted
 from monograph.host.dispatch import below_autograd
 from monograph.host.trees import unflatten
@@ -164,6 +165,7 @@ class Trace:
                         raise_swallowed(notes)
                         raise
                 raise_swallowed(notes)
+                check_shown(self.recorder)
                 after = self.given.aftermath(result)
                 if not self._judge_effects(seer.lasting(lines), after, lines):
                     return None

@@ -69,6 +69,19 @@ MODE_COUNT: Final = (torch._C, "_len_torch_dispatch_stack")
 """What tells of the dispatch modes of this thread: all, the innermost, how many."""
 
 
+def address_of(tensor: torch.Tensor) -> int:
+    """Where a tensor's elements begin, by the method of `torch._C.TensorBase`.
+
+    Raises: RuntimeError (it is a wrapper subclass, or shares a storage with one).
+    """
+    return torch._C.TensorBase.data_ptr(tensor)
+
+
+def owns_memory(tensor: torch.Tensor) -> bool:
+    """Whether PyTorch allocated a tensor's memory (`UntypedStorage.resizable`), not NumPy."""
+    return torch._C.TensorBase.untyped_storage(tensor).resizable()
+
+
 def active_modes() -> list[TorchDispatchMode]:
     """The dispatch modes of this thread (`_get_current_dispatch_mode_stack`)."""
     return _python_dispatch._get_current_dispatch_mode_stack()
@@ -94,12 +107,18 @@ def make_static_wrapper(
     dtype: torch.dtype,
     device: torch.device,
 ) -> Any:
-    """A data-free tensor subclass that knows its sizes, which are all ints, in C++."""
+    """A data-free tensor subclass that knows its sizes, which are all ints, in C++.
+
+    Asked for its address, C++ raises (`_set_throw_on_mutable_data_ptr`).
+    """
     if strides is None:
-        return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
-    return torch.Tensor._make_wrapper_subclass(
-        cls, shape, strides, offset, dtype=dtype, device=device
-    )
+        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
+    else:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, shape, strides, offset, dtype=dtype, device=device
+        )
+    torch._C._set_throw_on_mutable_data_ptr(made)
+    return made
 
 
 _ONES = tuple((1,) * n for n in range(65))
@@ -112,7 +131,7 @@ def make_symbolic_wrapper(
 
     `storage_size=0` keeps C++ from multiplying sizes out (27 microseconds otherwise).
     """
-    return torch.Tensor._make_wrapper_subclass(
+    made = torch.Tensor._make_wrapper_subclass(
         cls,
         _ONES[rank],
         dtype=dtype,
@@ -120,6 +139,8 @@ def make_symbolic_wrapper(
         dispatch_sizes_strides_policy="sizes",
         storage_size=0,
     )
+    torch._C._set_throw_on_mutable_data_ptr(made)
+    return made
 
 
 def schema_of(overload: OpOverload) -> Any:

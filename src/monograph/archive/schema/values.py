@@ -153,6 +153,7 @@ class LoadedValues:
         raise problem("leaked-tensor", op="a value of a program that was loaded")
 
     call = item = truth = getitem = setitem = read_data = set_requires_grad = _refuse
+    access_memory = memory_behind = _refuse
 
     def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
         """Anybody may look at the strides of a finished program."""

@@ -28,12 +28,18 @@ class TensorAnswers(NamedTuple):
     note_tried: Callable[..., None]
     limit_size: Callable[..., None]
     check_fake_kernel: Callable[..., None]
+    access_memory: Callable[..., Any]
+    memory_behind: Callable[..., AbstractTensor | None]
+    check_shown: Callable[..., None]
+    show_literal: Callable[..., None]
 
 
 class AnsweringRecorder:
     """The half of a recorder that passes questions on."""
 
     answers: TensorAnswers
+    shown: list[Any]
+    """Memory that user code holds otherwise than by tensors of the capture."""
     refused_elsewhere: list[MonographError]
     """What other threads asked."""
 
@@ -61,6 +67,22 @@ class AnsweringRecorder:
     def detached(self, tensor: AbstractTensor) -> Any:
         """`tensor.detach()`, as user code calls it."""
         return self.answers.detach(self, tensor)
+
+    def access_memory(
+        self, tensor: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """`tensor.name(...)`, where that leads to memory."""
+        return self.answers.access_memory(self, tensor, name, args, kwargs)
+
+    def memory_behind(self, real: Any) -> AbstractTensor | None:
+        """A view of what a real tensor shares memory with, where calls may change that."""
+        return self.answers.memory_behind(self, real)
+
+    def count_write(self, root: AbstractTensor) -> None:
+        """The memory of a tensor has other values from here on."""
+        root.version += 1
+        if self.shown:
+            self.answers.check_shown(self, root)
 
     def truth(self, tensor: AbstractTensor) -> bool:
         """`bool(tensor)`: its value if the tensor is a constant, else refused."""

@@ -215,6 +215,9 @@ class GraphWriter:
         layout = unusual_layout(real)
         if layout is not None:
             raise problem("unsupported-layout", what="a tensor that is met here", layout=layout)
+        view = recorder.memory_behind(real)
+        if view is not None:
+            return view
         target = self._attribute_names(real)
         if not target or target in self._names_of_state or target in self.constants:
             target = self._lifted_name()

@@ -81,7 +81,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self, writer: GraphWriter, scopes: Scopes, facts: Facts, answers: TensorAnswers
     ) -> None:
         super().__init__()
-        self.answers, self.refused_elsewhere = answers, []
+        self.answers, self.shown, self.refused_elsewhere = answers, [], []
         self.writer, self.scopes, self.facts = writer, scopes, facts
         self.fallback = Memo()
         self.answers_noted = NotedAnswers()
@@ -527,7 +527,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         root = tensor.storage_root
         if self.known_aliases is not None:
             self.known_aliases.check_write(root)
-        root.version += 1
+        self.count_write(root)
         node = self.writer.placeholder_of.get(id(root))
         if node is not None:
             if node in self.writer.constant_of:

@@ -268,9 +268,15 @@ def special_operators(  # noqa: C901 - one small function for each operator
 
     def literal(tensor: Any) -> Any:
         """`torch.tensor(...)`: a constant; user code gets a copy, which it may write to."""
-        if not isinstance(tensor, AbstractTensor):
-            tensor = recorder.writer.lift_literal(tensor, recorder)
-        return recorder.call(aten.lift_fresh_copy.default, (tensor,), {})
+        if isinstance(tensor, AbstractTensor):
+            return recorder.call(aten.lift_fresh_copy.default, (tensor,), {})
+        view = recorder.memory_behind(tensor)
+        if view is not None:
+            return view
+        constant = recorder.writer.lift_literal(tensor, recorder)
+        made = recorder.call(aten.lift_fresh_copy.default, (constant,), {})
+        recorder.answers.show_literal(recorder, tensor, made)
+        return made
 
     def converted(value: Any, dtype: Any, *_: Any, **__: Any) -> Any:
         """A number that `vmap` makes a tensor of, in order to promote it as one."""

@@ -10,6 +10,12 @@ from monograph.capture.recording.fake_kernel_checks import check_promises
 from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.torch_overrides.caught_errors import note_tried
 from monograph.capture.torch_overrides.guarded_queries import asked, set_requires_grad
+from monograph.capture.torch_overrides.tensor_memory import (
+    access_memory,
+    check_shown,
+    memory_behind,
+    show_literal,
+)
 from monograph.capture.torch_overrides.tensor_text import refuse_text
 
 ANSWERS: Final = TensorAnswers(
@@ -25,6 +31,10 @@ ANSWERS: Final = TensorAnswers(
     note_tried=note_tried,
     limit_size=limit_size,
     check_fake_kernel=check_promises,
+    access_memory=access_memory,
+    memory_behind=memory_behind,
+    check_shown=check_shown,
+    show_literal=show_literal,
 )
 
 __all__ = ["ANSWERS"]

@@ -15,6 +15,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.recording.unbacked_values import holds_symbols, tensor_from
 from monograph.capture.torch_overrides.lazy_messages import text_of_message
+from monograph.capture.torch_overrides.tensor_memory import made_of
 from monograph.diagnostics import problem, snippet
 from monograph.host.flags import CHECKER
 from monograph.integers import Relation
@@ -41,7 +42,8 @@ def _as_tensor(original: Any) -> Any:
         recorder = listening()
         if recorder is not None and isinstance(data, _SEQUENCES) and holds_symbols(data):
             return tensor_from(recorder, data, dtype, device)
-        return original(data, dtype=dtype, device=device)
+        with made_of(data, "torch.as_tensor()"):
+            return original(data, dtype=dtype, device=device)
 
     return as_tensor
 

@@ -4,6 +4,7 @@ data-dependent-branch  condition=""              (the source under the caret, un
 data-dependent-size    question, size, born="", negation=""   (a comparison in the source first)
 specialized-value      kind, size, born="", example=None, plainly=False
 value-read             call, tensor=""
+memory-exposed         call, tensor, written=False
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import DataDependentError
+from monograph.diagnostics.errors import DataDependentError, UnsupportedError
 from monograph.diagnostics.source_edits.rewriting import (
     condition_at,
     edits_of_branch,
@@ -148,6 +149,26 @@ def _comparison(source: str) -> tuple[str, str] | None:
         return None
     left, right = ast.unparse(asked.left), ast.unparse(asked.comparators[0])
     return source.strip(), f"{left} {_OPPOSITES[type(asked.ops[0])]} {right}"
+
+
+@message("memory-exposed", UnsupportedError)
+def memory_exposed(*, call: str, tensor: object, written: bool = False) -> Text:
+    """Say that user code takes hold of the memory of a tensor, which nobody could follow.
+
+    `call` is what hands it out: `untyped_storage()`; "" where a tensor is met whose memory belongs
+    to others. `written` says that something was written, to it or to the tensor since.
+    """
+    if written:
+        headline = f"what `{call}` gave of {tensor} is written to, or the tensor is afterwards"
+    elif call:
+        headline = f"`{call}` hands out the memory of {tensor}"
+    else:
+        headline = f"the memory of this {tensor} is a part of another tensor's"
+    return Text(
+        headline=headline,
+        notes=("the program has operators alone: what is done to memory would not be in it",),
+        helps=("stay with tensor operations: clone(), copy_(), view() and indexing",),
+    )
 
 
 @message("value-read", DataDependentError)

@@ -1,0 +1,461 @@
+"""Row `memory`: ways to the bytes of a tensor."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils import dlpack
+
+from tests.contract.registry import Call, probe
+from tests.contract.structures import v
+from tests.contract.tensor_types import m
+
+BASES = torch.tensor([2.0, 3.0, 5.0])
+SCALES = [torch.full((3,), 0.5), {"b": torch.arange(6.0).view(2, 3)}]
+HALVES = torch.arange(3, dtype=torch.float16)
+
+
+def vec():
+    """Give a vector."""
+    return (v(),)
+
+
+def mat():
+    """Give a matrix."""
+    return (m(),)
+
+
+AGAIN = {"thrice": Call(vec, times=3)}
+MATRICES = {"other": lambda: (m(3, 5),), "empty": lambda: (torch.zeros(0, 4),)}
+
+
+class Table(nn.Module):
+    """A plain tensor, a buffer that is kept, one that forward writes to, and a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.tensor([4.0, 9.0, 16.0])
+        self.grid = torch.arange(12.0).view(3, 4).t()
+        self.register_buffer("kept", torch.tensor([1.0, 2.0, 3.0]))
+        self.register_buffer("count", torch.zeros(3))
+        self.weight = nn.Parameter(torch.tensor([1.5, 2.5, 3.5]))
+        self.parts = [self.count]
+
+
+# --- NumPy and the array protocols -------------------------------------------------------------
+
+
+@probe("memory", vec, agrees=AGAIN)
+class NumpyOfAnAttribute(Table):
+    """Numbers read through NumPy, with its functions and slices."""
+
+    def forward(self, x):
+        roots = np.sqrt(self.table.numpy())
+        return x * float(roots[1]) + float(self.table.numpy()[::-1][0])
+
+
+@probe("memory", vec, agrees=AGAIN)
+class NumpyOfATransposedAttribute(Table):
+    """Strides of the array are those of the tensor."""
+
+    def forward(self, x):
+        a = self.grid.numpy()
+        return x * a.strides[0] + float(a[3, 2]) + len(a) + a.shape[1]
+
+
+@probe("memory", vec, agrees=AGAIN)
+def numpy_of_a_global(x):
+    """Tensors of the file, in a container, through `np.asarray` and a ufunc."""
+    a, b = np.asarray(SCALES[0]), np.asarray(SCALES[1]["b"], dtype=np.float64)
+    c = np.multiply(HALVES.numpy(), 2)
+    return x * float(a.sum()) + float(b[1].max()) + float(c[2])
+
+
+@probe("memory", vec, calls=AGAIN)
+def numpy_of_a_literal(x):
+    """What forward makes of constants alone."""
+    steps = (torch.arange(4) * 2).numpy()
+    return x * int(steps[3]) + float(np.asarray(torch.linspace(0, 1, 3)).mean())
+
+
+@probe("memory", vec, agrees=AGAIN)
+class BackFromNumpy(Table):
+    """There and back again, and a slice of it."""
+
+    def forward(self, x):
+        back = torch.from_numpy(self.table.numpy())
+        return x + back, x * torch.as_tensor(self.table.numpy()[:2]).sum()
+
+
+@probe("memory", vec, calls=AGAIN)
+class BackFromNumpyReturned(Table):
+    """What comes back is the attribute's memory, and is returned beside it."""
+
+    def forward(self, x):
+        back = torch.from_numpy(self.table.numpy())
+        return x * 2, back, self.table
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class ArrayWritten(Table):
+    """A write to the array is one to the attribute."""
+
+    def forward(self, x):
+        a = self.table.numpy()
+        a[0] += 1
+        return x + self.table
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def array_of_a_local_written(x):
+    """A write to the array is one to a tensor made here."""
+    t = torch.zeros(3)
+    t.numpy()[:] = 7
+    return x + t
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def array_of_a_local_stale(x):
+    """The tensor is written to after NumPy has its memory."""
+    t = torch.ones(3)
+    a = t.numpy()
+    t.mul_(5)
+    return x * float(a[0])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+class NumpyOfABuffer(Table):
+    """A buffer that forward writes to, reached through a list."""
+
+    def forward(self, x):
+        self.count.add_(1)
+        return x * float(np.asarray(self.parts[0])[0])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+class NumpyOfAParameter(Table):
+    """A parameter's values, outside of autograd."""
+
+    def forward(self, x):
+        return x * float(self.weight.detach().numpy()[1])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+class AttributeViewsABuffer(Table):
+    """A plain attribute that is a slice of a buffer that is written to."""
+
+    def __init__(self):
+        super().__init__()
+        self.slice = self.count[1:]
+
+    def forward(self, x):
+        self.count.add_(1)
+        return x + self.slice.sum(), x * float(self.slice.numpy()[0])
+
+
+@probe("memory", vec, calls=AGAIN)
+class AttributeViewsABufferRead(Table):
+    """The same, read by operators alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.slice = self.count[1:]
+
+    def forward(self, x):
+        self.count.add_(1)
+        return x + self.slice.sum()
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def numpy_of_a_computed(x):
+    """What is computed of an input has no values yet."""
+    return x * float(np.median(x.sum(0).numpy(force=True)))
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def ufunc_on_an_input(x):
+    """NumPy's function is given an input."""
+    return torch.as_tensor(np.exp(x))
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def unbound_numpy(x):
+    """The method is taken from the class."""
+    return x * float(torch.Tensor.numpy(x).sum())
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def array_method(x):
+    """The protocol's method, called by its name."""
+    return x + float(x.__array__(np.float64)[0, 0])
+
+
+# --- DLPack ------------------------------------------------------------------------------------
+
+
+@probe("memory", mat, calls=MATRICES)
+def dlpack_to_torch(x):
+    """An alias by DLPack is written to."""
+    y = torch.from_dlpack(x)
+    y.mul_(2)
+    return x + 1, y
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def dlpack_capsule(x):
+    """The capsule is made and taken in two steps."""
+    return dlpack.from_dlpack(dlpack.to_dlpack(x * 2)) + 1
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def dlpack_to_numpy(x):
+    """NumPy takes an input by DLPack."""
+    return x - float(np.from_dlpack(x * 2).ravel()[0])
+
+
+@probe("memory", vec, agrees=AGAIN)
+class DlpackOfAnAttribute(Table):
+    """NumPy takes a constant by DLPack, and PyTorch takes another."""
+
+    def forward(self, x):
+        return x * float(np.from_dlpack(self.table)[2]) + torch.from_dlpack(BASES)
+
+
+@probe("memory", lambda: (m().requires_grad_(),), calls=MATRICES)
+def dlpack_of_what_is_followed(x):
+    """PyTorch refuses to hand out what autograd follows, and the program goes on."""
+    try:
+        return torch.from_dlpack(x) * 2
+    except BufferError:
+        return x * 3
+
+
+# --- addresses and storages --------------------------------------------------------------------
+
+
+@probe("memory", mat, calls={"same": lambda: (torch.ones(2, 2),)}, refused=("outside-read",))
+def alignment_of_an_input(x):
+    """The address decides how it is aligned."""
+    return x * 2 if x.data_ptr() % 64 == 0 else x * 3
+
+
+@probe("memory", vec, calls=AGAIN, refused=("outside-read",))
+class AddressOfAnAttribute(Table):
+    """Whether two constants share memory."""
+
+    def forward(self, x):
+        return x * (2 if self.table.data_ptr() == self.grid.data_ptr() else 3)
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class StorageOfAnAttribute(Table):
+    """Bytes of a constant's storage."""
+
+    def forward(self, x):
+        return x * self.table.untyped_storage()[3]
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class StorageWritten(Table):
+    """A constant is written to through its storage."""
+
+    def forward(self, x):
+        self.table.untyped_storage().fill_(0)
+        return x + self.table
+
+
+@probe("memory", mat, calls=MATRICES)
+def storage_taken_over(x):
+    """Another tensor takes over an input's storage."""
+    y = torch.empty(0)
+    y.set_(x)
+    return y * 2
+
+
+@probe("memory", mat, calls=MATRICES, refused=("memory-exposed",))
+def storage_of_the_class(x):
+    """The storage, by the method of the class."""
+    return torch.empty(0).set_(torch.Tensor.untyped_storage(x)).sum()
+
+
+@probe("memory", mat, calls=MATRICES, refused=("outside-read",))
+def memory_of_the_base(x):
+    """What a view is a view of."""
+    return x * (2 if x[0]._base is None else 3)
+
+
+@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+def function_of_elements(x):
+    """A Python function is applied to each element in place."""
+    return x.clone().apply_(lambda each: each + 1)
+
+
+@probe("memory", mat, calls=MATRICES, refused=("computed-in-thread",))
+def as_plain_subclass(x):
+    """A plain tensor on the same memory."""
+    return x.as_subclass(torch.Tensor) + torch.Tensor._make_subclass(torch.Tensor, x)
+
+
+# --- copies and pickles ------------------------------------------------------------------------
+
+
+@probe("memory", mat, calls=MATRICES)
+def deep_copy_written(x):
+    """A deep copy of an input is written to."""
+    y = copy.deepcopy(x)
+    y += 1
+    return x, y
+
+
+@probe("memory", vec, agrees=AGAIN)
+class DeepCopies(Table):
+    """Deep copies of a constant, a buffer and containers of them, written to."""
+
+    def forward(self, x):
+        y = copy.deepcopy(self.table)
+        y += x
+        held = copy.deepcopy({"a": [self.kept], "b": BASES})
+        held["a"][0].mul_(3)
+        return y, held["a"][0] + held["b"], self.kept * 1
+
+
+@probe("memory", mat, calls=MATRICES)
+def deep_copies_that_share(x):
+    """Two views stay views of one memory when they are copied together."""
+    first, second = copy.deepcopy([x, x[:1]])
+    second.add_(1)
+    return first, second
+
+
+@probe("memory", mat, calls=MATRICES)
+def deep_copy_of_a_result(x):
+    """What autograd computed is not copied by PyTorch."""
+    y = copy.deepcopy((x * 2).detach())
+    return y.sub_(1), x * 2
+
+
+@probe("memory", vec, calls=AGAIN)
+class DeepCopyOfAParameter(Table):
+    """It is a parameter again, and its own leaf."""
+
+    def forward(self, x):
+        w = copy.deepcopy(self.weight)
+        return x * w.detach() * (2 if isinstance(w, nn.Parameter) else 3) * (1 + w.is_leaf)
+
+
+@probe("memory", mat, calls=MATRICES)
+def shallow_copy_written(x):
+    """A shallow copy shares the memory."""
+    y = copy.copy(x)
+    y.add_(1)
+    return x * 2
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class PickledAttribute(Table):
+    """A constant goes through pickle."""
+
+    def forward(self, x):
+        return x + pickle.loads(pickle.dumps(self.table))
+
+
+@probe("memory", mat, calls=MATRICES, refused=("memory-exposed",))
+def saved_input(x):
+    """An input goes through a file."""
+    file = io.BytesIO()
+    torch.save(x * 2, file)
+    file.seek(0)
+    return torch.load(file)
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class SharedMemory(Table):
+    """A constant moves to memory that processes share."""
+
+    def forward(self, x):
+        return x + self.table.share_memory_()
+
+
+# --- numbers and texts -------------------------------------------------------------------------
+
+
+@probe("memory", vec, agrees=AGAIN)
+class NumbersOfConstants(Table):
+    """Lists and numbers of constants, by every name."""
+
+    def forward(self, x):
+        numbers = self.table.tolist() + [float(self.table[1]), BASES[0].item()]
+        places = [3, 4, 5, 6][torch.tensor(2)]
+        return x * sum(numbers) + int(self.table[2]) + places + complex(BASES[1]).real
+
+
+@probe("memory", vec, calls=AGAIN)
+class ListOfABuffer(Table):
+    """A buffer that forward writes to, as a list."""
+
+    def forward(self, x):
+        self.count.add_(2)
+        return x * self.parts[0].tolist()[0]
+
+
+@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+class TextOfABuffer(Table):
+    """The text of a buffer that forward writes to."""
+
+    def forward(self, x):
+        self.count.add_(1)
+        return x * len(str(self.parts[0])) + ("1." in repr(self.parts[0]))
+
+
+# --- arrays that tensors are made of -----------------------------------------------------------
+
+GIVEN = np.ones(3, np.float32)
+
+
+@probe("memory", vec, agrees=AGAIN)
+def tensor_of_an_array_written(x):
+    """The array is nobody's but the tensor's."""
+    t = torch.from_numpy(np.zeros(3, np.float32))
+    t += x
+    t[1:] *= 2
+    return t
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def array_read_after(x):
+    """The array is read after the tensor was written to."""
+    a = np.zeros(3, np.float32)
+    t = torch.from_numpy(a[:2])
+    t.add_(4)
+    return x * float(a[0])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def array_written_after(x):
+    """The array is written to after the tensor was read."""
+    a = np.zeros(3, np.float32)
+    t = torch.as_tensor(a)
+    y = x + t
+    a[0] = 5
+    return y + torch.asarray(a)
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def buffer_read_after(x):
+    """Bytes that a tensor is made of."""
+    b = bytearray(12)
+    t = torch.frombuffer(b, dtype=torch.float32)
+    t.add_(1)
+    return x * b[3]
+
+
+@probe("memory", Call(vec, before=lambda _: GIVEN.fill(1)), calls={
+    "again": Call(vec, before=lambda _: GIVEN.fill(1), times=2)
+}, refused=("memory-exposed",))  # fmt: skip
+def array_of_the_file_written(x):
+    """An array of the file is written to through a tensor."""
+    torch.from_numpy(GIVEN).mul_(2)
+    return x + 1
