@@ -6,6 +6,11 @@ A file holds one fence `python program`, compiled under the name `model.py`, and
 `python problem` (an expression that makes the exception) with the fence `text` it renders to. In
 the expression `at("left + right")` is the place of that source text; several texts are a chain of
 calls, innermost first. `pytest tests/messages --accept` rewrites the `text` fences.
+
+A fence `python export` instead is run with the program: what it raises is the problem.
+
+Law: what a help offers as code parses, and a help without code has none in its prose. Where there
+is an export, each edit is applied to the program as it stands, and then it exports.
 """
 
 from __future__ import annotations
@@ -24,7 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = re.compile(r"```python program\n(.*?)```", re.DOTALL)
-PAIR = re.compile(r"```python problem\n(.*?)```\n\n```text\n(.*?)\n?```", re.DOTALL)
+PAIR = re.compile(r"```python (problem|export)\n(.*?)```\n\n```text\n(.*?)\n?```", re.DOTALL)
+CODE = re.compile(r"\w\(|\w\[|[^=]=[^=]|\w\.[a-z_]+\(|^\.|[\"@]")
+"""What is no prose; names such as `torch.where` are."""
 FILE = "model.py"
 
 
@@ -56,26 +63,63 @@ class Message(pytest.Item):
         text = self.path.read_text(encoding="utf-8")
         program = found[1] if (found := PROGRAM.search(text)) else ""
         assert PAIR.search(text), f"{self.path} shows no problem"
-        expected = PAIR.sub(lambda pair: self._shown(program, pair[1]), text)
+        expected = PAIR.sub(lambda pair: self._shown(program, pair[1], pair[2]), text)
         if self.config.getoption("--accept", default=False):
             self.path.write_text(expected, encoding="utf-8")
         assert self.path.read_text(encoding="utf-8") == expected
 
-    def _shown(self, program: str, expression: str) -> str:
-        message = self._rendered(program, expression)
-        return f"```python problem\n{expression}```\n\n```text\n{message}\n```"
+    def _shown(self, program: str, kind: str, expression: str) -> str:
+        message = self._rendered(program, kind, expression)
+        return f"```python {kind}\n{expression}```\n\n```text\n{message}\n```"
 
-    def _rendered(self, program: str, expression: str) -> str:
-        names = {name: getattr(diagnostics, name) for name in diagnostics.__all__}
-        names["at"] = lambda *texts: tuple(_place(program, text) for text in texts)
-        linecache.cache[FILE] = (len(program), None, program.splitlines(keepends=True), FILE)
-        error = eval(expression.strip(), names)
+    def _rendered(self, program: str, kind: str, expression: str) -> str:
+        if kind == "export":
+            error = _raised(program, expression)
+            for edit in error.diagnostic.edits:
+                assert edit.shown() in error.diagnostic.helps
+                after = _raised(edit.applied(program), expression)
+                assert after is None, f"after {edit.shown()}\n{after}"
+            _remember(program)
+        else:
+            names = {name: getattr(diagnostics, name) for name in diagnostics.__all__}
+            names["at"] = lambda *texts: tuple(_place(program, text) for text in texts)
+            _remember(program)
+            error = eval(expression.strip(), names)
         assert error.diagnostic.name == self.name.partition(".")[0]
+        for each in error.problems:
+            check_helps(each.diagnostic.helps)
         shown = str(error)
         lines = shown.split("\n")
         assert len(lines) <= 25
         assert max(map(len, lines)) <= 100
         return shown
+
+
+def check_helps(helps: tuple[str, ...]) -> None:
+    """Code that is offered parses, and prose is free of it."""
+    for each in helps:
+        code = getattr(each, "code", None)
+        if code is None and not each.startswith("pip install"):
+            prose = re.sub(r"`[^`]*`", "", each)
+            assert not CODE.search(prose), f"code in prose: {each}"
+        elif code is not None:
+            ast.parse(f"{code}\n    pass" if code.endswith(":") else code)
+
+
+def _raised(program: str, expression: str) -> diagnostics.MonographError | None:
+    """What the export of a program raises."""
+    _remember(program)
+    names: dict[str, object] = {"__name__": "model"}
+    exec(compile(program, FILE, "exec"), names)
+    try:
+        eval(expression.strip(), names)
+    except diagnostics.MonographError as error:
+        return error
+    return None
+
+
+def _remember(program: str) -> None:
+    linecache.cache[FILE] = (len(program), None, program.splitlines(keepends=True), FILE)
 
 
 def _place(program: str, text: str) -> diagnostics.Place:

@@ -14,7 +14,7 @@ import torch
 from monograph.abstract.flags import Flags
 from monograph.abstract.layout import contiguity, is_contiguous, is_dense
 from monograph.abstract.symbols import to_sym
-from monograph.abstract.tensor_type import TensorType
+from monograph.abstract.tensor_type import TensorType, type_text
 from monograph.diagnostics import problem
 from monograph.host.dispatch import (
     DISABLED_TORCH_FUNCTION,
@@ -348,14 +348,17 @@ class AbstractTensor(Flags):
     def data(self, value: torch.Tensor) -> None:
         """Written in place: right where nothing else lies in the memory that it takes over.
 
-        Raises: write-outlives-call (the memory is that of an input or of the module's state, or has
+        Raises: data-replaced (the memory is that of an input or of the module's state, or has
             another shape or dtype).
         """
         new = self.recorder.abstract(value)
         root, ours, theirs = new.storage_root, self.tensor_type, new.tensor_type
         is_own = root.node is not None and root.node.op == "call_function"
-        if not is_own or ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-            raise problem("write-outlives-call", kind="object", name=".data")
+        if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+            reason = f"it is {type_text(ours)}, and would be {type_text(theirs)}"
+            raise problem("data-replaced", reason=reason)
+        if not is_own:
+            raise problem("data-replaced", reason="an input or the module's state lies in that")
         self.recorder.call(torch.ops.aten.copy_.default, (self.data, value), {})
 
     @property

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["counted", "dim_source", "interval", "is_code", "listed", "named", "paste", "quoted"]
+__all__ = [
+    "Advice",
+    "as_advice",
+    "counted",
+    "dim_source",
+    "interval",
+    "is_code",
+    "listed",
+    "named",
+    "offer",
+    "paste",
+    "quoted",
+]
 
 
 def quoted(value: object) -> str:
@@ -79,11 +92,56 @@ def interval(lower: object, upper: object) -> str:
     return f"{lower} and more" if upper is None else f"{lower} … {upper}"
 
 
-def paste(prose: str, *code: str) -> str:
+class Advice(str):
+    """A help that offers code, which parses: a text that knows what of it is `code`.
+
+    Where something is to be filled in, the code has `...`.
+    """
+
+    __slots__ = ("code",)
+    code: str
+
+
+def offer(prose: str, code: str) -> Advice:
+    """Return a help that ends with code on its line.
+
+    >>> offer("declare it", 'Dim("n")'), offer("declare it", 'Dim("n")').code
+    ('declare it: Dim("n")', 'Dim("n")')
+    """
+    advice = Advice(f"{prose}: {code}")
+    advice.code = code
+    return advice
+
+
+def as_advice(text: str) -> str:
+    """Return a help of which what follows a colon is offered, if that is code.
+
+    >>> as_advice("draw it with PyTorch: torch.rand(())").code
+    'torch.rand(())'
+    """
+    for match in re.finditer(": ", text):
+        prose, code = text[: match.start()], text[match.end() :]
+        if _has_code(code):
+            return offer(prose, code)
+    return text
+
+
+def _has_code(text: str) -> bool:
+    """Tell whether these are statements of Python that do more than name things."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return any(isinstance(each, ast.Call | ast.Assign) for each in ast.walk(tree))
+
+
+def paste(prose: str, *code: str) -> Advice:
     """Return a help whose edit is lines of code: the prose, then the lines below it.
 
-    >>> print(paste("say so:", "torch._check(n > 0)"))
+    >>> print(paste("say so", "torch._check(n > 0)"))
     say so:
     torch._check(n > 0)
     """
-    return "\n".join([prose, *code])
+    advice = Advice("\n".join([f"{prose}:", *code]))
+    advice.code = "\n".join(code)
+    return advice

@@ -166,7 +166,7 @@ def problem_of(found: RecoveredRefusal) -> Problem:
         diagnostic.label,
         tuple([Because(each.label, each.at) for each in diagnostic.causes]),
         diagnostic.notes,
-        diagnostic.helps,
+        tuple(map(str, diagnostic.helps)),
         diagnostic.times,
         found.assumed,
         found.is_checked,

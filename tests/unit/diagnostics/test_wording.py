@@ -13,7 +13,7 @@ def test_values_in_sentences() -> None:
     assert listed(["a", "b", "c"], "or") == "`a`, `b` or `c`"
     assert (counted(0, "size"), counted(1, "size")) == ("0 sizes", "1 size")
     assert (interval(1, 8), interval(2, None)) == ("1 … 8", "2 and more")
-    assert paste("write:", "a", "b") == "write:\na\nb"
+    assert paste("write", "a", "b") == "write:\na\nb"
 
 
 def test_dims_as_they_are_written() -> None:

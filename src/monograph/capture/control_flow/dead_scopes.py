@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from monograph.abstract.tensor_type import type_text
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.diagnostics import problem
 
@@ -30,7 +31,8 @@ class DeadScope:
 
     def refusal_outside(self, tensor: AbstractTensor) -> MonographError:
         """The refusal of a tensor of a branch that was left."""
-        return problem("branch-value-outside", tensor=repr(tensor), operator=self.operator)
+        made = type_text(tensor.tensor_type)
+        return problem("branch-value-outside", tensor=made, operator=self.operator)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

@@ -184,13 +184,15 @@ def is_droppable(target: Any) -> bool:
     return not isinstance(target, HigherOrderOperator)
 
 
-def require_same_shape(result: TensorType, target: TensorType) -> None:
+def require_same_shape(
+    result: TensorType, target: TensorType, name: str = "sizes-disagree"
+) -> None:
     """What is written must have the shape of what it is written to.
 
-    Raises: sizes-disagree.
+    Raises: sizes-disagree, or the `name` given.
     """
     if len(result.shape) != len(target.shape):
-        raise problem("sizes-disagree", left=str(target.shape), right=str(result.shape))
+        raise problem(name, left=str(target.shape), right=str(result.shape))
     for dim, (size, wanted) in enumerate(zip(result.shape, target.shape, strict=True)):
         if size is not wanted:
-            require(eq(size, wanted), "sizes-disagree", left=wanted, right=size, dim=dim)
+            require(eq(size, wanted), name, left=wanted, right=size, dim=dim)

@@ -456,7 +456,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             results = result if isinstance(result, list | tuple) else (result,)
             for given, t in zip(outputs, results, strict=True):
                 if given:
-                    require_same_shape(t, given[0].tensor_type)
+                    require_same_shape(t, given[0].tensor_type, "out-resized")
         if len(outputs) == 1 and outputs[0]:
             tensor = outputs[0][0]
             tensor.node = node
@@ -588,7 +588,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def refusal_outside(self, tensor: AbstractTensor) -> MonographError:
         """The refusal of a tensor of this capture in another."""
-        return problem("leaked-tensor", tensor=repr(tensor))
+        return problem("leaked-tensor", tensor=type_text(tensor.tensor_type))
 
     def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """Raise what user code could go on after; `assumed` says what a draft does instead."""

@@ -155,7 +155,8 @@ def _harm(
     if written is not None and read is not None:
         label = f"the value that the call before left in `{path}` is read here"
         causes = (Cause(read[:1], label),)
-    return problem("attribute-changed", at=written or read or (), causes=causes, name=path)
+    value, at = saved.module.__dict__.get(name), written or read or ()
+    return problem("attribute-changed", at=at, causes=causes, name=path, value=value)
 
 
 def _is_filled_once(saved: Snapshot, name: str) -> bool:

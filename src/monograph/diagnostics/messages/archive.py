@@ -21,7 +21,7 @@ from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import ArchiveError, BugError
 from monograph.diagnostics.messages.internal import REPORT
-from monograph.diagnostics.wording import listed, quoted
+from monograph.diagnostics.wording import listed, offer, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,9 +90,9 @@ def archive_unknown_type(*, member: object, reason: object) -> Text:
         headline=f"the class `{reason}` is not registered under a name that files can use",
         notes=(f"it is needed by {_where(member)}",),
         helps=(
-            (
-                "register it before you save and before you load: "
-                "monograph.register_dataclass(cls, serialized_type_name=...)"
+            offer(
+                "register it before you save and before you load",
+                "monograph.register_dataclass(..., serialized_type_name=...)",
             ),
         ),
     )
@@ -104,7 +104,7 @@ def archive_no_model(*, model: object, models: Sequence[str]) -> Text:
     found = f"it holds {listed(models)}" if models else "it holds none"
     return Text(
         headline=f"the file has no program called {quoted(model)}: {found}",
-        helps=tuple(f'name it: load(file, model="{name}")' for name in models[:3]),
+        helps=tuple(offer("name it", f'load(..., model="{name}")') for name in models[:3]),
     )
 
 

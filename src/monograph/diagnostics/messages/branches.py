@@ -28,6 +28,7 @@ from monograph.diagnostics.errors import (
     SideEffectError,
     UnsupportedError,
 )
+from monograph.diagnostics.wording import as_advice
 
 
 @message("branches-disagree", UnsupportedError)
@@ -36,17 +37,18 @@ def branches_disagree(
 ) -> Text:
     """Say that the two sides of a branch do not return the same kind of thing.
 
-    `what` is structure, dtype, rank, device, layout or value; `result` is which result, "" for all;
-    `left` is the true side's, `right` the false side's.
+    `what` is structure, dtype, rank, device, layout, attributes or value; `result` is which result,
+    "" for all; `left` is the true side's, `right` the false side's.
     """
     of = f"the {what} of {result}" if result else f"the {what} of what they return"
     help_ = {
         "structure": "return the same structure from both: as many results, nested in the same way",
-        "dtype": "convert one: .to(torch.float32)",
-        "rank": "give both the same number of dimensions: unsqueeze, reshape",
-        "device": "move one: .to(device)",
-        "layout": "make both contiguous: return x.contiguous()",
-    }.get(what, "return a tensor from both: torch.tensor(value)")
+        "dtype": "convert one to the dtype of the other, with Tensor.to",
+        "rank": "give both the same number of dimensions, with unsqueeze or reshape",
+        "device": "move one to the device of the other, with Tensor.to",
+        "layout": "make both contiguous, with Tensor.contiguous",
+        "attributes": "set the same attributes on both sides, before the `if` or after it",
+    }.get(what, "make both sides tensors, or containers of them with the same keys and length")
     return Text(
         headline=f"the branches of `{operator}` differ in {of}: {left} and {right}",
         label="chooses between them",
@@ -65,9 +67,9 @@ def loop_carry_changes(
     of = result or "what is carried from step to step"
     help_ = {
         "structure": "return exactly what is carried, in the same order and nesting",
-        "dtype": "convert what the step returns, or what it begins with: .to(dtype)",
+        "dtype": "convert what the step returns, or what it begins with, by Tensor.to",
         "shape": "keep the shape from step to step: write into a tensor of the final size",
-    }.get(what, "make what the step returns lie like what it begins with: .contiguous()")
+    }.get(what, "make what the step returns lie like what it begins with, by Tensor.contiguous")
     return Text(
         headline=f"a step of `{operator}` changes the {what} of {of}: from {before} to {after}",
         label="this step",
@@ -88,8 +90,8 @@ def branch_writes(*, operator: str, name: str = "", reason: str = "") -> Text:
         label="changed here",
         notes=(reason,) if reason else (),
         helps=(
-            "return the new value, and write it outside: x.copy_(result)",
-            "or work on a copy: x = x.clone()",
+            "return the new value, and write it outside, with Tensor.copy_",
+            "or work on a copy, made by Tensor.clone",
         ),
     )
 
@@ -135,8 +137,7 @@ def loop_leaves(*, how: str, loop: str = "while") -> Text:
     way = ways.get(how, "goes on with an outer loop")
     advice = "keep the result in a variable, leave the loop by `break`, and return after it"
     if loop == "for":
-        advice = "let all rounds come, and keep what is there once it is done: "
-        advice += "h = torch.where(done, h, new); done = done | condition"
+        advice = "let all rounds come, and keep with torch.where what is there once it is done"
     return Text(
         headline=f"a round of {_LOOPS[loop]} ends otherwise than at its test: it {way}",
         label="decides whether another round comes",
@@ -151,7 +152,7 @@ def loop_makes_nothing() -> Text:
         headline="what the rounds of this `for` make is used after it, and there may be no round",
         label="at least one round is needed",
         notes=("Python fails there too: the variable does not exist, or the list is empty",),
-        helps=("let the size begin at one: Dim(name, min=1); or assign the variable before",),
+        helps=("declare that the size is at least one, or assign the variable before",),
     )
 
 
@@ -165,7 +166,7 @@ def list_grown(*, use: str) -> Text:
         headline=f"a list that grew in a `for` over a symbolic number of values is used by {use}",
         label="used here",
         notes=("what the rounds appended is one stacked tensor, with as many slices as rounds",),
-        helps=("use torch.stack(items) or torch.cat(items), and go on with that",),
+        helps=("stack or concatenate the list, and go on with that",),
     )
 
 
@@ -208,11 +209,11 @@ def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
 
     `kind` is tensor, or the class of a container; `name` is the attribute that is set, if one is.
     """
-    help_ = "work on a copy: x = x.clone(), in both branches or after the `if`"
+    help_ = "work on a copy, made by Tensor.clone, in both branches or after the `if`"
     if name:
         help_ = f"set `.{name}` before the `if`, on what both branches begin with"
     elif kind != "tensor":
-        help_ = f"work on a copy: x = {kind}(x), in both branches or after the `if`"
+        help_ = f"work on a copy, another {kind}, in both branches or after the `if`"
     return Text(
         headline=f"this changes a {kind} that an `if` on data made one with another, on one side",
         label="changed here",
@@ -233,7 +234,7 @@ def branch_returns(*, after: str = "if") -> Text:
             headline="this `for` leaves a part of a tensor that callers see; it would be a copy",
             label="the last round gives it",
             notes=notes,
-            helps=("return a copy: y = part.clone()",),
+            helps=("return a copy of it, made by Tensor.clone",),
         )
     return Text(
         headline="on one side of this `if` on data, two tensors that callers see are one",
@@ -242,7 +243,7 @@ def branch_returns(*, after: str = "if") -> Text:
             "a side writes to the tensor, or takes a part of it: a graph returns a copy",
             *notes,
         ),
-        helps=("return a copy: y = x.clone(), on the side that gives a tensor another name",),
+        helps=("return a copy, by Tensor.clone, on the side that gives a tensor another name",),
     )
 
 
@@ -293,5 +294,5 @@ def operator_arguments(*, operator: str, reason: str, help: str = "") -> Text:  
     """Say that a control-flow operator is given what it cannot take."""
     return Text(
         headline=f"`{operator}` cannot take these arguments: {reason}",
-        helps=(help,) if help else (),
+        helps=(as_advice(help),) if help else (),
     )

@@ -11,7 +11,7 @@ from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Cause, Text
 from monograph.diagnostics.errors import ContractError
 from monograph.diagnostics.frames import Frame, Place
-from monograph.diagnostics.wording import counted
+from monograph.diagnostics.wording import as_advice, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def contract_broken(*, clauses: Sequence[Clause], helps: Sequence[str] = ()) -> 
             for position, (clause, text) in enumerate(zip(clauses, words, strict=True))
             if (cause := _cause(clause, text if position else "this line needs it")) is not None
         ),
-        helps=tuple(helps),
+        helps=tuple(map(as_advice, helps)),
     )
 
 

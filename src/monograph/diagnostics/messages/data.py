@@ -17,11 +17,13 @@ from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import DataDependentError, UnsupportedError
 from monograph.diagnostics.source_edits.rewriting import (
+    asks_inside_at,
     condition_at,
     edits_of_branch,
     edits_of_comparison,
     edits_of_number,
 )
+from monograph.diagnostics.wording import is_code, named, offer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,12 +49,19 @@ def data_dependent_branch(
     source = str(condition) or here or words
     value = f"the value of `{source}`," if source else "a value"
     edits = () if where is None else edits_of_branch(where, is_number=bool(str(condition)))
-    asked = here or words or source or "condition"
+    if where is not None and asks_inside_at(where):
+        return Text(
+            headline=f"`{here or words}` asks for values that are known only when the program runs",
+            label="asks for their truth",
+            helps=tuple([each.shown() for each in edits])
+            or ("compare tensors with operators, which return tensors of truths or of values",),
+            edits=edits,
+        )
     return Text(
         headline=f"this branch depends on {value} known only when the program runs",
         label="true or false?",
         helps=tuple([each.shown() for each in edits])
-        or (f"to choose between values, compute both: torch.where({asked}, a, b)",),
+        or ("to choose between values, compute both, and choose by an operator: where, or cond",),
         edits=edits,
     )
 
@@ -76,24 +85,42 @@ def data_dependent_size(
     """
     if str(question) == "count(...)":
         return Text(
-            headline=f"how many results there are depends on data: `{size}` is known only when the "
-            "program runs",
+            headline=f"how many results there are depends on data: {named(str(size))} is known "
+            "only when the program runs",
             helps=("compute with the whole tensor instead of with one part after the other",),
         )
     question, negation = _comparison(here) or (question, negation)
     edits = () if where is None else edits_of_comparison(where)
-    origin = (f"`{size}` comes from {born}",) if str(born) else ()
+    size = named(str(size))
+    origin = (f"{size} comes from {born}",) if str(born) else ()
     return Text(
-        headline=f"whether `{question}` holds depends on data: `{size}` is known only "
+        headline=f"whether {named(str(question))} holds depends on data: {size} is known only "
         "when the program runs",
         notes=origin,
-        helps=tuple([each.shown() for each in edits])
-        or (
-            f"if it always holds, say so before this line: torch._check({question})",
-            *((f"if it never holds: torch._check({negation})",) if str(negation) else ()),
-        ),
+        helps=tuple([each.shown() for each in edits]) or _stated(str(question), str(negation)),
         edits=edits,
     )
+
+
+def _stated(question: str, negation: str) -> tuple[str, ...]:
+    """What to state before the line, where each side of it is a name that is known there."""
+    texts = (("if it always holds", question), ("if it never holds", negation))
+    return tuple(
+        [
+            offer(f"{when}, say so before this line", f"torch._check({text})")
+            for when, text in texts
+            if _is_of_names(text)
+        ]
+    ) or ("keep the number in a variable, and state before this line what always holds of it",)
+
+
+def _is_of_names(text: str) -> bool:
+    """Whether a relation compares variables and numbers, and computes nothing anew."""
+    if not is_code(text):
+        return False
+    plain = (ast.Compare, ast.BinOp, ast.Name, ast.Constant, ast.operator, ast.cmpop, ast.Load)
+    tree = ast.parse(text, mode="eval").body
+    return all(isinstance(each, plain) for each in ast.walk(tree))
 
 
 @message("specialized-value", DataDependentError)
@@ -115,21 +142,22 @@ def specialized_value(
     """
     number = {"int": "integer"}.get(kind, kind)
     is_tensor = bool(here) and here == str(size)
+    shown = named(str(size))
     edits: tuple[Edit, ...] = ()
     if where is not None and example is not None:
         edits = edits_of_number(where, example, is_tensor=is_tensor)
     if is_tensor:
         helps = (
             "stay with tensor operations",
-            "or read a number of an integer tensor as a size: n = x.item()",
+            "or read a number of an integer tensor as a size, with Tensor.item",
         )
     else:
-        helps = (f"use `{size}` as a size or in arithmetic, where it need not be plain",)
+        helps = (f"use {shown} as a size or in arithmetic, where it need not be plain",)
     if plainly and here.partition("(")[0] in _KEPT_SYMBOLIC:
-        helps = ("export(..., strict=True), which keeps such numbers symbolic", *helps)
-    origin = f"`{size}` comes from {born}"
+        helps = (offer("keep such numbers symbolic", "export(..., strict=True)"), *helps)
+    origin = f"{shown} comes from {born}"
     return Text(
-        headline=f"`{here or kind}` needs a plain {number}, and `{size}` is known only when the "
+        headline=f"`{here or kind}` needs a plain {number}, and {shown} is known only when the "
         "program runs"
         if not is_tensor
         else f"`{here}` needs a plain {number}, known only when the program runs",
@@ -180,6 +208,6 @@ def value_read(*, call: str, tensor: object = "") -> Text:
         notes=("the example's values would be wrong for other inputs",),
         helps=(
             "stay with tensor operations: torch has most of numpy's",
-            "read one number of an integer tensor as a size: n = x.item(); torch._check(n >= 0)",
+            "read one number of an integer tensor as a size, with Tensor.item",
         ),
     )

@@ -12,6 +12,7 @@ from traceback import format_exception_only
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import ContractError, UnsupportedError
+from monograph.diagnostics.wording import offer
 
 _REPORT = "mend what `program.report.problems` lists, and export the model"
 
@@ -36,7 +37,7 @@ def draft_unchecked(*, assumed: str) -> Text:
     return Text(
         headline=f"this draft cannot vouch for its result: {assumed}",
         label="not checked",
-        helps=(_REPORT, "or run the draft as it is: program.module(check_guards=False)"),
+        helps=(_REPORT, offer("or run the draft as it is", "program.module(check_guards=False)")),
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SpecError, UnsupportedError
-from monograph.diagnostics.wording import paste
+from monograph.diagnostics.wording import offer, paste
 
 LEAVES = "tensors, int, float, bool, str, None, and containers of them"
 
@@ -23,17 +23,17 @@ LEAVES = "tensors, int, float, bool, str, None, and containers of them"
 def not_a_module(*, given: object) -> Text:
     """Say that what is exported is no torch.nn.Module; `given` is its type's name."""
     return Text(
-        headline=f"`export` takes a torch.nn.Module, and was given a `{given}`",
+        headline=f"`export` takes a torch.nn.Module, and was given {_shown(given)}",
         helps=(
             paste(
-                "wrap a function in a module:",
+                "wrap a function in a module",
                 "class Model(torch.nn.Module):",
                 "    def forward(self, x):",
                 "        return function(x)",
             ),
         )
-        if "function" in str(given) or "method" in str(given)
-        else ("export an instance of a torch.nn.Module: export(Model(), args)",),
+        if "function" in _shown(given) or "method" in _shown(given)
+        else (offer("export an instance of a torch.nn.Module", "export(Model(), args)"),),
     )
 
 
@@ -44,7 +44,7 @@ def scripted_module(*, path: str) -> Text:
     return Text(
         headline=f"{what} was compiled by torch.jit, and its code is no Python any more",
         notes=("functions that were compiled by torch.jit.script are run as the Python they were",),
-        helps=("export the module as it was before: without torch.jit.script or torch.jit.trace",),
+        helps=("export the module as it was before torch.jit.script or torch.jit.trace",),
     )
 
 
@@ -52,11 +52,11 @@ def scripted_module(*, path: str) -> Text:
 def args_not_a_tuple(*, given: object) -> Text:
     """Say that the positional example inputs are no tuple; `given` is their type's name."""
     return Text(
-        headline=f"the example inputs are a tuple, and were given as a `{given}`",
+        headline=f"the example inputs are a tuple, and were given as {_shown(given)}",
         helps=(
-            "convert them: export(model, tuple(inputs))"
-            if given in {"list", "Sequence"}
-            else "put a comma after a single input: export(model, (x,))",
+            offer("convert them", "export(model, tuple(inputs))")
+            if isinstance(given, str) and given in {"list", "Sequence"}
+            else offer("put a comma after a single input", "export(model, (x,))"),
         ),
     )
 
@@ -82,7 +82,11 @@ def forward_rejects_inputs(*, signature: object, given: object, reason: object) 
     return Text(
         headline=f"`{signature}` does not take the example inputs: {reason}",
         notes=(f"given are {given}",),
-        helps=("pass positional inputs as a tuple, others by name: export(model, (x,), {...})",),
+        helps=(
+            offer(
+                "pass positional inputs as a tuple, others by name", "export(model, (x,), {...})"
+            ),
+        ),
     )
 
 
@@ -90,11 +94,11 @@ def forward_rejects_inputs(*, signature: object, given: object, reason: object) 
 def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
     """Say that an input has a leaf that cannot be one; `type` is its type's name."""
     return Text(
-        headline=f"the input `{path}` is a `{type}`, which is neither a tensor nor a constant",
+        headline=f"the input `{path}` is a `{_name(type)}`, neither a tensor nor a constant",
         notes=(f"inputs are {LEAVES}",),
         helps=(
             _registration(type),
-            f"if it never changes, keep it on the module: self.{_attribute(path)} = ...",
+            offer("if it never changes, keep it on the module", f"self.{_attribute(path)} = ..."),
         ),
     )
 
@@ -103,7 +107,7 @@ def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what 
 def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
     """Say that forward returns a leaf that cannot be an output; `type` is its type's name."""
     return Text(
-        headline=f"the output `{path}` is a `{type}`, which is neither a tensor nor a constant",
+        headline=f"the output `{path}` is a `{_name(type)}`, neither a tensor nor a constant",
         notes=(f"outputs are {LEAVES}",),
         helps=(
             "return its tensors instead, in a tuple or a dict",
@@ -113,7 +117,20 @@ def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what
 
 
 def _registration(of: object) -> str:
-    return f"if it is a dataclass, register it: monograph.register_dataclass({of})"
+    name = _name(of)
+    code = f"monograph.register_dataclass({name.rpartition('<locals>.')[2]})"
+    return offer("if it is a dataclass, register it", code)
+
+
+def _name(of: object) -> str:
+    """A class by its name, where it is not one already."""
+    return of.__qualname__ if isinstance(of, type) else str(of)
+
+
+def _shown(given: object) -> str:
+    """What was given, by its class; text is that already."""
+    name = given if isinstance(given, str) else type(given).__name__
+    return f"a `{name}`"
 
 
 def _attribute(path: str) -> str:

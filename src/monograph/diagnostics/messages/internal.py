@@ -10,6 +10,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import BugError, ExportError
+from monograph.diagnostics.wording import offer
 
 REPORT = "please report this, with the smallest model that shows it"
 
@@ -38,7 +39,7 @@ def wrong_on_replay(*, output: object, difference: object) -> Text:
         headline=f"the program and the module differ in {output}: {difference}",
         notes=("the program was run once on the example inputs, and is not returned",),
         helps=(
-            "if the module is random, as with dropout, export it in eval mode: model.eval()",
+            offer("if the module is random, as with dropout, export it otherwise", "model.eval()"),
             "if the module keeps state between calls, keep that state in buffers",
         ),
     )

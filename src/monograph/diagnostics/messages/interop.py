@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import BugError, HandOverError
-from monograph.diagnostics.wording import listed
+from monograph.diagnostics.wording import listed, offer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def not_taken_over(*, reason: object) -> Text:
     """Say that a program of torch.export cannot be one of ours."""
     return Text(
         headline=f"the program of torch.export cannot be taken over: {reason}",
-        helps=("export the module itself: monograph.export(module, args)",),
+        helps=(offer("export the module itself", "monograph.export(...)"),),
     )
 
 
@@ -43,7 +43,7 @@ def wrong_after_handing_over(*, system: object, output: object, difference: obje
     return Text(
         headline=f"what {system} made of the program differs in {output}: {difference}",
         notes=("both were called on the example inputs, twice; nothing was written",),
-        helps=("verify=False keeps what was made all the same",),
+        helps=(offer("keep what was made all the same, with the argument", "verify = False"),),
     )
 
 

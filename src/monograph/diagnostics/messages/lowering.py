@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import UnsupportedError
-from monograph.diagnostics.wording import listed, quoted
+from monograph.diagnostics.wording import listed, offer, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def write_through_view(*, views: Sequence[str], reason: object) -> Text:
     return Text(
         headline=f"this writes through a view that cannot be undone: {reason}",
         notes=(f"the view is made by {listed(views)}",),
-        helps=("write to a copy, and put the copy where it belongs: y = view.clone()",),
+        helps=("write to a copy, made by Tensor.clone, and put that where it belongs",),
     )
 
 
@@ -45,7 +45,7 @@ def state_shares_memory(*, names: Sequence[str]) -> Text:
     return Text(
         headline=f"the program writes to {quoted(first)}, whose memory {listed(rest)} shares",
         notes=("without in-place operators, the write would not be seen there",),
-        helps=("give each its own memory: self.register_buffer(name, tensor.clone())",),
+        helps=(offer("give each its own memory", "self.register_buffer(..., tensor.clone())"),),
     )
 
 
@@ -57,6 +57,6 @@ def formula_fails(*, op: object, formula: object, reason: object) -> Text:
         notes=(f"the formula is {formula}",),
         helps=(
             "return NotImplemented from it where it does not apply: the operator is kept there",
-            "or take it out of the table: table.pop(operator)",
+            offer("or take it out of the table", "table.pop(...)"),
         ),
     )

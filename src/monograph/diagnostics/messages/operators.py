@@ -8,6 +8,8 @@ unsupported-subclass    type, path="", reason=""
 unsupported-layout      what, layout
 own-generator           (no facts)
 script-object           (no facts)
+out-resized             left, right, dim=None
+data-replaced           reason
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import UnsupportedError
-from monograph.diagnostics.wording import paste
+from monograph.diagnostics.source_edits.calls import edits_of_data, edits_of_out
+from monograph.diagnostics.wording import offer, paste, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from monograph.diagnostics.frames import Place
 
 
 @message("unsupported-operator", UnsupportedError)
@@ -44,7 +49,7 @@ def unsupported_operator(
             notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
             helps=(
                 paste(
-                    "this is what it returned for the example, and for others like it:",
+                    "this is what it returned for the example, and for others like it",
                     f'@torch.library.register_fake("{op}")',
                     *fake,
                 ),
@@ -55,7 +60,7 @@ def unsupported_operator(
         notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
         helps=(
             paste(
-                "say what it returns, as an empty tensor of that shape:",
+                "say what it returns, as an empty tensor of that shape",
                 f'@torch.library.register_fake("{op}")',
                 f"def fake({signature}):",
                 f"    return torch.empty_like({signature.partition(',')[0]})",
@@ -76,8 +81,11 @@ def fake_kernel_disagrees(*, op: object, differs: str) -> Text:
         headline=f"the fake kernel of `{op}` promises {differs}",
         notes=("a capture believes the fake kernel; the operator itself ran on the example",),
         helps=(
-            f'mend the function that is registered by @torch.library.register_fake("{op}")',
-            "where a size depends on data, make it with torch.library.get_ctx().new_dynamic_size()",
+            f"mend the fake kernel, which is registered for `{op}`",
+            offer(
+                "where a size depends on data, make it",
+                "size = torch.library.get_ctx().new_dynamic_size()",
+            ),
         ),
     )
 
@@ -94,9 +102,9 @@ def operator_breaks_schema(*, op: object, breach: str) -> Text:
         headline=f"`{op}` {breach}, which its schema does not say",
         notes=("a program is free to reuse or to move what an operator does not claim",),
         helps=(
-            f'declare it: @torch.library.custom_op("{op}", mutates_args=("{name}",))'
+            offer("declare it", f'torch.library.custom_op("{op}", mutates_args=("{name}",))')
             if writes
-            else "return a copy: .clone()",
+            else "return a copy, made by Tensor.clone",
         ),
     )
 
@@ -118,17 +126,53 @@ def unsupported_subclass(*, type: object, path: str = "", reason: object = "") -
     why = f": {reason}" if str(reason) else ""
     return Text(
         headline=f"{what} a `{type}`, a tensor subclass that is not captured{why}",
-        helps=("pass a plain tensor: x.as_subclass(torch.Tensor)",),
+        helps=("pass a plain tensor, made by Tensor.as_subclass",),
     )
 
 
 @message("unsupported-layout", UnsupportedError)
 def unsupported_layout(*, what: str, layout: str) -> Text:
     """Say that a tensor is sparse, nested or quantised; `what` is "the input `x`"."""
-    dense = "x.dequantize()" if layout.startswith("quantised") else "x.to_dense()"
+    dense = "dequantize" if layout.startswith("quantised") else "to_dense"
     return Text(
         headline=f"{what} is {layout}, and only dense tensors of plain numbers are captured",
-        helps=(f"make it dense outside of the model: {dense}",),
+        helps=(f"make it dense outside of the model, with Tensor.{dense}",),
+    )
+
+
+@message("out-resized", UnsupportedError)
+def out_resized(
+    *,
+    left: object,
+    right: object,
+    dim: int | None = None,
+    here: str = "",
+    where: Place | None = None,
+) -> Text:
+    """Say that what `out=` is given has another size than the result, which would resize it."""
+    of = "the shape of" if dim is None else f"size {dim} of"
+    edits = () if where is None else edits_of_out(where)
+    return Text(
+        headline=f"`{here or 'out='}` resizes what it writes to: {of} that is {quoted(left)}, "
+        f"and of the result {quoted(right)}",
+        label="writes here",
+        notes=("tensors of a program keep their sizes",),
+        helps=tuple([each.shown() for each in edits])
+        or ("make the result a new tensor, or give `out=` one of its shape",),
+        edits=edits,
+    )
+
+
+@message("data-replaced", UnsupportedError)
+def data_replaced(*, reason: str, where: Place | None = None) -> Text:
+    """Say that a tensor is given other memory through `.data`; `reason` is why that is no write."""
+    edits = () if where is None else edits_of_data(where)
+    return Text(
+        headline=f"this gives a tensor other memory, which no operator does: {reason}",
+        label="replaced here",
+        helps=tuple([each.shown() for each in edits])
+        or ("make a new tensor, and use that from here on",),
+        edits=edits,
     )
 
 
@@ -138,7 +182,7 @@ def own_generator() -> Text:
     return Text(
         headline="this draws from a generator of its own, which the program does not have",
         notes=("PyTorch's own generator goes on from call to call, and a program draws from it",),
-        helps=("leave `generator=` out, and call torch.manual_seed before you call the program",),
+        helps=("leave the generator out, and call torch.manual_seed before the program",),
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import UnsupportedError
+from monograph.diagnostics.wording import offer
 
 
 @message("program-called", UnsupportedError)
@@ -21,7 +22,7 @@ def program_called() -> Text:
     """Say that a program is not called itself."""
     return Text(
         headline="an ExportedProgram is a description and cannot be called itself",
-        helps=("call the module it makes: program.module()(...)",),
+        helps=(offer("call the module it makes", "program.module()(...)"),),
     )
 
 
@@ -31,7 +32,10 @@ def mode_is_fixed(*, call: str) -> Text:
     return Text(
         headline=f"`{call}` changes nothing: the program was captured in one mode and stays in it",
         helps=(
-            f"switch the original module and export it again: model.{call}; export(model, ...)",
+            offer(
+                "switch the original module and export it again",
+                f"model.{call}; export(model, ...)",
+            ),
         ),
     )
 
@@ -42,8 +46,11 @@ def program_pickled(*, what: str) -> Text:
     return Text(
         headline=f"{what} is not pickled: reading a pickle runs code",
         helps=(
-            "write it to a file: monograph.save(program, 'model.pt2'); monograph.load('model.pt2')",
-            "to keep the weights alone: torch.save(program.state_dict, 'weights.pt')",
+            offer(
+                "write it to a file",
+                "monograph.save(program, 'model.pt2'); monograph.load('model.pt2')",
+            ),
+            offer("to keep the weights alone", "torch.save(program.state_dict, 'weights.pt')"),
         ),
     )
 
@@ -54,8 +61,8 @@ def dtype_is_fixed(*, dtype: object, reason: str) -> Text:
     return Text(
         headline=f"the program cannot tell what its module does in {dtype}: {reason}",
         helps=(
-            f"convert the module and export it again: export(model.to({dtype}), ...)",
-            f"to convert every value, whatever forward wants: passes.to_dtype({dtype})",
+            offer("convert the module and export it again", f"export(model.to({dtype}), ...)"),
+            offer("to convert every value, whatever forward wants", f"passes.to_dtype({dtype})"),
         ),
     )
 
@@ -66,8 +73,8 @@ def state_converted(*, what: str) -> Text:
     return Text(
         headline=f"{what}, and the graph and its contract would stay as they are",
         helps=(
-            "convert the program: program.to(...).module()",
-            "or the original module, and export it again: export(model.to(...), ...)",
+            offer("convert the program", "program.to(...).module()"),
+            offer("or the original module, and export it again", "export(model.to(...), ...)"),
         ),
     )
 
@@ -86,5 +93,8 @@ def program_not_spelt(*, what: str) -> Text:
     """Say that a program has no text as a Python file; `what` cannot be written down."""
     return Text(
         headline=f"the program cannot be written as Python: it needs {what}",
-        helps=("read it with print(program), or run program.module()",),
+        helps=(
+            offer("read it", "print(program)"),
+            offer("or run it", "program.module()"),
+        ),
     )

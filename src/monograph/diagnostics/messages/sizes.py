@@ -18,10 +18,12 @@ All are `ConstraintViolation`, except dtype-disagrees, an `UnsupportedError`.
 
 from __future__ import annotations
 
+import re
+
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Cause, Text
 from monograph.diagnostics.errors import ConstraintViolation, UnsupportedError
-from monograph.diagnostics.wording import counted, dim_source, quoted
+from monograph.diagnostics.wording import counted, dim_source, offer, quoted
 
 
 @message("sizes-disagree", ConstraintViolation)
@@ -54,13 +56,13 @@ def _make_equal(left: object, right: object) -> tuple[str, ...]:
     fixed = [size for size in (left, right) if isinstance(size, int)]
     if len(named) == 1 and fixed:
         return (
-            f"if {quoted(named[0])} is always {fixed[0]}, declare it fixed: {fixed[0]}",
+            offer(f"if {quoted(named[0])} is always {fixed[0]}, declare it fixed", str(fixed[0])),
             f"otherwise compute the other size from the tensor, where {fixed[0]} is written now",
         )
     if len(named) == 2:
         return (
             "if the two are always equal, declare both with the same Dim",
-            "or state it before this line, with torch._check on the two sizes",
+            "or state before this line that they are, by torch._check",
         )
     return ()
 
@@ -93,7 +95,7 @@ def view_impossible(*, shape: object, target: object, reason: object = "") -> Te
     why = f": {reason}" if str(reason) else ""
     return Text(
         headline=f"a tensor of shape {shape} cannot be viewed as {target}{why}",
-        helps=("copy where needed instead of viewing: .reshape(...)",),
+        helps=("copy where needed instead of viewing, with Tensor.reshape",),
     )
 
 
@@ -102,7 +104,7 @@ def dtype_disagrees(*, what: object, expected: object, got: object) -> Text:
     """Say that operands whose dtypes must agree differ, or an operator does not take a dtype."""
     return Text(
         headline=f"{quoted(what)} takes {expected}, and was given {got}",
-        helps=(f"convert it: .to(torch.{_dtype(expected)})",) if _dtype(expected) else (),
+        helps=(f"convert it to {_dtype(expected)}, with Tensor.to",) if _dtype(expected) else (),
     )
 
 
@@ -119,20 +121,24 @@ def size_must_be_positive(*, size: object, what: object, dim: int | None = None)
         headline=f"{quoted(what)} needs a size of at least 1{where}, and gets {quoted(size)}",
         helps=()
         if isinstance(size, int)
-        else (f"if {quoted(size)} is never 0, declare it so: {dim_source(size, 'min=1')}",),
+        else (offer(f"if {quoted(size)} is never 0, declare it so", dim_source(size, "min=1")),),
     )
 
 
 @message("dim-specialised", ConstraintViolation)
-def dim_specialised(*, path: str, dim: object, value: int) -> Text:
+def dim_specialised(*, path: str, dim: object, value: int, here: str = "") -> Text:
     """Say that a dynamic size turned out to be one number; the line that asked is a cause."""
     where = "" if str(dim) == path else f" in `{path}`"
+    written = re.search(rf"(?<![\w.]){value}(?![\w.])", here) is not None
+    otherwise = f"write the model without the number {value}, on the line shown"
+    if here and not written:
+        otherwise = f"compute `{here}` so that it takes a size that is no plain number"
     return Text(
         headline=f"`{dim}` is declared dynamic{where}, but the model fixes it to {value}",
         helps=(
-            f"if it is always {value}, declare it fixed: {path} = {value}",
-            f"otherwise write the model without the number {value}, on the line shown",
-            "or let the exporter choose: Dim.AUTO",
+            offer(f"if it is always {value}, declare `{path}` as that", str(value)),
+            f"otherwise {otherwise}",
+            offer("or let the exporter choose", "Dim.AUTO"),
         ),
     )
 
@@ -146,7 +152,7 @@ def dim_range_violated(*, path: str, dim: object, declared: object, needed: obje
     ends = ", ".join(parts)
     return Text(
         headline=f"`{dim}` is declared {declared} in `{path}`, but the model takes only {needed}",
-        helps=(f"narrow the range: {dim_source(dim, ends)}",),
+        helps=(offer("narrow the range", dim_source(dim, ends)),),
     )
 
 
@@ -156,7 +162,7 @@ def dims_must_be_equal(*, first: object, second: object, first_path: str, second
     return Text(
         headline=f"`{first}` and `{second}` are declared apart, but the model needs them equal",
         notes=(f"they are declared in `{first_path}` and `{second_path}`",),
-        helps=(f"use `{first}` in both places: {second_path} = {first}",),
+        helps=(f"declare `{second_path}` as `{first}`, too",),
     )
 
 
@@ -164,12 +170,12 @@ def dims_must_be_equal(*, first: object, second: object, first_path: str, second
 def relation_not_declared(*, relation: object, dims: object = "", suggestion: object = "") -> Text:
     """Say that the model needs a relation of sizes that the declaration does not ensure."""
     note = (f"the sizes are declared in {dims}",) if str(dims) else ()
-    helps = (f"declare it: {suggestion}",) if str(suggestion) else ()
+    helps = (f"declare it, as `{suggestion}`",) if str(suggestion) else ()
     other = "or leave" if helps else "leave"
     return Text(
         headline=f"the model needs `{relation}`, which the declared sizes do not ensure",
         notes=note,
-        helps=(*helps, f"{other} these sizes to the exporter: Dim.AUTO"),
+        helps=(*helps, offer(f"{other} these sizes to the exporter", "Dim.AUTO")),
     )
 
 

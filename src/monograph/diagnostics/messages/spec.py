@@ -33,7 +33,7 @@ from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Cause, Text
 from monograph.diagnostics.errors import SpecError
 from monograph.diagnostics.spelling import nearest
-from monograph.diagnostics.wording import counted, interval, listed, paste
+from monograph.diagnostics.wording import counted, interval, listed, offer, paste
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,9 +51,9 @@ def spec_unknown_argument(*, argument: str, arguments: Iterable[str]) -> Text:
     return Text(
         headline=f'`dynamic_shapes["{argument}"]` names no argument of the module',
         notes=(f"the arguments given are {known}" if names else "no arguments are given",),
-        helps=(f'did you mean `{meant}`: dynamic_shapes={{"{meant}": ...}}',)
+        helps=(offer(f"did you mean `{meant}`", f'dynamic_shapes = {{"{meant}": ...}}'),)
         if meant
-        else (f'remove the key "{argument}" from `dynamic_shapes`',),
+        else (f"remove the key `{argument}` from `dynamic_shapes`",),
     )
 
 
@@ -74,7 +74,7 @@ def spec_structure_differs(
         helps=(
             *((f"did you mean the key `{meant}`",) if meant else ()),
             *(
-                (f"declare it with the structure of the inputs: dynamic_shapes={skeleton}",)
+                (offer("declare it with the structure of the inputs", f"{path} = {skeleton}"),)
                 if str(skeleton)
                 else ()
             ),
@@ -89,11 +89,14 @@ def spec_wrong_rank(*, path: str, tensor: str, rank: int, given: int) -> Text:
     return Text(
         headline=f"`{path}` declares {counted(given, 'dimension')}, but `{tensor}` has {rank}",
         helps=(
-            f"list every dimension, None for a fixed one: ({example}{',' if rank == 1 else ''})",
-            'or name only those that change by their position: {0: Dim("batch")}',
+            offer(
+                "list every dimension, None for a fixed one",
+                f"({example}{',' if rank == 1 else ''})",
+            ),
+            offer("or name only those that change by their position", '{0: Dim("batch")}'),
         )
         if rank
-        else ("declare it fixed: None",),
+        else (offer("declare it fixed", "None"),),
     )
 
 
@@ -105,7 +108,7 @@ def spec_not_a_dim(*, path: str, given: object) -> Text:
     return Text(
         headline=f"`{path}` is {given!r}, which declares no size",
         notes=("a size is declared by a Dim, Dim.AUTO, Dim.DYNAMIC, Dim.STATIC, an int, or None",),
-        helps=(f'declare a named size: Dim("{name}")',),
+        helps=(offer("declare a named size", f'Dim("{name}")'),),
     )
 
 
@@ -117,7 +120,7 @@ def spec_range_empty(*, dim: str, lower: object, upper: object) -> Text:
         headline=f"no size lies in the range {interval(lower, upper)} of `{dim}`",
         helps=("a size is at least 0",)
         if negative
-        else (f'give the smaller end first: Dim("{dim}", min={upper}, max={lower})',),
+        else (offer("give the smaller end first", f'Dim("{dim}", min={upper}, max={lower})'),),
     )
 
 
@@ -141,7 +144,7 @@ def spec_size_outside_range(
         f"outside the range {interval(lower, upper)} of `{dim}`",
         notes=(f"`{dim}` is declared in `{path}`",),
         helps=(
-            f"widen the range: {_with_range(dim, ends)}",
+            offer("widen the range", _with_range(dim, ends)),
             f"or export with an example `{tensor}` that lies in the range"
             if axis is None
             else f"or export with an example `{tensor}` whose size {axis} lies in the range",
@@ -158,8 +161,8 @@ def spec_static_size_differs(
     return Text(
         headline=f"`{path}` fixes the {what} to {declared}, but `{_shown(tensor, axis)}` is {size}",
         helps=(
-            f"fix it to the {what} of the example: {size}",
-            'or let it change: Dim("n")',
+            offer(f"fix it to the {what} of the example", str(size)),
+            offer("or let it change", 'Dim("n")'),
         ),
     )
 
@@ -175,7 +178,7 @@ def spec_dim_conflict(
         headline=f"`{dim}` has the range {first}{one} and the range {second}{two}",
         notes=("one name is one size, with one range",),
         helps=(
-            f'make one Dim and use it in both places: {dim} = Dim("{dim}")',
+            offer("make one Dim and use it in both places", f'{dim} = Dim("{dim}")'),
             "or, if the sizes are independent, give the Dims different names",
         ),
     )
@@ -190,7 +193,7 @@ def spec_dim_sizes_differ(
         headline=f"`{dim}` is {first_size} as `{first_path}` and {second_size} as `{second_path}`",
         notes=("one name is one size",),
         helps=(
-            f'if the sizes are independent, name them apart: Dim("{dim}"), Dim("{dim}_2")',
+            offer("if the sizes are independent, name them apart", f'Dim("{dim}"), Dim("{dim}_2")'),
             "if they are equal, export with example inputs that agree",
         ),
     )
@@ -203,13 +206,13 @@ def spec_on_non_tensor(*, path: str, given: object, value: object) -> Text:
         return Text(
             headline=f"`{path}` declares a size ({given}), but the input there is {value}",
             helps=(
-                "a float is no size; declare it fixed: None",
-                "or, if it differs between calls: Dim.DYNAMIC",
+                offer("a float is no size; declare it fixed", "None"),
+                offer("or, if it differs between calls", "Dim.DYNAMIC"),
             ),
         )
     return Text(
         headline=f"`{path}` declares sizes ({given}), but the input there is {reprlib.repr(value)}",
-        helps=("only tensors have sizes; declare this input fixed: None",),
+        helps=(offer("only tensors have sizes; declare this input fixed", "None"),),
     )
 
 
@@ -220,7 +223,7 @@ def spec_derived_unsolvable(*, path: str, expression: object, dim: object, size:
         headline=f"`{path}` declares the size `{expression}`, which is {size} for no whole `{dim}`",
         helps=(
             f"export with an example whose size is `{expression}` for some `{dim}`",
-            'or give the dimension a name of its own: Dim("m")',
+            offer("or give the dimension a name of its own", 'Dim("m")'),
         ),
     )
 
@@ -233,10 +236,10 @@ def spec_text_unreadable(
     text, start, width = _window(line, start, width)
     return Text(
         headline=f"`dynamic_shapes` cannot be read: {reason}",
-        notes=(paste("it stands here:", text, " " * start + "^" * max(width, 1)),),
+        notes=(paste("it stands here", text, " " * start + "^" * max(width, 1)),),
         helps=(
             *((f"did you mean `{meant}`",) if meant else ()),
-            'write it like this: "x: batch, 2*seq, _; mask: batch, ...; seq <= 512"',
+            offer("write it like this", '"x: batch, 2*seq, _; mask: batch, ...; seq <= 512"'),
         ),
     )
 
@@ -263,8 +266,13 @@ def spec_inputs_not_found(*, shapes: Iterable[object]) -> Text:
         f"{are} not among the inputs",
         notes=(f"of shape {listed(found)}", "a tensor is known by identity, and a copy is another"),
         helps=(
-            "assign to the tensors that are passed: shapes[x] = ...; export(model, (x,), ...)",
-            "or, if they are held by a class of yours, register it: monograph.register_dataclass",
+            offer(
+                "assign to the tensors that are passed", "shapes[x] = ...; export(model, (x,), ...)"
+            ),
+            offer(
+                "or, if they are held by a class of yours, register it",
+                "monograph.register_dataclass(...)",
+            ),
         ),
     )
 

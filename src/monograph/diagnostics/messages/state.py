@@ -4,7 +4,7 @@ write-outlives-call     kind, name                         SideEffectError
 gradient-in-forward     what, because, instead=""               UnsupportedError
 outside-read            what, because, instead=""               UnsupportedError
 mutated-constant        name=""                           SideEffectError
-attribute-changed       name                              SideEffectError
+attribute-changed       name, value=None                  SideEffectError
 buffer-reshaped         name, before, now                 SideEffectError
 buffer-is-input         name                              SideEffectError
 leaked-tensor           tensor="", origin="", op=""               SideEffectError
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SideEffectError, UnsupportedError
-from monograph.diagnostics.wording import quoted
+from monograph.diagnostics.wording import as_advice, offer, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,26 +37,31 @@ def mutated_constant(*, name: str = "") -> Text:
         headline=f"{what} is a constant of the program, and this line changes it",
         notes=("parameters, buffers and inputs may be changed in place; constants may not",),
         helps=(
-            f'make it a buffer: self.register_buffer("{attribute}", ...)',
-            f"or work on a copy: {name}.clone()" if name else "or work on a copy, made by clone()",
+            offer("make it a buffer", f'self.register_buffer("{attribute}", ...)'),
+            offer("or work on a copy", f"{name}.clone()") if name else "or work on a copy",
         ),
     )
 
 
 @message("attribute-changed", SideEffectError)
-def attribute_changed(*, name: str) -> Text:
+def attribute_changed(*, name: str, value: object = None) -> Text:
     """Say that an attribute is changed that a later call would read.
 
-    `name` is the attribute as forward calls it: `self.calls`.
+    `name` is the attribute as forward calls it: `self.calls`; `value` what it holds after forward.
     """
     attribute = name.removeprefix("self.").rpartition(".")[2]
+    instead = "pass the value as an argument and return the new one"
+    if isinstance(value, int | float):
+        buffer = f'self.register_buffer("{attribute}", torch.tensor({type(value)()}))'
+        helps = (offer("keep the number as a buffer", buffer), f"or {instead}")
+    elif isinstance(value, dict | list | set | tuple):
+        helps = (instead, "or keep each tensor in it as a buffer of its own, of a fixed size")
+    else:
+        helps = (instead,)
     return Text(
         headline=f"`{name}` is changed by forward, and the next call would depend on it",
         notes=("the program has no attributes: it would do what the first call did, always",),
-        helps=(
-            f'keep a number as a buffer: self.register_buffer("{attribute}", torch.tensor(0))',
-            "or pass the value as an argument and return the new one",
-        ),
+        helps=helps,
     )
 
 
@@ -69,11 +74,11 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
         ),
         "class": (
             "the class attribute {}",
-            ("make it a buffer of the module: self.register_buffer(...)",),
+            ("make it a buffer of the module",),
         ),
         "argument": (
             "the argument {}",
-            ("work on a copy of it: list(...) or dict(...)", "or return what is new in it"),
+            ("work on a copy of it", "or return what is new in it"),
         ),
         "default": (
             "the default value of the argument {}",
@@ -81,11 +86,11 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
         ),
         "context": (
             "the context variable {}",
-            ("reset it before forward returns: variable.reset(token)",),
+            ("reset it before forward returns, to the token that setting it gave",),
         ),
         "iterator": (
             "the iterator {}, which was there before the call,",
-            ("make a new one in forward: iter(...)",),
+            ("make a new one in forward",),
         ),
         "switch": (
             "what {} sets for the whole process",
@@ -114,7 +119,7 @@ def write_outlives_call(*, kind: str, name: str) -> Text:
         notes=("the program computes and returns; it would not make this change",),
         helps=(
             *helps,
-            'or, where nothing depends on the change: export(..., side_effects="ignore")',
+            offer("or, where nothing depends on the change", 'export(..., side_effects="ignore")'),
         ),
     )
 
@@ -129,7 +134,7 @@ def outside_read(*, what: str, because: str, instead: str = "") -> Text:
     return Text(
         headline=f"`{what}` reads {because}, which the program would repeat as it is now",
         helps=(
-            *((instead,) if instead else ()),
+            *((as_advice(instead),) if instead else ()),
             f"{'or ' if instead else ''}read it before the call, and pass it as an argument",
         ),
     )
@@ -141,10 +146,10 @@ def gradient_in_forward(*, what: str, because: str, instead: str = "") -> Text:
 
     `what` does it: `torch.autograd.grad`; `because` says what it does; `instead` is what to write.
     """
-    export = "where nobody trains the program, export the module under torch.no_grad()"
+    export = "where nobody trains the program, export the module while gradients are off"
     return Text(
         headline=f"`{what}` {because}, and the program would not",
-        helps=((instead,) if instead else (export,)),
+        helps=((as_advice(instead),) if instead else (export,)),
     )
 
 
@@ -158,7 +163,7 @@ def buffer_reshaped(*, name: str, before: object, now: object) -> Text:
         headline=f"the buffer `{name}` was {quoted(before)} and is replaced by {quoted(now)}",
         notes=("a program writes its buffers in place, so they keep shape and dtype",),
         helps=(
-            f"keep its size and write into a part: {name}[...] = ..., or {name}.copy_(...)",
+            offer("keep its size, and write into a part", f"{name}[...] = ..."),
             "or pass the value as an argument and return the new one",
         ),
     )
@@ -172,7 +177,7 @@ def buffer_is_input(*, name: str) -> Text:
         notes=(
             "what the caller writes there after the call would reach the model, and not a program",
         ),
-        helps=("assign a copy of it: .clone()",),
+        helps=("assign a copy of it, made by Tensor.clone",),
     )
 
 
@@ -199,6 +204,9 @@ def capture_inside_capture() -> Text:
     return Text(
         headline="`export` is called by a model that is being exported",
         helps=(
-            "export the inner module first, and call its program: inner = export(...).module()",
+            offer(
+                "export the inner module first, and call its program",
+                "inner = export(...).module()",
+            ),
         ),
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from monograph.diagnostics.wording import paste
+
 __all__ = ["Edit"]
 
 
@@ -38,4 +40,4 @@ class Edit:
     def shown(self) -> str:
         """The edit as a help: its title, then the lines without their common indentation."""
         indent = min((len(x) - len(x.lstrip()) for x in self.lines if x.strip()), default=0)
-        return "\n".join([f"{self.title}:", *[line[indent:] for line in self.lines]])
+        return paste(self.title, *[line[indent:] for line in self.lines])

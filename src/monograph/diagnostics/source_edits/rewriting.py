@@ -11,6 +11,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from monograph.diagnostics.source_edits.calls import asks_inside, edit_of_asking_call
 from monograph.diagnostics.source_edits.conditionals import as_cond
 from monograph.diagnostics.source_edits.edits import Edit
 from monograph.diagnostics.source_edits.questioned_source import find_question, free_name
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from monograph.diagnostics.frames import Place
     from monograph.diagnostics.source_edits.questioned_source import QuestionedSource
 
-__all__ = ["condition_at", "edits_of_branch", "edits_of_comparison", "edits_of_number"]
+__all__ = [
+    "asks_inside_at",
+    "condition_at",
+    "edits_of_branch",
+    "edits_of_comparison",
+    "edits_of_number",
+]
 
 _OPPOSITES: dict[type[ast.cmpop], str] = {
     ast.Gt: "<=",
@@ -46,11 +53,19 @@ def condition_at(where: Place) -> str:
     return "" if question is None else ast.unparse(question.asked)
 
 
+def asks_inside_at(where: Place) -> bool:
+    """Whether what a place asks for is the truth of other values than its own."""
+    question = find_question(where)
+    return question is not None and asks_inside(question.asked)
+
+
 def edits_of_branch(where: Place, *, is_number: bool) -> tuple[Edit, ...]:
     """Other ways to write a branch on the truth of a tensor, or of a number read out of one."""
     question = find_question(where)
     if question is None:
         return ()
+    if asks_inside(question.asked):
+        return _compact(edit_of_asking_call(question))
     text = ast.unparse(question.asked)
     condition = _as_tensor(question.asked)
     if is_number and isinstance(question.asked, ast.Name):
@@ -78,6 +93,8 @@ def edits_of_comparison(where: Place) -> tuple[Edit, ...]:
     if question is None or not isinstance(question.asked, ast.Compare):
         return ()
     asked = question.asked
+    if asks_inside(asked) or any(map(asks_inside, _expressions_in(asked))):
+        return ()
     if type(asked.ops[0]) not in _OPPOSITES or asked.ops[1:]:
         return ()
     text = ast.unparse(asked)
@@ -90,8 +107,7 @@ def edits_of_comparison(where: Place) -> tuple[Edit, ...]:
             _stated(question, text, answer=True),
             _stated(question, text, answer=False),
         )
-    left, right = ast.unparse(asked.left), ast.unparse(asked.comparators[0])
-    opposite = f"{left} {_OPPOSITES[type(asked.ops[0])]} {right}"
+    opposite = f"torch.sym_not({text})"  # of floats, another sign would be another question
     return _compact(
         as_cond(question, text),
         _inserted(question, f"{_ALWAYS} before this line", f"torch._check({text})", answer=True),
@@ -129,6 +145,10 @@ def edits_of_number(where: Place, value: float, *, is_tensor: bool) -> tuple[Edi
     again = question.rewritten(replaced, name)
     lines = (f"{name} = {text}", f"torch._check({name} == {value})")
     return _compact(_replaced(question, title, lines, again))
+
+
+def _expressions_in(node: ast.expr) -> list[ast.expr]:
+    return [each for each in ast.walk(node) if isinstance(each, ast.expr)]
 
 
 def _compact(*edits: Edit | None) -> tuple[Edit, ...]:

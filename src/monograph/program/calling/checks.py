@@ -435,7 +435,7 @@ def _declarations(contract: Contract, leaves: Sequence[Any]) -> Iterator[str]:
             found[clause.path] = ", ".join(f"{dim}: Dim.AUTO" for dim in dims)
     if found:
         inner = ", ".join(f'"{path}": {{{dims}}}' for path, dims in found.items())
-        yield f"if sizes differ between calls, export with dynamic_shapes={{{inner}}}"
+        yield f"if sizes differ between calls, declare them: dynamic_shapes = {{{inner}}}"
 
 
 def _without_gradient(contract: Contract, clauses: Sequence[Clause]) -> Iterator[str]:
@@ -443,12 +443,12 @@ def _without_gradient(contract: Contract, clauses: Sequence[Clause]) -> Iterator
     asked = {question_text(each) for each in contract.answers if each.question in NEEDED}
     if any(clause.path in asked for clause in clauses):
         yield (
-            "the line has a backward of its own, which a program has not:"
-            " call the program under torch.no_grad()"
+            "the line has a backward of its own, which a program has not;"
+            " call the program while gradients are off: torch.set_grad_enabled(False)"
         )
         yield (
-            "to train it, make the line call an operator:"
-            " torch.library.custom_op(...) with register_autograd(...)"
+            "to train it, make the line call an operator"
+            " of torch.library.custom_op, with a formula by its register_autograd"
         )
 
 

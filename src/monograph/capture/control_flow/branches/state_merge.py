@@ -108,7 +108,7 @@ class StateMerge:
             return CommonValue(left)
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
             if named_by_users(left) or named_by_users(right):
-                raise _disagree(left, right, f"{name}'s attributes")
+                raise _disagree(left, right, name, "attributes")
             return self._result(left, right, name)
         one, other = (kind_of_number(each) for each in (left, right))
         if one is not None and one is other:
@@ -230,12 +230,12 @@ def items_of(container: Any) -> Sequence[Any]:
     return list(container.values()) if isinstance(container, dict) else container
 
 
-def _disagree(left: Any, right: Any, name: str) -> BaseException:
+def _disagree(left: Any, right: Any, name: str, what: str = "value") -> BaseException:
     return problem(
         "branches-disagree",
         causes=[Cause((), described(each)) for each in (left, right)],
         operator="if",
-        what="value",
+        what=what,
         result=f"`{name}`" if name and " " not in name else name,
         left=described(left),
         right=described(right),

@@ -13,7 +13,7 @@ import torch
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
-from monograph.abstract.tensor_type import TensorType
+from monograph.abstract.tensor_type import TensorType, type_text
 from monograph.capture.control_flow.region import made_at
 from monograph.capture.recording.lifting import as_nodes
 from monograph.diagnostics import Cause, problem
@@ -177,7 +177,9 @@ def stacked(region: Region, value: AbstractTensor, count: Int) -> TensorType:
     t = value.tensor_type
     for size in t.shape:
         if isinstance(size, Expr) and not region.before.issuperset(size.symbols):
-            reason = f"its function returns {value!r}, whose sizes may differ from step to step"
+            reason = (
+                f"its function returns {type_text(t)}, whose sizes may differ from step to step"
+            )
             raise problem(
                 "operator-arguments",
                 at=made_at(value, region),

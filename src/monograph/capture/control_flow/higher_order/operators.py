@@ -18,7 +18,7 @@ import torch
 
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
-from monograph.abstract.tensor_type import TensorType
+from monograph.abstract.tensor_type import TensorType, type_text
 from monograph.capture.control_flow.higher_order.loop_types import (
     CarriedTypes,
     check_step,
@@ -245,7 +245,7 @@ def _condition(recorder: Recorder, name: str, pred: Any) -> tuple[Any, bool | No
     if isinstance(pred, torch.Tensor):
         tensor = recorder.abstract(pred)
         count = tensor.tensor_type.numel()
-        reason = f"the condition is {tensor!r}, and must have one element"
+        reason = f"the condition is {type_text(tensor.tensor_type)}, and must have one element"
         require(eq(count, 1), "operator-arguments", operator=name, reason=reason)
         return tensor, None
     condition = to_python(pred)
@@ -393,7 +393,7 @@ def _answer(asked: Region, name: str) -> Any:
         with asked:
             tensor = asked.recorder.abstract(result)
             if tensor.tensor_type.rank or tensor.dtype != torch.bool:
-                reason = f"its condition is {tensor!r}, and must be a bool[]"
+                reason = f"its condition is {type_text(tensor.tensor_type)}, and must be a bool[]"
                 raise problem("operator-arguments", operator=name, reason=reason)
             return asked.own(tensor)
     if isinstance(to_python(result), bool | Relation):

@@ -181,7 +181,8 @@ class _ForCapture(LoopCapture[Any]):
             sizes = [size for size in each.shape if isinstance(size, Expr)]
             if not all(region.before.issuperset(size.symbols) for size in sizes):
                 value = self.recorder.abstract(self.carrying.born[path])
-                reason = f"a round makes {value!r}, whose sizes may differ from round to round"
+                made = described(value)
+                reason = f"a round makes {made}, whose sizes may differ from round to round"
                 raise problem("operator-arguments", operator=NAME, reason=reason)
         self.born = born
         raise Restart("carry")
