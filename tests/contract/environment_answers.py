@@ -115,7 +115,7 @@ def exporting_asked_where_autograd_calls(x):
     return Doubled.apply(x)
 
 
-@probe("data", vec, calls={"other side": lambda: (-v(),)})
+@probe("data", vec, calls={"other side": lambda: (-v(),)}, refused=("data-dependent-branch",))
 def exporting_asked_on_one_side(x):
     """One side of a condition on data asks."""
     if x.sum() > 0:
@@ -372,7 +372,7 @@ def classes_asked_in_comprehensions(x):
     )
 
 
-@sized()
+@sized(refused=("dim-range-violated",))
 def comparison_is_true(x):
     """A comparison of a size is the object `True`."""
     return chosen(x, (x.shape[0] > 3) is True), chosen(x, (x.shape[0] == 2) is not False)
@@ -463,3 +463,81 @@ class Sizes(nn.Module):
 
 
 SHAPE_OF_A_PART = sized()(Sizes)
+# --- inference mode ------------------------------------------------------------------------------
+
+
+@probe("mode", vec)
+@torch.inference_mode()
+def decorated_with_inference(x):
+    """All of it is run in inference mode."""
+    return x * 2, x.exp().view(-1)
+
+
+@probe("mode", vec)
+def view_made_in_inference(x):
+    """A view of the caller's tensor is no inference tensor."""
+    with torch.inference_mode():
+        return x.view(-1)
+
+
+@probe("mode", vec)
+def inference_left_again(x):
+    """What is computed outside from what was computed within."""
+    with torch.inference_mode():
+        y = x.softmax(-1)
+    return y * 2
+
+
+@probe("mode", vec)
+def inference_asked_of_results(x):
+    """Results are asked after the region."""
+    with torch.inference_mode():
+        y = x * 2
+    return chosen(x, y.is_inference()), chosen(x, (y + 1).is_inference())
+
+
+@probe("mode", vec, refused=("gradient-in-forward",))
+def inference_written_outside(x):
+    """PyTorch refuses to write to an inference tensor outside."""
+    with torch.inference_mode():
+        y = x * 2
+    try:
+        y.add_(1)
+    except RuntimeError:
+        return x - 1
+    return x + 1
+
+
+@probe("mode", vec, calls={"followed": lambda: (v().requires_grad_(),)})
+def inference_saved_for_backward(x):
+    """PyTorch refuses to save an inference tensor for backward."""
+    with torch.inference_mode():
+        y = x * 2
+    try:
+        return x * y
+    except RuntimeError:
+        return x - 1
+
+
+@probe("mode", vec)
+def inference_turned_off(x):
+    """A region without inference mode, within one."""
+    with torch.inference_mode():
+        y = x * 2
+        with torch.inference_mode(mode=False):
+            z = x * 3
+    return z, y.sum()
+
+
+@probe("mode", vec, calls={"twice": Call(vec, times=2)})
+class InferenceKept(nn.Module):
+    """A buffer is replaced by an inference tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x):
+        with torch.inference_mode():
+            self.total = self.total + x
+        return x + 1

@@ -242,6 +242,7 @@ def flags_of(leaf: object) -> object:
         "is_leaf": leaf.is_leaf,
         "is_conj": leaf.is_conj(),
         "is_neg": leaf.is_neg(),
+        "is_inference": leaf.is_inference(),
         "class": type(leaf).__name__,
     }
 

@@ -56,6 +56,8 @@ def check_contract(contract: Contract) -> None:
         raise Refused("it holds apart what is no tensor among its inputs")
     for _, name in contract.apart_from_state:
         qualified_name(name)
+    if any(place < 0 for place in contract.inference_results):
+        raise Refused("it speaks of a result that there is not")
 
 
 def _check_answer(answer: Answer, contract: Contract) -> None:

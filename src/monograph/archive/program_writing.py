@@ -71,6 +71,8 @@ def unsaid(program: ExportedProgram) -> list[str]:
     found += [f"{question_text(each)} is {answer_text(each.value)}" for each in contract.answers]
     if contract.changes is not None:
         found.append("(and does not make) changes to objects that callers pass in")
+    if contract.inference_results:
+        found.append("(and does not make) inference tensors of its results")
     return found
 
 

@@ -61,6 +61,7 @@ class Capture:
     calls: ModuleCalls
     observed: Observations
     changes: Changes | None = None
+    inference_results: tuple[int, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
     problems: tuple[RecoveredRefusal, ...] = ()
     """What a capture that goes on after refusals went past."""

@@ -38,6 +38,7 @@ from monograph.capture.side_effects.module_state import ModuleState
 from monograph.capture.side_effects.observations import Assumption, Observations
 from monograph.capture.strict.interpreting import Strict
 from monograph.capture.torch_overrides.guarded_queries import note_implied
+from monograph.capture.torch_overrides.inference_mode import inference_results
 from monograph.capture.torch_overrides.mode_queries import only_sets_flags
 from monograph.capture.torch_overrides.symbolic_numbers import deciding
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
@@ -125,6 +126,9 @@ class Trace:
         outputs, after = ended
         for (name, value), at in self.request.exporting.found.items():
             self.observed.assumptions.append(Assumption("query", name, value, at))
+        inference: tuple[int, ...] = ()
+        if self.recorder.scopes.sets_inference:
+            inference = inference_results(self.recorder, outputs.leaves)
         drop_unused(self.recorder, self.calls.kept)
         note_implied(self.recorder)
         self.captured = Capture(
@@ -137,6 +141,7 @@ class Trace:
             self.calls,
             self.observed,
             after.changes,
+            inference,
         )
 
     # --- the steps -----------------------------------------------------------------------------

@@ -63,6 +63,7 @@ def _is_taken_whole(program: ExportedProgram) -> bool:
     targets = {node.target for node in nodes}
     return (
         program.contract.changes is None
+        and not program.contract.inference_results
         and bool(targets & COMPILED)
         and SCAN not in targets
         and not any(map(_compares_a_truth, nodes))
@@ -191,6 +192,9 @@ def package(
 def _check_fit(program: ExportedProgram) -> None:
     if program.contract.changes is not None:
         reason = "it changes objects that its caller passes in, which machine code cannot"
+        raise problem("not-handed-over", system="AOTInductor", reason=reason)
+    if program.contract.inference_results:
+        reason = "it returns inference tensors, which machine code does not"
         raise problem("not-handed-over", system="AOTInductor", reason=reason)
     if program.example_inputs is None:
         reason = "it has no example inputs, which are what AOTInductor compiles for"

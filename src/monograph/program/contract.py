@@ -140,7 +140,8 @@ class Contract:
     which fixes it: None where none did, True where nobody knows. What
     `modes` says holds for `train()` and `eval()`; None where nobody knows. `changes` says what a
     call does to the objects it is given; they hold before what it says they do. `answers` are what
-    user code was told when it asked for modes of the process, and for flags of tensors.
+    user code was told when it asked for modes of the process, and for flags of tensors. The results
+    at the places in `inference_results` are inference tensors.
     """
 
     in_spec: Any
@@ -154,6 +155,7 @@ class Contract:
     modes: ModesClause | None = None
     changes: Changes | None = None
     answers: tuple[Answer, ...] = ()
+    inference_results: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)

@@ -209,6 +209,7 @@ def contract_of(captured: Capture) -> Contract:
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
         changes=captured.changes,
+        inference_results=captured.inference_results,
         answers=(*captured.recorder.answers_noted.answers.values(), *_unchecked(captured)),
     )
 

@@ -339,7 +339,7 @@ def _names(
 USED_BY_CODE = frozenset(
     {
         *("self", "torch", "device", "inf", "nan", "NoneType", "pytree", "fx_pytree"),
-        *("flat_inputs", "found_inputs", "found_objects", "kept_result"),
+        *("built_result", "flat_inputs", "found_inputs", "found_objects", "kept_result"),
     }
 )
 """Names that the generated code means something by, so that no parameter may have them."""

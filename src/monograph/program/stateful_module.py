@@ -100,7 +100,7 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     """Return a module that is called like the original and shares the program's state."""
     names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
     graph = stateful_graph(program, check=check)
-    graph.set_codegen(CallCode(names, in_spec, out_spec, program.contract.changes))
+    graph.set_codegen(CallCode(names, in_spec, out_spec, program.contract))
     children = runnable_children(program)
     if check:
         children[attribute_names(program)[CHECKS]] = CheckInputs(program.contract)

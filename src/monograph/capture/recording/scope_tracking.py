@@ -88,7 +88,6 @@ def _grad_change(original: Any, *, begins: bool = False, ends: bool = False) -> 
 
 @OVERRIDES.override(torch.no_grad, "__enter__")
 @OVERRIDES.override(torch.enable_grad, "__enter__")
-@OVERRIDES.override(torch.inference_mode, "__enter__")
 @OVERRIDES.override(torch.set_grad_enabled, "__init__")
 def _grad_begins(original: Any) -> Any:
     return _grad_change(original, begins=True)
@@ -96,13 +95,41 @@ def _grad_begins(original: Any) -> Any:
 
 @OVERRIDES.override(torch.no_grad, "__exit__")
 @OVERRIDES.override(torch.enable_grad, "__exit__")
-@OVERRIDES.override(torch.inference_mode, "__exit__")
 @OVERRIDES.override(torch.set_grad_enabled, "__exit__")
 def _grad_ends(original: Any) -> Any:
     return _grad_change(original, ends=True)
 
 
 OVERRIDES.override(torch.set_grad_enabled, "__enter__")(_grad_change)
+
+
+@OVERRIDES.override(torch.inference_mode, "__enter__")
+def _inference_begins(original: Any) -> Any:
+    change = _grad_change(original, begins=True)
+
+    def enter(mode: Any) -> Any:
+        result, recorder = change(mode), listening()
+        if recorder is not None:
+            recorder.scopes.inference.append(mode.mode)
+            recorder.scopes.sets_inference = True
+            if not mode.mode:
+                recorder.answers_noted.note("inference_mode", recorder.origin())
+        return result
+
+    return enter
+
+
+@OVERRIDES.override(torch.inference_mode, "__exit__")
+def _inference_ends(original: Any) -> Any:
+    change = _grad_change(original, ends=True)
+
+    def leave(mode: Any, *exception: Any) -> Any:
+        recorder = listening()
+        if recorder is not None:
+            recorder.scopes.inference.pop()
+        return change(mode, *exception)
+
+    return leave
 
 
 __all__ = ["MODULE_CALL"]

@@ -11,7 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch import is_grad_enabled  # as it is, not as user code is watched asking it
+
+# As they are, not as user code is watched asking them.
+from torch import is_grad_enabled, is_inference_mode_enabled
 
 from monograph.capture.recording.scope_tracking import MODULE_CALL
 from monograph.diagnostics import frame_filter
@@ -89,6 +91,10 @@ class Scopes:
         self.around_transforms: tuple[bool | None, ...] = ()
         """The grad mode that forward had set around the transforms it is in."""
         self.caller_grad = is_grad_enabled()
+        self.inference: list[bool] = []
+        """Inference mode as forward has set it, innermost last; whether it has; the caller's."""
+        self.sets_inference = False
+        self.caller_inference = is_inference_mode_enabled()
         self.depth = 0
         self.autocast: State = ()
         self.calls: dict[str, int] = {}
@@ -116,14 +122,17 @@ class Scopes:
         meta["stack_trace"] = call.text + self.filter.stack_text(frames)
         meta["nn_module_stack"] = call.stack
         meta["frames"] = frames + call.frames
+        if self.inference:
+            meta["inference"] = self.inference[-1]
         state = self.regions()
         if state:
             self.states[node] = state
 
     def describe_alike(self, node: Node, other: Node) -> None:
         """Put on a node what is on another that the same line made just now."""
-        for name in ("stack_trace", "nn_module_stack", "frames"):
-            node.meta[name] = other.meta[name]
+        for name in ("stack_trace", "nn_module_stack", "frames", "inference"):
+            if name in other.meta:
+                node.meta[name] = other.meta[name]
         if other in self.states:
             self.states[node] = self.states[other]
 

@@ -25,6 +25,7 @@ from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.branch_equivalence import decides_nothing
 from monograph.capture.inputs.input_mutation import identity_refusal
 from monograph.capture.installation import OVERRIDES, THREAD, listening
+from monograph.capture.queries.inference_tensors import is_inference
 from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
     SURROUNDINGS,
@@ -160,11 +161,17 @@ class _Asked(NamedTuple):
         return flips ^ self._replace(question=question).of_subject(subject)
 
     def is_inference(self) -> bool:
-        """Whether it is made in inference mode, as everything is then."""
+        """Whether it was made in inference mode; a view is what it views."""
+        made = is_inference(self.tensor)
+        if made is not None:
+            return made
+        root = self._replace(tensor=self.tensor.storage_root)
+        if root.subject is not None:
+            return root.of_subject(root.subject)
         mode = "inference_mode"
         if self.counts and not self.recorder.scopes.decides(mode, ""):
             self.recorder.answers_noted.note(mode, self.recorder.origin())
-        return torch.is_inference_mode_enabled()
+        return self.recorder.scopes.caller_inference
 
 
 def note_followed(recorder: Recorder, tensor: AbstractTensor) -> None:

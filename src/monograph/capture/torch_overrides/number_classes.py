@@ -8,7 +8,10 @@ there what they stand for; PyTorch and this package are told the truth.
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -21,6 +24,8 @@ from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 
 _STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range}
+_TOLD: Final = (OURS, TORCH, f"{Path(json.__file__).parent}{os.sep}")
+"""Who is told the truth: JSON's encoder looks for ints in C, and says of others what they are."""
 
 
 def is_instance(value: Any, kinds: Any, /) -> bool:
@@ -51,7 +56,7 @@ def _class_shown(_: object) -> property:
         if listening() is None or not isinstance(number.node, SymbolNode):
             return real
         file = sys._getframe(1).f_code.co_filename
-        is_told = file.startswith((OURS, TORCH)) and not file.startswith(INTERPRETER)
+        is_told = file.startswith(_TOLD) and not file.startswith(INTERPRETER)
         return real if is_told else _STANDS_FOR[real]
 
     return property(shown)

@@ -16,6 +16,7 @@ from monograph.host.calling import PyTreeCodeGen, PyTreeInfo, kept_out_of_dynamo
 from monograph.host.fx_modules import codegen
 from monograph.host.trees import has_sizes, unflatten
 from monograph.program.calling.checks import compile_checks
+from monograph.program.calling.inference_results import as_inference
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
 from monograph.program.graph_module import GraphModule
 from monograph.program.structure import compile_flatten, structure_clause
@@ -24,7 +25,6 @@ from monograph.program.trust_boundary import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from monograph.capture.inputs.mutation_spec import Changes
     from monograph.program.contract import Contract, ModesClause
     from monograph.program.signature import CallNames
 
@@ -69,14 +69,16 @@ class CallCode(PyTreeCodeGen):
     """Generates `forward` with the original's parameters and structured inputs and outputs."""
 
     def __init__(
-        self, names: CallNames, in_spec: Any, out_spec: Any, changes: Changes | None = None
+        self, names: CallNames, in_spec: Any, out_spec: Any, contract: Contract | None = None
     ) -> None:
-        """`changes` are made to the objects that callers pass in."""
+        """`contract` is a program's: what a call does to what it is given, and to its results."""
         orig_args = [*names.positional, *names.keywords]
         super().__init__(PyTreeInfo(orig_args, in_spec, out_spec))
         self.names, self.out_spec = names, out_spec
         self.flat_inputs = compile_flatten(in_spec, names)
+        changes = None if contract is None else contract.changes
         self.write_back = None if changes is None else InputWriteBack(changes, names, out_spec)
+        self.inference: tuple[int, ...] = () if contract is None else contract.inference_results
 
     def gen_fn_def(
         self,
@@ -104,13 +106,13 @@ class CallCode(PyTreeCodeGen):
         """Write the line that builds the result, and gives callers' objects what they hold now."""
         text = super().generate_output(*args, **kwargs)
         if self.write_back is not None:
-            text = text.replace(", self._out_spec)", ")")
-            return text.replace(
-                "return pytree.tree_unflatten(", "return kept_result(found_objects, "
-            )
-        if has_sizes(self.out_spec):
-            return text.replace("return pytree.tree_unflatten(", "return unflatten(")
-        return text
+            builds = "return kept_result(found_objects, "
+        elif self.inference or has_sizes(self.out_spec):
+            builds = "return built_result("
+        else:
+            return text
+        text = text.replace("return pytree.tree_unflatten(", builds)
+        return text.replace(", self._out_spec)", ")")
 
     def process_outputs(self, out: Any) -> Any:
         """What an interpreter of the graph returns.
@@ -119,18 +121,25 @@ class CallCode(PyTreeCodeGen):
         """
         if self.write_back is not None:
             raise NotImplementedError("this program changes its arguments: call it as a module")
-        return unflatten(out, self.out_spec)
+        return self._built(out)
+
+    def _built(self, leaves: Any) -> Any:
+        return unflatten(as_inference(leaves, self.inference), self.out_spec)
 
     def additional_globals(self) -> list[tuple[str, Any]]:
         """Bind in the generated code what it calls."""
-        bound: list[tuple[str, Any]] = [("flat_inputs", self.flat_inputs), ("unflatten", unflatten)]
+        bound: list[tuple[str, Any]] = [("flat_inputs", self.flat_inputs)]
+        bound.append(("built_result", self._built))
         write_back = self.write_back
         if write_back is not None:
 
             def found_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> InputObjects:
                 return write_back.find(args, kwargs, self.flat_inputs(args, kwargs))
 
-            bound += [("found_inputs", found_inputs), ("kept_result", write_back.finish)]
+            def kept_result(found: InputObjects, leaves: Any) -> Any:
+                return write_back.finish(found, as_inference(leaves, self.inference))
+
+            bound += [("found_inputs", found_inputs), ("kept_result", kept_result)]
         return [*super().additional_globals(), *bound]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CallCode:

@@ -94,6 +94,8 @@ def to_python_text(program: ExportedProgram) -> str:
     """
     if program.contract.changes is not None:
         raise problem("program-not-spelt", what="a change of an object that the caller passes in")
+    if program.contract.inference_results:
+        raise problem("program-not-spelt", what="a result that is an inference tensor")
     return _Text(program).whole()
 
 

@@ -64,8 +64,7 @@ def _unflattened(program: ExportedProgram, *, check: bool) -> UnflattenedModule:
     connect(tree, interfaces)
     graphs = Graphs(tree, interfaces, {*program.state_dict, *program.constants})
     graph = graphs.add_program()
-    changes = program.contract.changes
-    code = CallCode(program.call_names, program.in_spec, program.out_spec, changes)
+    code = CallCode(program.call_names, program.in_spec, program.out_spec, program.contract)
     graph.set_codegen(code)
     children = graphs.holder("").children
     if check:

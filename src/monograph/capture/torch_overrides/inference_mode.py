@@ -1,0 +1,61 @@
+"""Inference tensors as results, and what operators outside of inference mode do with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from monograph.abstract.aliasing import FRESH, results_of, written_by
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import is_differentiable
+from monograph.capture.queries.inference_tensors import MARK, is_inference
+from monograph.capture.torch_overrides.autograd_overrides import need_no_gradient
+from monograph.diagnostics import problem
+from monograph.host.fx_nodes import is_removed
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+    from monograph.capture.inputs.outputs import OutputLeaf
+    from monograph.capture.recording.recorder import Recorder
+
+_WHAT: Final = "torch.inference_mode()"
+
+
+def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tuple[int, ...]:
+    """The places of the results that are inference tensors.
+
+    Raises: gradient-in-forward (one is written to outside of inference mode, as PyTorch refuses).
+    """
+    for node in recorder.operations:
+        if not is_removed(node) and not node.meta.get(MARK):
+            _check_outside(recorder, node)
+    return tuple(place for place, leaf in enumerate(leaves) if _is_made(leaf.value))
+
+
+def _is_made(value: Any) -> bool:
+    return isinstance(value, AbstractTensor) and is_inference(value) is True
+
+
+def _check_outside(recorder: Recorder, node: Node) -> None:
+    """What an operator outside of inference mode does to inference tensors, eager code lets it do.
+
+    Autograd saves none for backward, so no call may need a gradient there.
+    """
+    made = [each for each in node.all_input_nodes if _is_made(each.meta.get("val"))]
+    if not made:
+        return
+    if any(each in made for each in written_by(node)):
+        because = "makes tensors that PyTorch does not write to outside of it"
+        raise problem("gradient-in-forward", what=_WHAT, because=because, at=_lines(recorder, node))
+    others = [each.meta.get("val") for each in node.all_input_nodes if each not in made]
+    tensors = [each for each in others if isinstance(each, AbstractTensor)]
+    followed = [each for each in tensors if is_differentiable(each.tensor_type.dtype)]
+    if followed and results_of(node) == FRESH:
+        need_no_gradient(recorder, followed, _WHAT)
+
+
+def _lines(recorder: Recorder, node: Node) -> Any:
+    return recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+
+
+__all__ = ["inference_results"]
