@@ -353,6 +353,12 @@ def floats_of_a_size(x):
     )
 
 
+@exact
+def powers_of_negative_numbers(x):
+    """`-2.0 ** n` is something else."""
+    return x * (-2.0) ** x.shape[0], (-1.5) ** -x.shape[0], (-0.0) ** x.shape[0]
+
+
 @on_sizes
 def roots_of_negative_numbers(x):
     """A negative base makes a complex number."""

@@ -20,6 +20,7 @@ from monograph.integers import (
     Interval,
     Real,
     Relation,
+    Truth,
     active,
     all_of,
     any_of,
@@ -93,12 +94,20 @@ def _nonzero(divisor: Any, plain: Callable[[], Any]) -> None:
 
     Raises: ZeroDivisionError, check-fails.
     """
-    differs = ne(divisor, 0.0 if _is_real(divisor) else 0)
-    if differs is True or not has_facts() or known(differs) is True:
+    _holds(_differs_from_zero(divisor), plain)
+
+
+def _differs_from_zero(value: Any) -> Truth:
+    return ne(value, 0.0 if _is_real(value) else 0)
+
+
+def _holds(relation: Truth, plain: Callable[[], Any]) -> None:
+    """Guarded, where only data tells asserted: elsewhere Python raises what `plain` raises."""
+    if relation is True or not has_facts() or known(relation) is True:
         return
-    if differs is not False and active().hint_of_relation(differs) is None:
-        require(differs, "check-fails", condition=relation_text(differs))
-    elif not decide(differs):
+    if relation is not False and active().hint_of_relation(relation) is None:
+        require(relation, "check-fails", condition=relation_text(relation))
+    elif not decide(relation):
         plain()
 
 
@@ -147,8 +156,7 @@ def _pow(left: Any, right: Any, fix: Fix) -> Any:
     )
     if not is_whole and not decide(ge(left, 0)):
         return fix(left) ** fix(right)  # a complex number
-    if not isinstance(right, int | float) or right < 0:
-        _nonzero(left, lambda: 0.0**-1)
+    _holds(any_of(_differs_from_zero(left), ge(right, 0)), lambda: 0.0**-1)
     return call("pow", left, right)
 
 

@@ -200,10 +200,23 @@ _EXACT: Final[dict[str, Callable[..., Any]]] = {
     "conjugate": _itself,
     "is_integer": _unary("is_integer"),
 }
+SWAPPED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{f"__{word}__": f"__r{word}__" for word in (*ARITHMETIC, *BITWISE, "divmod")},
+        **{f"__r{word}__": f"__{word}__" for word in (*ARITHMETIC, *BITWISE, "divmod")},
+        "__lt__": "__gt__",
+        "__gt__": "__lt__",
+        "__le__": "__ge__",
+        "__ge__": "__le__",
+        "__eq__": "__eq__",
+        "__ne__": "__ne__",
+    }
+)
+"""The method of the other number that says the same."""
 _EXACT_ATTRIBUTES: Final[dict[str, Callable[[Any], Any]]] = {
     "denominator": _one,
     "imag": _imaginary,
-    "numerator": _itself,
+    "numerator": lambda self: int(plain(self)),
     "real": _itself,
 }
 _FIXED: Final = frozenset(
@@ -303,7 +316,12 @@ def _made_of(owner: type, number: type) -> Callable[..., Any]:
 
     def new(cls: Any, *args: Any) -> Any:
         is_node = not args or type(args[0]) is SymbolNode or hasattr(args[0], "is_symbolic")
-        return object.__new__(cls) if is_node or cls is not owner else number(*args)
+        if is_node or cls is not owner:
+            return object.__new__(cls)
+        if not isinstance(args[0], (*_PLAIN, *_SYMBOLIC, str)):
+            message = f"{owner.__name__} is made of no {type(args[0]).__name__}"
+            raise TypeError(message)
+        return number(*args)
 
     return new
 
@@ -328,4 +346,4 @@ def _install() -> None:
 
 _install()
 
-__all__ = ["STANDS_FOR", "Kind", "kind_of", "plain"]
+__all__ = ["STANDS_FOR", "SWAPPED", "Kind", "kind_of", "plain"]

@@ -62,13 +62,7 @@ def close_outputs(
         recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
     values = _write_reassigned(recorder, state, values)
     recorder.write_last_assertions()
-    leaves = tuple(
-        OutputLeaf(
-            value,
-            value.node if isinstance(value, AbstractTensor) else _number_node(recorder, value),
-        )
-        for value in values
-    )
+    leaves = tuple([_leaf(recorder, value) for value in values])
     returned = tuple(leaf.value if leaf.node is None else leaf.node for leaf in leaves)
     graph = recorder.writer.graph
     node = append_node(graph, "output", "output", "output", (returned,), {})
@@ -97,12 +91,15 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
     return None
 
 
-def _number_node(recorder: Recorder, value: Any) -> Node | None:
+def _leaf(recorder: Recorder, value: Any) -> OutputLeaf:
+    """A result and its node; a number that guards leave one value of is that value."""
+    if isinstance(value, AbstractTensor):
+        return OutputLeaf(value, value.node)
     number = to_python(value)
-    if isinstance(number, Expr | Real | Relation):
-        node = recorder.writer.number(number)
-        return node if isinstance(node, torch.fx.Node) else None
-    return None
+    if not isinstance(number, Expr | Real | Relation):
+        return OutputLeaf(value, None)
+    node = recorder.writer.number(number)
+    return OutputLeaf(value, node) if isinstance(node, torch.fx.Node) else OutputLeaf(node, None)
 
 
 def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any]) -> list[Any]:

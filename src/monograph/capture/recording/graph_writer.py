@@ -365,6 +365,13 @@ class GraphWriter:
         if name in {"max", "min"} and isinstance(value, Expr):
             choose = maximum if name == "max" else minimum
             return self._fold(name, function, choose, args, operands)
+        if (
+            name == "pow"
+            and not isinstance(operands[0], Node)
+            and math.copysign(1, operands[0]) < 0
+        ):
+            # The code of a graph has no brackets, and `-2.0 ** n` is -(2.0 ** n).
+            operands[0] = self._emit("neg", operator.neg, (-operands[0],), operands[0])
         return self._emit(name, function, tuple(operands), value)
 
     def _fold(

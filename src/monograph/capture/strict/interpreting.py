@@ -14,7 +14,7 @@ import sys
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import torch
@@ -52,7 +52,7 @@ from monograph.capture.side_effects.persistent_writes import Effect, is_filled_o
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
 from monograph.capture.strict.padding import PAD, padding
-from monograph.capture.strict.polyfills import REPLACEMENTS, product
+from monograph.capture.strict.polyfills import REPLACEMENTS, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
@@ -225,6 +225,8 @@ class Strict(Hooks):
             return None
         if kind is _CACHED:
             return partial(self._cached, callee)
+        if kind is MethodWrapperType:
+            return of_plain_number(callee, args)
         if kind is BuiltinMethodType:
             owner = callee.__self__
             if type(owner) in _WITHIN or id(callee) in self._harmless:

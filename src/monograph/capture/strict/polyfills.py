@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
-from monograph.abstract.number_methods import plain
+from monograph.abstract.number_methods import SWAPPED, plain
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import REPLACEMENTS
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
@@ -86,6 +86,25 @@ def _element(value: Any) -> Any:
     if isinstance(value, AbstractTensor) and not value.is_complex():
         return value.item()
     return value
+
+
+@replaces(builtins.pow)
+def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """`pow(2, n, 7)`, of which Python asks the first number alone."""
+    numbers: list[Any] = [base, exponent, modulus]
+    if modulus is not None and not isinstance(base, _SYMBOLIC):
+        numbers[1:] = map(plain, numbers[1:])
+    return pow(*numbers)
+
+
+def of_plain_number(method: Any, args: list[Any]) -> Callable[..., Any] | None:
+    """`(3).__lt__(n)`: what the plain number's method does with the number that n stands for."""
+    owner, name = method.__self__, method.__name__
+    if len(args) != 1 or not isinstance(owner, int | float) or not isinstance(args[0], _SYMBOLIC):
+        return None
+    if isinstance(owner, int) and isinstance(args[0], torch.SymFloat):
+        return None  # NotImplemented, as ints say of floats
+    return (lambda number: getattr(number, SWAPPED[name])(owner)) if name in SWAPPED else None
 
 
 @replaces(builtins.max)
