@@ -16,7 +16,6 @@ Fraction, Decimal, NumPy's) is fixed, too.
 
 from __future__ import annotations
 
-import numbers
 import operator
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -327,10 +326,7 @@ def _made_of(owner: type, number: type) -> Callable[..., Any]:
 
 
 def _install() -> None:
-    """Give each class the methods that what it stands for has, and its place among numbers."""
-    numbers.Integral.register(torch.SymInt)
-    numbers.Integral.register(torch.SymBool)
-    numbers.Real.register(torch.SymFloat)
+    """Give each class the methods that what it stands for has."""
     for owner, number in STANDS_FOR.items():
         owner.__array_ufunc__ = _to_numpy_of(owner)
         owner.__new__ = _made_of(owner, number)
