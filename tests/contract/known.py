@@ -12,6 +12,8 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "DataWritten": "not-functional",
         "DataOfAResultWritten": "not-functional",
         "WrittenBesideData": "not-functional",
+        "leaf_written_beneath": "not-functional",
+        "written_where_whole": "not-functional",
         "storage_taken_over": "not-functional",
     },
     "loaded": {

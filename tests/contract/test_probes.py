@@ -13,6 +13,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     gradients,
     layouts,
     lowered,
+    lowering_properties,
     memory,
     modes,
     numbers,

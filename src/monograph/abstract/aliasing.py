@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 from torch.fx.node import Node, map_arg
 
-from monograph.abstract.layout import contiguity, is_contiguous
+from monograph.abstract.layout import contiguity, is_contiguous, suggest_memory_format
 from monograph.abstract.tensor import AbstractTensor
 from monograph.host.decompositions import is_composite
 from monograph.host.dispatch import schema_of
@@ -117,8 +117,10 @@ def _to(call: Call) -> Results:
     is_plain = form is torch.contiguous_format
     if given.rank not in {4, 5}:
         return ARGUMENT if is_plain else FRESH
-    is_clear = call.lies and given.strides is None
-    return IF_NEEDED if not is_clear else ARGUMENT if is_plain else FRESH
+    if not call.lies or not all(type(each) is int for each in (*given.shape, *given.stride())):
+        is_clear = call.lies and given.strides is None
+        return IF_NEEDED if not is_clear else ARGUMENT if is_plain else FRESH
+    return ARGUMENT if suggest_memory_format(given) is form else FRESH
 
 
 def _resolve_conj(call: Call) -> Results:
@@ -155,6 +157,9 @@ def _if_rank(rank: int) -> Callable[[Call], Results]:
 def _sum_to_size(call: Call) -> Results:
     return FRESH if call.given.numel() != call.made.numel() else FRESH | VIEW | ARGUMENT
 
+
+COPIES_BY_LAYOUT: Final = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as"})
+"""Operators that return their argument or a view of it, or a copy if it lies otherwise."""
 
 _Law = tuple[Results, "Callable[[Call], Results] | None"]
 _COPY_OR_VIEW: Final[_Law] = FRESH | VIEW, _reshape
@@ -211,6 +216,9 @@ _SILENT_WRITES: Final[Mapping[str, str]] = MappingProxyType(
 
 STATISTICS: Final = ("running_mean", "running_var")
 
+BEGINS_HISTORY: Final = torch.ops.aten.requires_grad_.default
+"""Its schema says that it writes: it makes a leaf of its argument, and changes no data."""
+
 
 class Aliasing:
     """What is known of one overload."""
@@ -219,6 +227,7 @@ class Aliasing:
         "_decide",
         "_position",
         "argument_names",
+        "decides_by_layout",
         "hides_views",
         "is_dropout",
         "is_inplace",
@@ -257,6 +266,7 @@ class Aliasing:
             torch.Tag.maybe_aliasing_or_mutating in overload.tags or is_composite(overload)
         )
         """Whether results may lie in the memory of arguments, and the table knows no more."""
+        self.decides_by_layout = name in COPIES_BY_LAYOUT and overload.namespace == "aten"
         self.is_dropout = name.removesuffix("_") in _DROPOUTS and overload.namespace == "aten"
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+import torch
+
 from monograph.abstract.memory_access import MemoryAccess
 
 if TYPE_CHECKING:
@@ -124,6 +126,21 @@ class Flags(MemoryAccess):
         self._made_parameter = flag
 
     _made_parameter = False
+
+
+def _with_flag(name: str) -> Any:
+    """A method that makes a tensor; C++ sets the flag on what it made, behind the recorder."""
+    original: Any = getattr(torch.Tensor, name)
+
+    def make(self: Any, *args: Any, requires_grad: bool = False, **options: Any) -> Any:
+        made = original(self, *args, **options)
+        return made.requires_grad_() if requires_grad else made
+
+    return make
+
+
+for _name in ("new_empty", "new_full", "new_ones", "new_zeros"):
+    setattr(Flags, _name, _with_flag(_name))
 
 
 def described(tensor: Any, question: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
 import torch
 
@@ -35,7 +35,7 @@ from monograph.integers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from torch.fx.graph import Graph
     from torch.fx.node import Node
@@ -69,6 +69,18 @@ class Formula:
     graph: Graph
     slots: tuple[Node, ...]
     results: Any
+
+
+class MemoryObligation(Protocol):
+    """What holds a formula to the memory that its operator's results lie in."""
+
+    def before(self, slots: Sequence[Node], facts: Facts) -> None:
+        """Settle by guards what the formula will ask. Raises: CannotDecomposeError."""
+        ...
+
+    def after(self, slots: Sequence[Node], results: Any, facts: Facts) -> None:
+        """Look at its results. Raises: CannotDecomposeError."""
+        ...
 
 
 class LoweringFacts(Facts):
@@ -216,20 +228,21 @@ def trace(
     facts: Facts,
     autocast: tuple[Settings, ...],
     *,
-    exact: int = 0,
+    memory: MemoryObligation | None = None,
     trains: bool | None = False,
 ) -> Formula:
     """Run a formula on types (`TensorType`, `Expr`, constants, nested) and write down what it does.
 
-    `trains`: its tensors need gradients, which keeps some formulas from kernels for inference;
-    None leaves that to their types.
+    `memory` holds it to what its operator's results lie in, where that is seen outside. `trains`:
+    its tensors need gradients, which keeps some formulas from kernels for inference; None leaves
+    that to their types.
 
     Raises: CannotDecomposeError.
     """
     writer: Any = FormulaWriter()
     scopes: Any = NoScopes()
     # Only a formula that succeeds may leave guards behind.
-    trial = (ExactFacts if exact else FormulaFacts)(facts)
+    trial = (FormulaFacts if memory is None else ExactFacts)(facts)
     recorder = FormulaRecorder(writer, scopes, trial)
     slots: list[Node] = []
 
@@ -248,12 +261,15 @@ def trace(
     called = [given(arg) for arg in args]
     named = {name: given(arg) for name, arg in kwargs.items()}
     try:
+        if memory is not None:
+            with use(trial):
+                memory.before(slots, trial)
         with use(trial), _inside(autocast), below_autograd(), recorder:
             written = _results(formula(*called, **named), recorder)
         with use(trial):
             _need_divisors(writer.graph, trial)
-            if exact:
-                _need_sizes(slots, written, exact, trial)
+            if memory is not None:
+                memory.after(slots, written, trial)
     except Exception as error:
         raise _cannot(error) from error
     recorder.close()
@@ -270,18 +286,6 @@ def _need_divisors(graph: Graph, facts: Facts) -> None:
                 relation = ne(divisor, 0)
                 if facts.known(relation) is not True:
                     facts.guard(relation)
-
-
-def _need_sizes(slots: list[Node], results: Any, least: int, facts: Facts) -> None:
-    """Exclude sizes below the least where others are copied: with those, layouts coincide."""
-    if any(slot is results for slot in slots):
-        return
-    for slot in slots:
-        for size in slot.meta["val"].tensor_type.shape:
-            if least == 1 and facts.is_unbacked(size):
-                continue  # of nothing, a copy is as good
-            if facts.known(ge(size, least)) is None:
-                facts.guard(ge(size, least))
 
 
 def _divisors(number: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.aliasing import written_by
+from monograph.abstract.aliasing import BEGINS_HISTORY, written_by
 from monograph.host.decompositions import is_core
 from monograph.host.operator_types import OpOverload
 from monograph.passes.decomposition.user_formulas import NOT_APPLIED
@@ -43,7 +43,9 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
         name = str(target)
         if name in found or not isinstance(target, OpOverload):
             continue
-        if written_by(node):
+        if target is BEGINS_HISTORY:
+            found[name] = "it makes a leaf of the call's own, which no value says"
+        elif written_by(node):
             found[name] = "it writes to copies, which take the place of what it would write to"
         elif dialect == CORE_ATEN and not is_core(target):
             found[name] = reasons.get(name, "it has no formula in simpler operators")
@@ -55,6 +57,6 @@ def exceptions(module: torch.fx.GraphModule, dialect: str) -> dict[str, str]:
 def dialect_fault(node: Node) -> str:
     """What is wrong with a call in a graph without writes, "" where nothing is."""
     for written in written_by(node):
-        if written.target is not _CLONE:
+        if written.target is not _CLONE and node.target is not BEGINS_HISTORY:
             return f"writes to `{written}`, in a program whose mutations are outputs"
     return ""

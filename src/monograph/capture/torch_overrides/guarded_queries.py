@@ -232,10 +232,10 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     subject = _Asked(recorder, tensor, "requires_grad").subject
     if subject is not None:
         raise problem("write-outlives-call", kind="object", name=f"{subject.path}.requires_grad")
-    if not flag:
+    if not flag and not asked(recorder, tensor, "is_leaf"):
         message = "you can only change requires_grad flags of leaf variables."
         raise RuntimeError(message)
-    recorder.call(_aten.requires_grad_.default, (tensor,), {})
+    recorder.call(_aten.requires_grad_.default, (tensor, flag)[: 2 - flag], {})
     recorder.mark_requires_grad(tensor, flag)
 
 

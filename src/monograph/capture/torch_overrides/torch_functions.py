@@ -30,7 +30,9 @@ def _tensor(original: Any) -> Any:
         recorder = listening()
         if recorder is not None and holds_symbols(data):
             return tensor_from(recorder, data, dtype, device)
-        return original(data, dtype=dtype, device=device, **options)
+        begins = recorder is not None and options.pop("requires_grad", False)
+        made = original(data, dtype=dtype, device=device, **options)
+        return made.requires_grad_() if begins else made
 
     return tensor
 

@@ -4,6 +4,7 @@ write-through-view   views: Sequence[str], reason     UnsupportedError
 not-functional       op, reason                       UnsupportedError
 state-shares-memory  names: Sequence[str]             UnsupportedError
 formula-fails        op, formula, reason              UnsupportedError
+lowering-loses       what                             UnsupportedError
 """
 
 from __future__ import annotations
@@ -46,6 +47,16 @@ def state_shares_memory(*, names: Sequence[str]) -> Text:
         headline=f"the program writes to {quoted(first)}, whose memory {listed(rest)} shares",
         notes=("without in-place operators, the write would not be seen there",),
         helps=(offer("give each its own memory", "self.register_buffer(..., tensor.clone())"),),
+    )
+
+
+@message("lowering-loses", UnsupportedError)
+def lowering_loses(*, what: object) -> Text:
+    """Say that the lowered program would differ in something else than values."""
+    return Text(
+        headline=f"the lowered program would not be this one: {what}",
+        notes=("values would be the same; what callers can see of them beside that would not",),
+        helps=("use the program as it is: its graph keeps all of this",),
     )
 
 

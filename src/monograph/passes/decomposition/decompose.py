@@ -66,6 +66,8 @@ class Decomposed:
     laid_out: Mapping[str, TensorType]
     placed: Collection[str]
     """Of these, the inputs that must begin in their memory where the example does."""
+    without_gradients: Mapping[str, object]
+    """Inputs that must need no gradients, and the lines that make it so."""
     reasons: Mapping[str, str]
     rewritten: frozenset[str]
     """The inputs that the original wrote to more than once."""
@@ -145,6 +147,7 @@ def decompose(
         outputs,
         laid_out,
         lowering.placed,
+        lowering.without_gradients,
         reasons,
         rewritten,
         lowered,

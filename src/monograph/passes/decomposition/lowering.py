@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import BEGINS_HISTORY, aliasing_of
 from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
@@ -31,12 +32,19 @@ from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
 from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
 from monograph.passes.decomposition.mutations import (
+    begun_history,
     mutation,
     not_functional,
     silent_mutation,
     statistics,
 )
 from monograph.passes.decomposition.node_metadata import provenance_of
+from monograph.passes.decomposition.obligations import (
+    HISTORY_OF_NOTHING,
+    MemoryOf,
+    check_draws,
+    shows_argument,
+)
 from monograph.passes.decomposition.subgraphs import BODIES, lower_call
 from monograph.passes.decomposition.table import DecompositionTable
 from monograph.passes.decomposition.template_cache import TemplateCache, is_static, write_first
@@ -75,17 +83,12 @@ from monograph.passes.graph_walks import subgraph_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from monograph.diagnostics import Frame
     from monograph.integers import Expr, Facts, Real, Relation
 
 aten = torch.ops.aten
 
 _GRAD, _AUTOCAST = region_operators()
-
-COPIES_IF_NEEDED = {"contiguous": 2, "flatten": 1, "ravel": 1, "reshape": 1, "reshape_as": 1}
-"""Operators that return their argument or a view of it, or a copy if it lies otherwise.
-
-With sizes below this one, tensors that lie otherwise lie as wanted all the same.
-"""
 
 SYMBOLIC = {torch.SymInt, torch.SymFloat, torch.SymBool}
 
@@ -124,6 +127,8 @@ class Lowering:
         """Values that pass as they are, where others would be copied for their layout."""
         self.placed: set[str] = set()
         """Names of inputs that must begin in their memory where the example does."""
+        self.without_gradients: dict[str, tuple[Frame, ...]] = {}
+        """Names of inputs that must need no gradients, and the lines that make it so."""
         self.retyped: set[Node] = set()
         """Nodes whose type differs from that of the node they stand for."""
 
@@ -252,8 +257,10 @@ class Lowering:
         is_seen = op.mutated or source in self.returned or any_alias(args[:1])
         if is_seen and op.aliasing.is_idle(args, kwargs):
             return args[0]
+        if overload is BEGINS_HISTORY:
+            return begun_history(self, op, args, kwargs)
         if op.mutated:
-            return mutation(self, op, args, kwargs)
+            return mutation(self, op, args, kwargs, source)
         if op.silent_flag is not None and (args_with := statistics(op, args, kwargs)):
             return silent_mutation(self, op, args_with)
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
@@ -282,15 +289,24 @@ class Lowering:
         formula = self.table.get(overload)
         if overload in PARTS and may_be_conjugate(args[0]):
             formula = None
+        if source is not None and overload in HISTORY_OF_NOTHING:
+            formula = None if self.history.may_have(args[0]) else formula
         if formula is not None:
-            name = OPERATORS.of(overload).base_name
-            exact = COPIES_IF_NEEDED.get(name, 0) if source in self.returned else 0
+            table = aliasing_of(overload)
+            is_seen = source in self.returned
+            exact = is_seen and len(table.possible) > 1
             results = self._made_of(overload, formula, args, kwargs, exact=exact)
-            if results is not NotImplemented:
-                if name in COPIES_IF_NEEDED:
+            is_shown = is_seen and not table.may_alias and self._shows(results, args)
+            if results is not NotImplemented and not is_shown:
+                if table.decides_by_layout:
                     self._keep_layout(args[0], results, source)
                 return results
         return self._kept(overload, args, kwargs, source)
+
+    def _shows(self, results: Any, args: Any) -> bool:
+        tensors: list[Node] = []
+        gather(args, tensors)
+        return shows_argument(results, tensors)
 
     def _keep_layout(self, given: Node, result: Any, source: Node | None) -> None:
         """What was copied for its layout, or was not, is so for tensors that lie alike."""
@@ -335,11 +351,11 @@ class Lowering:
         args: Any,
         kwargs: dict[str, Any],
         *,
-        exact: int = 0,
+        exact: bool = False,
     ) -> Formula:
         """What an operator is made of, for arguments given as types.
 
-        `exact`, unless 0: sizes below it, which decide whether the result is a view, are excluded.
+        `exact`: it matters whether the result is a view.
 
         Raises: CannotDecomposeError.
         """
@@ -350,12 +366,13 @@ class Lowering:
             fixed = is_static(args) and is_static(list(kwargs.values()))
             facts = self.cache.static.facts if fixed else self.facts
             trains = needs_gradients(overload)
-            found = trace(function, args, kwargs, facts, regions, exact=exact, trains=trains)
+            memory = MemoryOf(overload, args, kwargs) if exact else None
+            found = trace(function, args, kwargs, facts, regions, memory=memory, trains=trains)
             self.cache.keep_formula(key, found, is_static=fixed)
         return found
 
     def _made_of(
-        self, overload: OpOverload, function: Any, args: Any, kwargs: dict[str, Any], *, exact: int
+        self, overload: OpOverload, function: Any, args: Any, kwargs: dict[str, Any], *, exact: bool
     ) -> Any:
         """What an operator becomes, `NotImplemented` where its formula does not apply."""
         types = tuple([argument_type(arg) for arg in args])
@@ -401,7 +418,7 @@ class Lowering:
         types: Any,
         keywords: dict[str, Any],
         *,
-        exact: int,
+        exact: bool,
         fixed: bool,
     ) -> Template:
         shortcut = SHORTCUTS.get(overload)
@@ -431,6 +448,7 @@ class Lowering:
             inside.laid_out.update(slots)
         laid_out = layout_sources(inside.laid_out)
         results = inside.read(mapped(formula.results, env))
+        check_draws(overload, types, keywords, formula.graph)
         if is_of_user(function):
             check_results(builder, overload, types, keywords, results)
         return template_of(slots, builder, results, laid_out)
@@ -467,7 +485,8 @@ class Lowering:
     ) -> Formula:
         types = tuple([self.type_of(arg) for arg in args])
         keywords = {name: self.type_of(arg) for name, arg in kwargs.items()}
-        return self.formula(overload, composite_formula(overload), types, keywords)
+        exact = len(aliasing_of(overload).possible) > 1
+        return self.formula(overload, composite_formula(overload), types, keywords, exact=exact)
 
     def _walked(self, formula: Formula, args: Any, kwargs: dict[str, Any]) -> Any:
         """What a formula comes to, its graph walked in place."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from operator import getitem
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import STATISTICS, Result, aliasing_of, results_of
+from monograph.abstract.aliasing import STATISTICS, Result, aliasing_of, results_of, source_of
+from monograph.abstract.layout import is_contiguous, is_dense
+from monograph.abstract.layout_origin import CONTIGUOUS, layout_sources
+from monograph.abstract.randomness import is_random
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.integers import ge, known
@@ -21,13 +24,14 @@ from monograph.passes.functionalization.autograd_history import hides_writes, is
 from monograph.passes.functionalization.functional_forms import Results, functional_form
 from monograph.passes.functionalization.functionalize import (
     Alias,
+    Overlap,
     Storage,
     copied,
-    overlaps_partly,
+    overlap,
     write,
 )
-from monograph.passes.functionalization.views import NoInverseError
-from monograph.passes.graph_builder import argument_type
+from monograph.passes.functionalization.views import NoInverseError, makes_anew
+from monograph.passes.graph_builder import argument_type, tensor_type
 
 if TYPE_CHECKING:
     from monograph.capture.recording.operators import Operator
@@ -40,7 +44,13 @@ aten = torch.ops.aten
 _NORMALISING = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
 
 
-def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+def mutation(
+    lowering: Lowering,
+    op: Operator,
+    args: Any,
+    kwargs: dict[str, Any],
+    source: Node | None = None,
+) -> Any:
     """An operator that writes to arguments: its functional form, and then the writes."""
     overload = op.overload
     bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
@@ -51,8 +61,10 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
         _write(lowering, target, copied(target, lowering.read(bound["src"]), lowering.compute))
         return target
     if op.inplace_view:
-        return _reshaped_in_place(lowering, op, form and form.overload, args, kwargs)
-    if form is None:
+        return _reshaped_in_place(lowering, op, form and form.overload, args, kwargs, source)
+    if is_random(overload):
+        _check_drawn(lowering, op, target)
+    if form is None or (form.overload in _DRAWN_IN_ROWS and not _lies_in_rows(lowering, target)):
         return _mutation_without_form(lowering, op, bound, args, kwargs)
     given = {name: lowering.read(arg) for name, arg in bound.items() if name not in form.drops}
     given |= {name: value for name, value in form.defaults if name not in given}
@@ -64,30 +76,78 @@ def mutation(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]
     flat = results if isinstance(results, list) else [results]
     n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
     targets = [bound.get(name) for name in op.mutated]
-    _write_all(lowering, targets, flat[n_own:] if n_own else flat)
+    keeps_layout = op.aliasing.is_inplace and op.base_name not in _LIE_ANEW
+    _write_all(lowering, targets, flat[n_own:] if n_own else flat, keeps_layout=keeps_layout)
     return _returned(op, bound, flat[:n_own])
 
 
-def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> None:
-    """Refuse what PyTorch refuses when it runs: to read the memory that is written at other places.
+def begun_history(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+    """`requires_grad_`: the value is a leaf from here on, where there is nothing to follow yet.
 
-    Elementwise operators look for it, where both tensors fill a span of memory.
+    Raises: not-functional.
+    """
+    target = args[0]
+    value = lowering.read(target)
+    if target.__class__ is Alias:
+        if target.storage.input is not None or (target.views and lowering.builder.state):
+            raise not_functional(lowering, op, "it makes a leaf of memory that is written to")
+        target.storage.has_leaf = True
+    lowering.builder.call(op.overload, (value, *args[1:]), kwargs)
+    lowering.history.begin(value)
+    return target
+
+
+_OVERLAPS = "what it reads overlaps in memory what it writes"
+
+
+def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> None:
+    """Refuse to read memory that the operator writes, at other places than it writes at.
+
+    PyTorch refuses that in elementwise operators, or gives what the order of its loops makes of it;
+    others than elementwise ones do so wherever they read what they write.
     """
     overload = op.overload
-    if torch.Tag.pointwise not in overload.tags and overload is not aten.copy_.default:
-        return
+    elementwise = torch.Tag.pointwise in overload.tags or overload is aten.copy_.default
     given: list[Any] = [each for each in bound.values() if each.__class__ is Alias]
     for written in [bound[name] for name in op.mutated if bound.get(name) in given]:
-        if any(
-            each.storage is written.storage and overlaps_partly(written.type, each.type)
-            for each in given
-            if each is not written
-        ):
-            raise not_functional(lowering, op, "what it reads overlaps in memory what it writes")
+        for each in given:
+            if each is written or each.storage is not written.storage:
+                continue
+            found = overlap(written.type, each.type)
+            if 0 in written.type.stride():
+                lowering.laid_out.update(layout_sources([written.storage.value]))
+            if found is Overlap.PART or (found is Overlap.SAME and not elementwise):
+                raise not_functional(
+                    lowering, op, "what it reads overlaps in memory what it writes"
+                )
 
 
-_DRAWN_ANEW = frozenset({aten.bernoulli.p, aten.bernoulli.Tensor})
+def _check_drawn(lowering: Lowering, op: Operator, target: Any) -> None:
+    """Numbers are drawn in the order in which the target lies; some kernels look for gaps, too.
+
+    Raises: not-functional.
+    """
+    lowering.laid_out.update(layout_sources([lowering.read(target)]))
+    if op.base_name == "normal_" and not is_dense(lowering.type_of(target)):
+        raise not_functional(lowering, op, "what it draws depends on the gaps in its memory")
+
+
+def _lies_in_rows(lowering: Lowering, target: Any) -> bool:
+    value = lowering.read(target)
+    return is_contiguous(tensor_type(value)) and is_contiguous(lowering.type_of(target))
+
+
+_DRAWN_IN_ROWS: Final = frozenset({aten.bernoulli.p, aten.bernoulli.Tensor})
+"""Forms whose result is contiguous, whatever they are given."""
+
+_DRAWN_ANEW = _DRAWN_IN_ROWS
 """Forms that look at no value of the tensor, and have no derivative where one is zero in place."""
+
+_LIE_ANEW: Final = frozenset(f"{name}_" for name in CONTIGUOUS) | {
+    *("addmv_", "addr_", "bernoulli_", "cauchy_", "conj_physical_", "exponential_", "geometric_"),
+    *("log_normal_", "normal_", "random_", "rrelu_", "rrelu_with_noise_", "sort_", "uniform_"),
+}
+"""Operators in place whose functional form may lay out its result otherwise than its argument."""
 
 _KEEPS_NOTHING = frozenset(
     {"add_", "sub_", "copy_", "fill_", "zero_", "index_put_", "masked_fill_"}
@@ -105,35 +165,48 @@ def _is_kept_and_lost(lowering: Lowering, op: Operator, target: Any, given: Any)
     return op.base_name not in _KEEPS_NOTHING and any(map(lowering.history.may_have, others))
 
 
-def _write_all(lowering: Lowering, targets: list[Any], values: list[Any]) -> None:
+def _write_all(
+    lowering: Lowering, targets: list[Any], values: list[Any], *, keeps_layout: bool = False
+) -> None:
     """Write values to targets, in order; a target may be a list, as `_foreach_` has them."""
     flat: list[Any] = []
     for target in targets:
         flat += target if isinstance(target, list | tuple) else [target]
     for target, value in zip(flat, values, strict=True):
         if target.__class__ is Alias:
-            _write(lowering, target, lowering.read(value))
+            _write(lowering, target, lowering.read(value), keeps_layout=keeps_layout)
         elif target is not None:
             raise problem("bug", reason=f"a write to {target} was not foreseen")
 
 
-def _write(lowering: Lowering, target: Alias, value: Node) -> None:
+def _write(lowering: Lowering, target: Alias, value: Node, *, keeps_layout: bool = False) -> None:
+    """Write a value to memory; with `keeps_layout` it lies as what was there, in any call."""
     before = target.storage.value
+    at = lowering.builder.lines
+    if target.storage.has_leaf:
+        raise problem("not-functional", at=at(), op="a write", reason=_TO_A_LEAF)
     if target.storage.is_counted_apart and _may_be_kept(lowering, before):
-        raise problem("not-functional", at=lowering.builder.lines(), op=".data", reason=_OVERLOOKED)
+        raise problem("not-functional", at=at(), op=".data", reason=_OVERLOOKED)
     try:
         is_laid_out = write(target, value, lowering.compute)
     except NoInverseError as error:
         views = [str(view.overload) for view in target.views]
-        at, reason = lowering.builder.lines(), str(error)
-        raise problem("write-through-view", at=at, views=views, reason=reason) from error
+        reason = str(error)
+        raise problem("write-through-view", at=at(), views=views, reason=reason) from error
     storage = target.storage
-    if is_laid_out and storage.input is not None:
-        lowering.laid_out.add(storage.input)
+    if is_laid_out or not (keeps_layout or any(makes_anew(view) for view in target.views)):
+        lowering.laid_out.update(_differing(before, value))
     if hides_writes(lowering.builder.state) or is_hidden(target.views):
+        if is_hidden(target.views):
+            _check_apart(lowering, value)
         _hide(lowering, storage, before)
     else:
         _keep_history(lowering, storage, before)
+
+
+def _differing(before: Node, value: Node) -> set[Node]:
+    """The inputs whose layout decides whether a value lies as the memory it is written to."""
+    return layout_sources((before, value)) if tensor_type(before).rank > 1 else set()
 
 
 def _keep_history(lowering: Lowering, storage: Storage, before: Node) -> None:
@@ -146,6 +219,7 @@ def _keep_history(lowering: Lowering, storage: Storage, before: Node) -> None:
         storage.value = lowering.compute(aten.where.self, never, before, storage.value)
 
 
+_TO_A_LEAF = "it goes to a tensor that forward made a leaf of autograd's, or to its memory"
 _OVERLOOKED = "autograd keeps what was there, and gradients would differ where it is overwritten"
 
 
@@ -159,6 +233,24 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
             elif user.op == "call_function" and lowering.history.may_have(user):
                 return True
     return False
+
+
+_TWO_HISTORIES = "a detached view of what it writes to gets a history of its own"
+
+
+def _check_apart(lowering: Lowering, value: Node) -> None:
+    """A detached view gets a history of its own, which the tensor it is of does not have.
+
+    A graph of values has one history for both, so there is to be none: inputs need no gradients.
+
+    Raises: not-functional.
+    """
+    for each in lowering.history.ends(value):
+        is_input = each.op == "placeholder" and each.name not in lowering.history.leaves
+        if not is_input or tensor_type(each).requires_grad:
+            at = lowering.builder.lines()
+            raise problem("not-functional", at=at, op="a write", reason=_TWO_HISTORIES)
+        lowering.without_gradients.setdefault(each.name, lowering.builder.lines())
 
 
 def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:
@@ -271,7 +363,12 @@ def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> 
 
 
 def _reshaped_in_place(
-    lowering: Lowering, op: Operator, form: OpOverload | None, args: Any, kwargs: dict[str, Any]
+    lowering: Lowering,
+    op: Operator,
+    form: OpOverload | None,
+    args: Any,
+    kwargs: dict[str, Any],
+    source: Node | None,
 ) -> Any:
     """`t_`, `unsqueeze_` and relatives: the tensor is another view from here on."""
     alias = args[0]
@@ -280,9 +377,40 @@ def _reshaped_in_place(
         is_input = not alias.views and alias.storage.input is not None
     if form is None or aliasing_of(form).source is None:
         raise not_functional(lowering, op, "it replaces its memory")
+    if source is not None and form is not aten.detach.default:
+        _check_one_name(lowering, op, source)
     if is_input and form is not aten.detach.default:
         raise not_functional(lowering, op, "it reshapes an input")
     return lowering.call(form, args, kwargs)
+
+
+def _check_one_name(lowering: Lowering, op: Operator, call: Node) -> None:
+    """A tensor of another shape is one for all who hold it: nobody holds it by another value.
+
+    Raises: not-functional.
+    """
+    held: Any = call.args[0]
+    first = _objects(held)[-1]
+    if first.op == "placeholder":
+        raise not_functional(lowering, op, "it may reshape an input")
+    is_later = False
+    for node in call.graph.nodes:
+        is_later |= node is call
+        others = node.all_input_nodes if is_later and node is not call else ()
+        for each in others:
+            if each is not call and call not in (found := _objects(each)) and first in found:
+                raise not_functional(lowering, op, f"it reshapes `{each}`, which is used later")
+
+
+def _objects(node: Node) -> list[Node]:
+    """A value, and those that it may be the same tensor as."""
+    found = [node]
+    while Result.ARGUMENT in results_of(found[-1]):
+        before = source_of(found[-1])
+        if before is None:
+            break
+        found.append(before)
+    return found
 
 
 def statistics(op: Operator, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,12 @@ class History:
         self.without = without
         self.leaves = leaves
         self._known: dict[Node, bool] = {}
+        self._begun: set[Node] = set()
+
+    def begin(self, node: Node) -> None:
+        """A value is made a leaf: a gradient may flow to it from here on."""
+        self._begun.add(node)
+        self._known.clear()
 
     def may_have(self, node: Node) -> bool:
         """Whether a gradient may flow from a value to an input."""
@@ -67,9 +73,7 @@ class History:
                 continue
             rest.pop()
             if current not in known:
-                known[current] = any(known[each] for each in sources) or (
-                    current.op == "placeholder" and self._is_followed(current)
-                )
+                known[current] = any(known[each] for each in sources) or self._is_end(current)
         return known[node]
 
     def goes_on(self, before: Node, after: Node) -> bool:
@@ -85,17 +89,21 @@ class History:
             new = [each for each in self._sources(current) if each not in found]
             found.update(new)
             rest += new
-        return self._beginnings(before) <= found
+        return self.ends(before) <= found
 
-    def _beginnings(self, node: Node) -> set[Node]:
-        """The inputs that a gradient may flow to."""
+    def ends(self, node: Node) -> set[Node]:
+        """The inputs, and leaves, that a gradient may flow to."""
         found = {node}
         rest = [node]
         while rest:
             new = [each for each in self._sources(rest.pop()) if each not in found]
             found.update(new)
             rest += new
-        return {each for each in found if each.op == "placeholder" and self._is_followed(each)}
+        return {each for each in found if self._is_end(each)}
+
+    def _is_end(self, node: Node) -> bool:
+        """Whether a gradient may end there: an input, or a leaf that was made."""
+        return node in self._begun or (node.op == "placeholder" and self._is_followed(node))
 
     def _is_followed(self, node: Node) -> bool:
         return node.name not in self.without and _may_require_grad(node.meta.get("val"))

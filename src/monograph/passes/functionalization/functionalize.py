@@ -12,7 +12,9 @@ results that share memory in eager are views of one value here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from enum import Enum, auto
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -22,7 +24,7 @@ from monograph.abstract.layout import (
     stride_order,
     strides_for,
 )
-from monograph.integers import eq, ge, known
+from monograph.integers import active, any_of, eq, ge, known, total
 from monograph.passes.functionalization.views import View, makes_anew, scatter
 from monograph.passes.graph_builder import is_tensor, same_layout, tensor_type
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
+    from monograph.integers import Facts, Int
 
 aten = torch.ops.aten
 
@@ -47,6 +50,8 @@ class Storage:
     generation: int = 0
     is_packed: bool = False
     """Whether newer values lack the gaps between elements that the first one has in memory."""
+    has_leaf: bool = False
+    """Whether a tensor in it was made a leaf of autograd's: it is no value of a write."""
     is_counted_apart: bool = False
     """Whether autograd overlooks writes: what it kept of this memory is lost without a word."""
 
@@ -92,23 +97,66 @@ def read(alias: Alias, call: Callable[..., Any], state: tuple[Any, ...]) -> Node
     return alias.node
 
 
-def overlaps_partly(one: TensorType, other: TensorType) -> bool:
-    """Whether two tensors of one storage, which each fill a span of it, share a part for sure.
+class Overlap(Enum):
+    """What two tensors of one storage have in common."""
 
-    One and the same tensor is no part.
+    NONE = auto()
+    SAME = auto()
+    """All elements, at the same places."""
+    PART = auto()
+
+
+def overlap(one: TensorType, other: TensorType) -> Overlap:
+    """What two tensors of one storage have in common.
+
+    Where sizes decide whether their spans meet, a guard says that it is as it is at the example;
+    spans that meet are looked into there.
     """
-    if one.dtype is not other.dtype or not (is_dense(one) and is_dense(other)):
-        return False
-    (begin, length), (start, count) = ((t.offset, t.numel()) for t in (one, other))
-    if known(ge(begin + length, start + 1)) is not True:
-        return False
-    if known(ge(start + count, begin + 1)) is not True:
-        return False
-    if known(eq(begin, start)) is False or known(eq(length, count)) is False:
-        return True
-    is_same_span = known(eq(begin, start)) is True and known(eq(length, count)) is True
-    pairs = zip(one.stride(), other.stride(), strict=False)
-    return is_same_span and any(known(eq(a, b)) is False for a, b in pairs)
+    if one.dtype is not other.dtype:
+        return Overlap.NONE
+    if _is_same_place(one, other):
+        return Overlap.SAME
+    ends = [each.offset + _reach(each) for each in (one, other)]
+    apart = any_of(ge(other.offset, ends[0]), ge(one.offset, ends[1]))
+    facts = active()
+    example = facts.hint_of_relation(apart)
+    if example is not False:
+        if example and known(apart) is None:
+            facts.guard(apart)
+        return Overlap.NONE
+    left, right = _elements(one, facts), _elements(other, facts)
+    if left is None or right is None:
+        return Overlap.PART if is_dense(one) and is_dense(other) else Overlap.NONE
+    if left == right:
+        return Overlap.SAME
+    return Overlap.NONE if {*left}.isdisjoint(right) else Overlap.PART
+
+
+_MOST_ELEMENTS: Final = 10_000
+
+
+def _elements(t: TensorType, facts: Facts) -> list[int] | None:
+    """Where each element lies at the example; None where that is not known, or there are many."""
+    sizes = [t.offset, *t.shape, *t.stride()]
+    hints = [hint for hint in map(facts.hint_of, sizes) if hint is not None]
+    if len(hints) < len(sizes) or prod(hints[1 : 1 + t.rank]) > _MOST_ELEMENTS:
+        return None
+    places = hints[:1]
+    for size, step in zip(hints[1 : 1 + t.rank], hints[1 + t.rank :], strict=True):
+        places = [place + at * step for place in places for at in range(size)]
+    return places
+
+
+def _is_same_place(one: TensorType, other: TensorType) -> bool:
+    pairs = [(one.offset, other.offset), *zip(one.stride(), other.stride(), strict=False)]
+    same = [*pairs, *zip(one.shape, other.shape, strict=False)]
+    return one.rank == other.rank and all(known(eq(a, b)) is True for a, b in same)
+
+
+def _reach(t: TensorType) -> Int:
+    """How many elements of memory lie between the first and the last of a tensor that has some."""
+    steps = zip(t.shape, t.stride(), strict=True)
+    return total([1, *((size - 1) * step for size, step in steps)])
 
 
 def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import FRESH, results_of
+from monograph.abstract.aliasing import BEGINS_HISTORY, FRESH, results_of
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import OPERATORS, Operator
 from monograph.host.decompositions import composite_formula
@@ -21,7 +21,7 @@ from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.graph_builder import argument_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from monograph.passes.formulas import Formula
 
@@ -82,7 +82,7 @@ class Writes:
     def _owner_of(self, node: Node, op: Operator) -> Any:
         """Who owns the memory of a call's results; notes whose memory it writes."""
         table = op.aliasing
-        if not op.inplace_view:
+        if not op.inplace_view and op.overload is not BEGINS_HISTORY:
             for value in table.writes(node.args, node.kwargs):
                 self._note(value)
         if table.written:
@@ -143,10 +143,15 @@ def is_tensor_node(node: Any) -> bool:
 
 def shows_arguments(formula: Formula) -> bool:
     """Whether a result of a formula lies in the memory of what it is given."""
-    given = {id(slot.meta["val"]) for slot in formula.slots}
-    results: list[Any] = []
-    _flatten([formula.results], results)
-    return any(id(each.meta["val"].storage_root) in given for each in results)
+    return shows_one_of(formula.slots, formula.results)
+
+
+def shows_one_of(slots: Sequence[Node], results: Any) -> bool:
+    """Whether one of some recorded results lies in the memory of one of these inputs."""
+    given = {id(slot.meta["val"]) for slot in slots}
+    found: list[Any] = []
+    _flatten([results], found)
+    return any(id(each.meta["val"].storage_root) in given for each in found)
 
 
 def _flatten(value: Any, tensors: list[Any]) -> None:

@@ -15,13 +15,14 @@ from torch.fx.node import Node
 
 from monograph.capture.queries.query_kinds import Answer
 from monograph.capture.side_effects.garbage_collection import uncollected_alone
-from monograph.diagnostics import problem
+from monograph.diagnostics import frame_filter, problem
 from monograph.host.flags import region_operators
-from monograph.integers import Facts
+from monograph.integers import Facts, use
 from monograph.passes import core_decompositions, decompose, facts_of_program
 from monograph.passes.decomposition.table import DecompositionTable
 from monograph.passes.functionalization.read_after_write import read_after_write
 from monograph.passes.graph_walks import calls
+from monograph.passes.properties import GraphProperties, differences
 from monograph.program.calling.memory_overlap import reach_of
 from monograph.program.contract import FoundLater, TensorClause, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
@@ -98,7 +99,35 @@ def lowered(
     removed = table.removed if isinstance(table, DecompositionTable) else {}
     result.graph_module.meta[REASONS] = {**done.reasons, **removed}
     result.validate()
+    _check_properties(program, done, result)
     return result
+
+
+def _check_properties(program: ExportedProgram, done: Decomposed, result: ExportedProgram) -> None:
+    """What is returned, and drawn, is after the lowering what it was before.
+
+    Raises: lowering-loses.
+    """
+    inputs = program.graph_signature.input_specs
+    users = [spec.arg.name for spec in inputs if spec.kind is InputKind.USER_INPUT]
+    clauses = zip(users, result.contract.clauses, strict=True)
+    free = {name for name, each in clauses if getattr(each, "strides", None) is None}
+    fixed = {spec.arg.name for spec in inputs} - free
+    written = {node: name for name, node in done.writes.items()}
+    returned: Any = program.graph.output_node().args[0]
+    with use(done.facts):
+        before, after = (
+            GraphProperties(program.graph, fixed),
+            GraphProperties(result.graph, fixed, written),
+        )
+        for at, lost in differences(before.of(returned), after.of(done.outputs)):
+            frames = frame_filter().innermost_user(returned[at].meta.get("frames", ()))
+            raise problem("lowering-loses", at=frames, what=f"output {at} would lose {lost}")
+    if not before.draws_often and len(before.draws) != len(after.draws):
+        what = (
+            f"{len(after.draws)} operators would draw random numbers where {len(before.draws)} do"
+        )
+        raise problem("lowering-loses", at=(), what=what)
 
 
 def _without_history(program: ExportedProgram) -> set[str]:
@@ -164,8 +193,14 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     known = len(program.facts.guards) if program.facts is not None else 0
     added = done.facts.guards[known:]
     guards = FoundLater(lambda: [*before.guards, *added]) if added else before.guards
+    flags = tuple(
+        Answer("requires_grad", value=False, path=name, argument=places[name], origin=lines)
+        for name, lines in done.without_gradients.items()
+        if name in places
+    )
     contract = replace(
         before,
+        answers=(*before.answers, *flags),
         clauses=clauses,
         guards=guards,
         apart=apart,
