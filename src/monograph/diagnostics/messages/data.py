@@ -195,7 +195,7 @@ def memory_exposed(*, call: str, tensor: object, written: bool = False) -> Text:
     return Text(
         headline=headline,
         notes=("the program has operators alone: what is done to memory would not be in it",),
-        helps=("stay with tensor operations: clone(), copy_(), view() and indexing",),
+        helps=("stay with operators of tensors, such as clone, copy_, view and indexing",),
     )
 
 

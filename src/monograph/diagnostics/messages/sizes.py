@@ -132,7 +132,7 @@ def dim_specialised(*, path: str, dim: object, value: int, here: str = "") -> Te
     written = re.search(rf"(?<![\w.]){value}(?![\w.])", here) is not None
     otherwise = f"write the model without the number {value}, on the line shown"
     if here and not written:
-        otherwise = f"compute `{here}` so that it takes a size that is no plain number"
+        otherwise = f"write `{here}` so that it works for other sizes"
     return Text(
         headline=f"`{dim}` is declared dynamic{where}, but the model fixes it to {value}",
         helps=(
