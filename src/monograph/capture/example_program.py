@@ -123,10 +123,10 @@ def _results(call: ExampleCall, leaves: list[Any]) -> list[Any]:
 
 def _whole_memory(tensor: torch.Tensor) -> Any:
     """A constant of everything that lies in a tensor's memory, as one dimension."""
-    with without_modes(), torch.no_grad():
+    recorder = listening()
+    with without_modes(), heard_by(None), torch.no_grad():
         storage = tensor.untyped_storage()
         whole = torch.empty(0, dtype=tensor.dtype).set_(storage).clone()  # pyright: ignore[reportArgumentType] - stubs know typed ones
-    recorder = listening()
     return recorder.writer.lift_literal(whole, recorder)
 
 

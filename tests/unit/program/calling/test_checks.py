@@ -196,7 +196,7 @@ def test_sizes_that_the_export_fixed_are_to_be_declared():
     with pytest.raises(ContractError) as refused:
         compile_checks(contract)([tensor(2, 5), tensor(3), tensor(6), 2])
     (said_so,) = refused.value.diagnostic.helps
-    assert said_so.endswith('dynamic_shapes={"x": {1: Dim.AUTO}, "y": {0: Dim.AUTO}}')
+    assert said_so.endswith('dynamic_shapes = {"x": {1: Dim.AUTO}, "y": {0: Dim.AUTO}}')
     with pytest.raises(ContractError) as refused:
         compile_checks(contract)([tensor(2), tensor(4), tensor(5), 2])
     assert refused.value.diagnostic.helps == ()
