@@ -77,6 +77,11 @@ def capture(request: Request) -> Capture:
         paths = request.module.named_modules()
         path = next(p for p, each in paths if isinstance(each, torch.jit.ScriptModule))
         raise problem("scripted-module", path=path)
+    for each in modules:
+        if isinstance(getattr(type(each), "forward", None), property):
+            _ = (
+                each.forward
+            )  # of a program: it writes its code now, which a run would take for its own
     if THREAD.is_capturing:
         raise problem("capture-inside-capture")
     THREAD.is_capturing = True
