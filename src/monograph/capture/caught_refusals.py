@@ -41,12 +41,14 @@ def raise_swallowed_before(error: Exception) -> None:
 
 def answered(error: MonographError) -> None:
     """A refusal was met by going another way: what user code does next does not rest on it."""
-    error.__traceback__ = None
+    error.__traceback__, error.is_asked = None, False
 
 
 def _reached_user_code(error: MonographError) -> bool:
     entry = error.__traceback__
-    if entry is not None and _is_asked_by_users(entry.tb_frame):
+    if entry is None:
+        return error.is_asked  # no `except` ever had it
+    if _is_asked_by_users(entry.tb_frame):
         return True
     while entry is not None:
         if is_users(entry.tb_frame.f_code.co_filename):

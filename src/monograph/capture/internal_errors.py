@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
+from monograph.abstract.number_methods import STANDS_FOR
 from monograph.capture.code_policy import TORCH, is_library
 from monograph.diagnostics import MonographError, notes_so_far, place, problem, raised_at
 from monograph.diagnostics.code_origin import is_installed
@@ -63,12 +64,28 @@ def mistaken(error: BaseException) -> str:
         step = step.tb_next
     file = step.tb_frame.f_code.co_filename
     if _NAMES.search(str(error)):
-        return "capture-failed"
+        return "" if _says_so_of_plain_numbers(error) else "capture-failed"
     if not file.startswith((_HERE, *_SYMBOLIC)) or _is_on_purpose(error, step):
         return ""
     if file.startswith(_SYMBOLIC):
         return "capture-failed"
     return "" if file.removeprefix(_HERE).startswith(_USERS_OPERATIONS) else "bug"
+
+
+_OF_NUMBERS: Final = re.compile(
+    r"has no len\(\)|is not (iterable|callable|subscriptable|a mapping|an iterator)"
+    r"|does not support item|can only concatenate"
+    r"|unsupported operand type\(s\) for .*'(str|bytes|list|tuple|dict|set|NoneType|\w*Tensor)'"
+)
+"""What Python says of plain numbers, too: the methods of symbolic ones are complete."""
+
+
+def _says_so_of_plain_numbers(error: Exception) -> bool:
+    """Whether a plain number in the place of a symbolic one would raise the same."""
+    if isinstance(error, AttributeError):
+        kind = STANDS_FOR.get(type(error.obj))
+        return kind is not None and not hasattr(kind, error.name)
+    return isinstance(error, TypeError) and _OF_NUMBERS.search(str(error)) is not None
 
 
 def _is_on_purpose(error: Exception, step: TracebackType) -> bool:

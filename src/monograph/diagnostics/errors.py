@@ -76,6 +76,8 @@ class MonographError(Exception):
     """Any refusal of this package; `str(error)` is the rendered message."""
 
     diagnostic: Diagnostic
+    is_asked = False
+    """Whether it was raised in place of a plain number; C code may have swallowed it since."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         """Carry one message."""

@@ -261,7 +261,9 @@ def plain_value(number: Expr | Real, refuse: "Callable[[float | None], Monograph
     """
     example = active().example
     if example is None:
-        raise refuse(None)
+        refusal = refuse(None)
+        refusal.is_asked = True
+        raise refusal
     return example.value_of(number, refuse)
 
 
