@@ -7,7 +7,7 @@ import pytest
 
 import monograph
 from monograph.diagnostics import ArchiveError
-from tests.archive import hostile
+from tests.archive import hostile, hostile_costs  # noqa: F401  it enters its cases
 from tests.archive.peers import loaded
 from tests.archive.watching import watched
 

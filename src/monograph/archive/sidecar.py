@@ -20,6 +20,7 @@ from monograph.archive.schema.json_fields import (
     integer,
     listed,
     mapping,
+    one_line,
     qualified_name,
     text,
 )
@@ -172,18 +173,13 @@ def _record(records: RecordReader, written: Any, kind: type[Any]) -> Any:
 def _place(written: Any) -> Place:
     file, line, end_line, column, end_column, function = listed(written)
     return Place(
-        _on_one_line(text(file)),
+        one_line(text(file)),
         integer(line, 0),
         integer(end_line, 0),
         None if column is None else integer(column, 0),
         None if end_column is None else integer(end_column, 0),
-        _on_one_line(text(function)),
+        one_line(text(function)),
     )
-
-
-def _on_one_line(name: str) -> str:
-    """A name as it may stand in a comment."""
-    return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _aliases(written: Json) -> Json:

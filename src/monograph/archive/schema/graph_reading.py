@@ -7,20 +7,24 @@ are made anew; those of results that nothing uses are not.
 
 from __future__ import annotations
 
+import inspect
 import json
 import operator
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.archive.errors import Refused
 from monograph.archive.schema.arguments import ArgumentReader
 from monograph.archive.schema.enums import find_operator
+from monograph.archive.schema.graph_writing import unescaped
 from monograph.archive.schema.json_fields import (
     boolean,
     identifier,
     listed,
     mapping,
+    one_line,
     only_key,
     text,
 )
@@ -30,7 +34,7 @@ from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.program import GraphModule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch.fx.node import Node
 
@@ -178,7 +182,7 @@ class GraphDeserializer:
             label, value = self._typed(single, None)
         node = self._append(label, "call_function", target, args, kwargs)
         if not isinstance(target, OpOverload | HigherOrderOperator):
-            self._check_degree(node)
+            self._check_arithmetic(node)
         node.meta.update(node_metadata(mapping(call.get("metadata", {}))))
         if single is not None:
             self._bind(label, node, value)
@@ -187,8 +191,13 @@ class GraphDeserializer:
         else:
             self._results(node, target, outputs)
 
-    def _check_degree(self, node: Node) -> None:
-        """Hold that products of products stay small: each node can have twice as many digits."""
+    def _check_arithmetic(self, node: Node) -> None:
+        """Hold that a function has its arguments, and that products of products stay small.
+
+        Each of them could have twice as many digits as the one before.
+        """
+        function: Any = node.target
+        inspect.signature(function).bind(*node.args, **node.kwargs)
         degrees = [self.degrees.get(each, 1) for each in node.all_input_nodes] or [1]
         is_product = node.target is operator.mul
         self.degrees[node] = len(node.args) * max(degrees) if is_product else max(degrees)
@@ -214,6 +223,9 @@ class GraphDeserializer:
                     raise Refused(f"{target} is not given `{parameter.name}`")
                 continue
             value, kind = given.pop(parameter.name)
+            expected = _enumerations(target).get(parameter.name)
+            if expected is not None and not isinstance(value, expected | None):
+                raise Refused(f"{target} is given no {expected.__name__} as `{parameter.name}`")
             is_positional = kind == 1 or (kind is None and not has_default)
             if is_positional and not parameter.kwarg_only and len(args) == index:
                 args.append(value)
@@ -305,6 +317,19 @@ class GraphDeserializer:
 
 
 UNSAFE = "archive-unsafe"
+ENUMERATIONS: Final[Mapping[str, type]] = {
+    "Layout": torch.layout,
+    "MemoryFormat": torch.memory_format,
+    "ScalarType": torch.dtype,
+}
+
+
+@cache
+def _enumerations(target: OpOverload) -> dict[str, type]:
+    """The parameters that are one of torch's constants: for a number, it indexes tables in C."""
+    kinds = [(each.name, str(each.real_type)) for each in schema_of(target).arguments]
+    bare = [(name, kind.removeprefix("Optional[").removesuffix("]")) for name, kind in kinds]
+    return {name: ENUMERATIONS[kind] for name, kind in bare if kind in ENUMERATIONS}
 
 
 def node_metadata(written: Json) -> Json:
@@ -314,10 +339,12 @@ def node_metadata(written: Json) -> Json:
     """
     found: dict[str, Any] = {}
     if "stack_trace" in written:
-        found["stack_trace"] = text(written["stack_trace"])
+        lines = text(written["stack_trace"]).split("\n")
+        found["stack_trace"] = "\n".join(map(one_line, lines))
     stack = written.get("nn_module_stack")
     if stack:
-        found["nn_module_stack"] = dict(_stack_entry(each) for each in text(stack).split(";"))
+        entries = one_line(text(stack)).split(";")
+        found["nn_module_stack"] = dict(_stack_entry(each) for each in entries)
     if written.get("torch_fn"):
         found["torch_fn"] = tuple(text(written["torch_fn"]).split(";"))
     if written.get("custom"):
@@ -327,7 +354,7 @@ def node_metadata(written: Json) -> Json:
 
 def _stack_entry(entry: str) -> tuple[str, tuple[str, str]]:
     key, path, kind = [*entry.split(",", 2), "", ""][:3]
-    return key, (path, kind)
+    return unescaped(key), (unescaped(path), kind)
 
 
 def _single(target: Any, outputs: list[Any], is_single_tensor: Any) -> Json | None:

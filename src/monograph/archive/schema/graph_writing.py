@@ -11,7 +11,7 @@ import operator
 from dataclasses import dataclass, field
 from functools import cache
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -336,7 +336,10 @@ def metadata(node: Node) -> dict[str, str]:
     stack = meta.get("nn_module_stack")
     if stack:
         found["nn_module_stack"] = ";".join(
-            [f"{key},{path},{_type_name(kind)}" for key, (path, kind) in stack.items()]
+            [
+                f"{escaped(key)},{escaped(path)},{_type_name(kind)}"
+                for key, (path, kind) in stack.items()
+            ]
         )
     if meta.get("torch_fn"):
         found["torch_fn"] = ";".join(meta["torch_fn"])
@@ -345,8 +348,27 @@ def metadata(node: Node) -> dict[str, str]:
     return found
 
 
+def escaped(name: str) -> str:
+    """A module's name between commas and semicolons; `unescaped` is the way back."""
+    if not SEPARATORS.intersection(name):
+        return name
+    return name.replace("%", "%25").replace(",", "%2C").replace(";", "%3B")
+
+
+def unescaped(name: str) -> str:
+    """A module's name as `escaped` wrote it.
+
+    >>> unescaped(escaped("a,b;%2C"))
+    'a,b;%2C'
+    """
+    return name.replace("%3B", ";").replace("%2C", ",").replace("%25", "%")
+
+
+SEPARATORS: Final = frozenset(",;%")
+
+
 def _type_name(kind: Any) -> str:
     return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
 
 
-__all__ = ["GraphSerializer", "SidecarValues", "metadata"]
+__all__ = ["GraphSerializer", "SidecarValues", "escaped", "metadata", "unescaped"]

@@ -132,6 +132,11 @@ def qualified_name(value: Any) -> str:
     return name
 
 
+def one_line(name: str) -> str:
+    """A name as it may stand in a comment."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
+
+
 def is_state_name(name: str) -> bool:
     """Whether a file may call a tensor so: on one line, as text that can be written."""
     return len(name) <= LONGEST_NAME and name.isprintable() and all(name.split("."))
@@ -144,6 +149,7 @@ __all__ = [
     "is_state_name",
     "listed",
     "mapping",
+    "one_line",
     "only_key",
     "parse_json",
     "qualified_name",

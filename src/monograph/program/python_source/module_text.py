@@ -146,7 +146,7 @@ class _Text:
             ),
             "A program",
         )
-        lines = [f'"""{root} as one function of PyTorch operators, written by monograph.', ""]
+        lines = [f"{root} as one function of PyTorch operators, written by monograph.", ""]
         lines += ["Call `forward(state, ...)` with the inputs of the model, where", ""]
         lines += [f"{INDENT}state = {{**program.state_dict, **program.constants}}"]
         for title, rows in tables(self.program.contract)[:2]:
@@ -159,8 +159,8 @@ class _Text:
                     ).rstrip()
                     for row in _even(rows)
                 ]
-        text = "\n".join(lines).replace("\\", "\\\\")
-        return f'{text}\n"""'
+        text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        return f'"""{text}\n"""'
 
     def _imports(self, main: str, checks: list[str]) -> str:
         text = "\n".join([main, *checks, *self.functions])
