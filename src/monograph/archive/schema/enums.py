@@ -132,13 +132,14 @@ FORBIDDEN_NAMESPACES: Final = frozenset(
         *("inductor_prims", "onnx", "prim", "profiler", "rngprims", "static_runtime", "symm_mem"),
     }
 )
-CHECKING: Final = frozenset(
+HARMLESS: Final = frozenset(
     {
         *("aten._assert_async", "aten._assert_scalar", "aten._assert_tensor_metadata"),
         *("aten.sym_constrain_range", "aten.sym_constrain_range_for_size"),
+        *("aten.can_cast", "aten.promote_types", "aten.result_type"),
     }
 )
-"""Operators that return nothing and write nothing, and do nothing but raise."""
+"""Operators that do nothing but raise, or tell a dtype, although no tensor comes of them."""
 
 
 def operator_name(target: Any) -> str:
@@ -187,8 +188,8 @@ def _is_contained(target: OpOverload, name: str) -> bool:
 
     Its schema says so: it is about tensors, and has a result or an argument that it writes.
     """
-    if not is_dispatched(target) or name in CHECKING:
-        return name in CHECKING
+    if not is_dispatched(target) or name in HARMLESS:
+        return name in HARMLESS
     schema, written = schema_of(target), aliasing_of(target).written
     types = [str(each.type) for each in (*schema.arguments, *schema.returns)]
     return bool(schema.returns or written) and any("Tensor" in each for each in types)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import operator
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -216,6 +217,10 @@ class GraphDeserializer:
             given[name] = (self.arguments.read(entry["arg"]), entry.get("kind"))
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
+        kinds = _kinds(target)
+        tensors = [value for name, (value, _) in given.items() if kinds.get(name) == "Tensor"]
+        if tensors and not any(isinstance(each, torch.fx.Node) for each in tensors):
+            raise Refused(f"{target} is given no tensor")
         for index, parameter in enumerate(schema_of(target).arguments):
             has_default = parameter.has_default_value()
             if parameter.name not in given:
@@ -223,9 +228,8 @@ class GraphDeserializer:
                     raise Refused(f"{target} is not given `{parameter.name}`")
                 continue
             value, kind = given.pop(parameter.name)
-            expected = _enumerations(target).get(parameter.name)
-            if expected is not None and not isinstance(value, expected | None):
-                raise Refused(f"{target} is given no {expected.__name__} as `{parameter.name}`")
+            if not _fits(value, kinds[parameter.name]):
+                raise Refused(f"{target} is given no {kinds[parameter.name]} as `{parameter.name}`")
             is_positional = kind == 1 or (kind is None and not has_default)
             if is_positional and not parameter.kwarg_only and len(args) == index:
                 args.append(value)
@@ -317,19 +321,39 @@ class GraphDeserializer:
 
 
 UNSAFE = "archive-unsafe"
-ENUMERATIONS: Final[Mapping[str, type]] = {
-    "Layout": torch.layout,
-    "MemoryFormat": torch.memory_format,
-    "ScalarType": torch.dtype,
+NUMBERS: Final = (int, float, complex, torch.fx.Node)
+KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "Device": (torch.device, str),
+    "Layout": (torch.layout,),
+    "MemoryFormat": (torch.memory_format,),
+    "ScalarType": (torch.dtype,),
+    "Tensor": NUMBERS,
+    "bool": (int, torch.fx.Node),
+    "float": (int, float, torch.fx.Node),
+    "int": (int, torch.fx.Node),
+    "number": NUMBERS,
+    "str": (str,),
 }
+"""What an argument of each type of schemas may be; numbers stand for tensors without sizes."""
+OF: Final = re.compile(r"(Optional|List)\[(.+)\]")
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether an argument is of a type: a number for a constant of torch indexes tables in C."""
+    outer = OF.fullmatch(kind)
+    if outer is None:
+        return isinstance(value, KINDS.get(kind, object))
+    if outer[1] == "Optional":
+        return value is None or _fits(value, outer[2])
+    if isinstance(value, list | tuple):
+        return all(_fits(each, outer[2]) for each in value)
+    return outer[2] in {"int", "float"} and _fits(value, outer[2])
 
 
 @cache
-def _enumerations(target: OpOverload) -> dict[str, type]:
-    """The parameters that are one of torch's constants: for a number, it indexes tables in C."""
-    kinds = [(each.name, str(each.real_type)) for each in schema_of(target).arguments]
-    bare = [(name, kind.removeprefix("Optional[").removesuffix("]")) for name, kind in kinds]
-    return {name: ENUMERATIONS[kind] for name, kind in bare if kind in ENUMERATIONS}
+def _kinds(target: OpOverload) -> Mapping[str, str]:
+    """The type of each parameter, as schemas spell it."""
+    return {each.name: str(each.real_type) for each in schema_of(target).arguments}
 
 
 def node_metadata(written: Json) -> Json:
