@@ -322,7 +322,7 @@ class GraphDeserializer:
 
 UNSAFE = "archive-unsafe"
 NUMBERS: Final = (int, float, complex, torch.fx.Node)
-KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+SCHEMA_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "Device": (torch.device, str),
     "Layout": (torch.layout,),
     "MemoryFormat": (torch.memory_format,),
@@ -342,7 +342,7 @@ def _fits(value: Any, kind: str) -> bool:
     """Whether an argument is of a type: a number for a constant of torch indexes tables in C."""
     outer = OF.fullmatch(kind)
     if outer is None:
-        return isinstance(value, KINDS.get(kind, object))
+        return isinstance(value, SCHEMA_TYPES.get(kind, object))
     if outer[1] == "Optional":
         return value is None or _fits(value, outer[2])
     if isinstance(value, list | tuple):
