@@ -35,6 +35,9 @@ class StateProgram:
 
 
 PROGRAMS: dict[str, StateProgram] = {}
+OUTSIDE: dict[str, StateProgram] = {}
+"""Programs that are right or refused, whichever; `ALLOWED_OUTSIDE` are captured."""
+ALLOWED_OUTSIDE: set[str] = set()
 
 
 def state(

@@ -26,6 +26,7 @@ from monograph.capture.side_effects.garbage_collection import (
     collections_unwatched,
     uncollected_alone,
 )
+from monograph.capture.side_effects.impure_functions import resolve
 from monograph.capture.side_effects.module_state import taking_turns
 from monograph.capture.side_effects.process_state import Situation
 from monograph.capture.size_probing.probing import probed
@@ -85,6 +86,7 @@ def capture(request: Request) -> Capture:
     if THREAD.is_capturing:
         raise problem("capture-inside-capture")
     THREAD.is_capturing = True
+    resolve()
     try:
         with (
             uncollected_alone(),

@@ -9,6 +9,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: TC002 - others import it here
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from torch._ops import OpOverload
@@ -85,6 +86,21 @@ def owns_memory(tensor: torch.Tensor) -> bool:
 def active_modes() -> list[TorchDispatchMode]:
     """The dispatch modes of this thread (`_get_current_dispatch_mode_stack`)."""
     return _python_dispatch._get_current_dispatch_mode_stack()
+
+
+n_function_modes: Callable[[], int] = torch._C._len_torch_function_stack
+n_dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+"""How many modes this thread is in; the recorder of a capture is one of the latter."""
+
+
+FUNCTION_RECORD: type = type(getattr(torch._C._get_tracing_state, "__self__"))  # noqa: B009
+"""What functions of torch in C are bound to (pybind11), `_get_tracing_state` among them."""
+
+
+def modes() -> list[Any]:
+    """The modes of this thread, of functions and of operators (`_get_function_stack_at`)."""
+    functions = map(torch._C._get_function_stack_at, range(n_function_modes()))
+    return [*functions, *active_modes()]
 
 
 def without_dispatch() -> AbstractContextManager[Any]:

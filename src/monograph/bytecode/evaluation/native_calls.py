@@ -31,6 +31,7 @@ _compile, _exec, _bool, _len, _iter, _next = compile, exec, bool, len, iter, nex
 _getattr, _setattr, _delattr = getattr, setattr, delattr
 _plain_read, _type_read = object.__getattribute__, type.__getattribute__
 _plain_write, _plain_remove = object.__setattr__, object.__delattr__
+_type_write = type.__setattr__
 
 
 def invoke(callee: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -103,6 +104,11 @@ def write(owner: Any, name: str, value: Any) -> None:
 def write_plainly(owner: Any, name: str, value: Any) -> None:
     """Set an attribute as `object` does, without `__setattr__`."""
     _plain_write(owner, name, value)
+
+
+def write_to_class(cls: Any, name: str, value: Any) -> None:
+    """Set an attribute of a class as `type` does, without a metaclass's `__setattr__`."""
+    _type_write(cls, name, value)
 
 
 def remove_plainly(owner: Any, name: str) -> None:

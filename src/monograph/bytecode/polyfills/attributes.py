@@ -13,6 +13,7 @@ from monograph.bytecode.semantics.attributes import (
     get_attribute,
     get_plainly,
     set_attribute,
+    set_of_class,
     set_plainly,
 )
 
@@ -56,6 +57,7 @@ def _named(target: Any, n_args: int, does: Any, *, of_classes: bool) -> None:
 _named(setattr, 3, set_attribute, of_classes=True)
 _named(delattr, 2, delete_attribute, of_classes=True)
 _named(object.__setattr__, 3, set_plainly, of_classes=False)
+_named(type.__setattr__, 3, set_of_class, of_classes=True)
 _named(object.__delattr__, 2, delete_plainly, of_classes=False)
 _named(object.__getattribute__, 2, get_plainly, of_classes=False)
 

@@ -236,6 +236,11 @@ def set_plainly(interpreter: ThreadState, owner: Any, name: str, value: Any) -> 
     _set(interpreter, owner, name, value, native_calls.write_plainly)
 
 
+def set_of_class(interpreter: ThreadState, owner: Any, name: str, value: Any) -> None:
+    """Do what `type.__setattr__` does."""
+    _set(interpreter, owner, name, value, native_calls.write_to_class)
+
+
 def _set(
     interpreter: ThreadState, owner: Any, name: str, value: Any, write: Callable[..., None]
 ) -> None:

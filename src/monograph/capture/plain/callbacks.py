@@ -9,14 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from types import (
-    BuiltinFunctionType,
-    FunctionType,
-    GeneratorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-)
+from types import FunctionType, GeneratorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,14 +17,18 @@ import torch
 
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.capture.code_policy import OURS, is_users
+from monograph.capture.profilers import can_wait, resume
+from monograph.capture.side_effects.digests import GIVEN_AS_THEY_ARE
+from monograph.capture.side_effects.native_state import BOUND_TO_C
+from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
 
 _CLOSED: Final = frozenset(
     {
-        *(int, float, bool, str, bytes, bytearray, complex, range, object, ModuleType),
+        *(int, float, bool, str, bytes, complex, range, object, ModuleType),
         *(type(None), type(Ellipsis), type(NotImplemented)),
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size),
         *(StaticTensor, SymbolicTensor, torch.Tensor, torch.nn.Parameter),
@@ -40,7 +37,6 @@ _CLOSED: Final = frozenset(
 )
 """Kinds of values that lead to no Python of the user's."""
 _HOLDING: Final = frozenset({list, tuple, set, frozenset})
-_BOUND: Final = frozenset({BuiltinFunctionType, MethodWrapperType})
 _KNOWN_PACKAGES: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]})
 """Whose objects call nobody but what they hold."""
 _CALLING_NOBODY: Final = frozenset(
@@ -52,11 +48,19 @@ _MOST: Final = 64
 _DEEPEST: Final = 4
 
 
+def _nobody(_: object) -> None:
+    """Nobody is told."""
+
+
 class Callbacks:
     """Decides which native calls of one run are watched. `watch` makes the profiler, once."""
 
-    def __init__(self, watch: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, watch: Callable[[Any], Any], give: Callable[[Iterable[Any]], object] = _nobody
+    ) -> None:
+        """`give` is told what C is given that may be changed by it."""
         self._watch = watch
+        self._give = give
         self._profile: Any = None
         self._before: Any = None
         self._is_watching = False
@@ -67,25 +71,28 @@ class Callbacks:
         self, callee: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> AbstractContextManager[Any] | None:
         """What to have around a native call: nothing, if it can call nothing of the user's."""
-        kind = type(callee)
         if id(callee) in _CALLING_NOBODY:
             return None
-        is_open = False
-        if not _CLOSED.issuperset(map(type, args)):
-            is_open = self._any(args, len(args), _DEEPEST)
-        if not is_open and kwargs and not _CLOSED.issuperset(map(type, kwargs.values())):
-            is_open = self._any(kwargs.values(), len(kwargs), _DEEPEST)
-        if not is_open:
-            if kind is FunctionType:
-                is_open = _is_users_function(callee)
-            elif kind in _BOUND:
-                owner = callee.__self__
-                is_open = type(owner) not in _CLOSED and self._leads_to_users(owner, _DEEPEST)
+        is_open = not _CLOSED.issuperset(map(type, args)) and self._is_given(args)
+        if kwargs and not _CLOSED.issuperset(map(type, kwargs.values())):
+            is_open = self._is_given(kwargs.values()) or is_open
+        kind = type(callee)
+        if kind is FunctionType:
+            is_open = is_open or _is_users_function(callee)
+        elif kind in BOUND_TO_C and type(callee.__self__) not in _CLOSED:
+            is_open = self._is_given((callee.__self__,)) or is_open
+        if not is_open and n_function_modes() + n_dispatch_modes() > 1:  # the recorder is one
+            is_open = any(self._is_users(type(each)) for each in modes())
         if not is_open or self._is_watching:
             return None
         before = sys.getprofile()
-        # A profiler written in C sees alone.
-        return self if before is None or callable(before) else None
+        return self if before is None or can_wait(before) else None
+
+    def _is_given(self, values: Collection[Any]) -> bool:
+        """Tell what C is given; whether any of it leads to users' code."""
+        if not GIVEN_AS_THEY_ARE.issuperset(map(type, values)):
+            self._give(values)
+        return self._any(values, len(values), _DEEPEST)
 
     def __enter__(self) -> None:
         """Watch what is called from here on."""
@@ -97,7 +104,7 @@ class Callbacks:
 
     def __exit__(self, *_: object) -> None:
         """Watch no longer."""
-        sys.setprofile(self._before)
+        (sys.setprofile if self._before is None else resume)(self._before)
         self._is_watching = False
 
     def call(self, interpret: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -105,7 +112,7 @@ class Callbacks:
         if not self._is_watching:
             return interpret(*args, **kwargs)
         profile, self._is_watching = sys.getprofile(), False
-        sys.setprofile(self._before)
+        (sys.setprofile if self._before is None else resume)(self._before)
         try:
             return interpret(*args, **kwargs)
         finally:
@@ -162,7 +169,7 @@ class Callbacks:
         if kind is functools.partial:
             inside = (value.func, *value.args, *value.keywords.values())
             return self._any(inside, len(inside), depth)
-        if kind in _BOUND:
+        if kind in BOUND_TO_C:
             return self._any((value.__self__,), 1, depth)
         return self._keeps_users(value, kind, depth)
 

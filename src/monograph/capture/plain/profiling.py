@@ -18,16 +18,18 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from types import CodeType, MethodType
+from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode import MISSING, shown_to_tracers
-from monograph.capture.code_policy import OURS, is_entered, is_users
+from monograph.capture.code_policy import OURS, TORCH, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
 from monograph.capture.plain.builtin_names import SHADOWED, Shadows
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
+from monograph.capture.profilers import can_wait, resume
 from monograph.capture.restart import Restart
+from monograph.capture.side_effects.digests import CACHED, LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
     OWNERS,
     SUSPECTS,
@@ -38,11 +40,13 @@ from monograph.capture.side_effects.impure_functions import (
     is_own_business,
     refusal,
 )
+from monograph.capture.side_effects.native_state import keeps_state
 from monograph.capture.side_effects.observations import Assumption
+from monograph.capture.side_effects.opaque_objects import is_opaque
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
-from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
+from monograph.host.dispatch import FUNCTION_RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -50,9 +54,11 @@ if TYPE_CHECKING:
 
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.recording.scopes import Scopes
+    from monograph.capture.side_effects.digests import Digests
     from monograph.capture.side_effects.impure_functions import Switch
     from monograph.capture.side_effects.module_state import ModuleState
     from monograph.capture.side_effects.observations import Observations
+    from monograph.capture.side_effects.place_names import Called
     from monograph.diagnostics import Frame, MonographError
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
@@ -64,15 +70,22 @@ _COMPARED: Final = frozenset(
     }
 )
 """Switches that may be turned if they are turned back: `situation` compares them."""
-_ASIDE: Final[tuple[CodeType, ...]] = (
+_IMPORTS: Final[tuple[CodeType, ...]] = (
     importlib._bootstrap._find_and_load.__code__,  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Python imports a file by
+)
+_ASIDE: Final[tuple[CodeType, ...]] = (
+    *_IMPORTS,
     logging.Logger.handle.__code__,
     warnings._showwarnmsg.__code__,  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Python shows a warning by
 )
 """What imports a file, which happens once, and what tells people: that is none of a program's."""
-_WATCHED_C: Final = SUSPECTS | {id(builtins.hash), id(builtins.globals)}
-_WATCHED_OWNERS: Final = OWNERS | {ContextVar, type}
+_WATCHED_C: Final = frozenset({id(builtins.hash), id(builtins.globals)})
+_WATCHED_OWNERS: Final = OWNERS | {CACHED, ContextVar, type}
 
+
+_WRAPPERS: Final = (f"{TORCH}_compile.py", f"{TORCH}_dynamo")
+"""Files whose functions stand for others, which `torch._dynamo` put there when it was imported."""
+_QUIET: Final = LEAVES | {ModuleType, list, dict, tuple, set, FUNCTION_RECORD}
 
 _GIVEN_INDICES: Final = frozenset({"getitem", "setitem"})
 
@@ -81,6 +94,8 @@ class Plain:
     """What one run of plain Python did. Use as a context manager around `watching`."""
 
     _reach: Reach
+    _reach_aside: Reach
+    """What code that tells people something can reach."""
 
     def __init__(
         self,
@@ -89,10 +104,11 @@ class Plain:
         arguments: Any,
         observed: Observations,
         effects: Effects | None = None,
+        reads: Digests | None = None,
     ) -> None:
         """`arguments` are the (args, kwargs) that forward is given; `observed` is filled.
 
-        Where interpreted code is watched already, its `effects` are.
+        Where interpreted code is watched already, its `effects` are, and `reads` is what it met.
         """
         self._scopes = scopes
         self._state = state
@@ -101,11 +117,15 @@ class Plain:
         if effects is None:
             effects = Effects(state.looked_after() | SHARED_GENERATORS)
         else:
-            self._reach = Reach(effects)
+            self._reach, self._reach_aside = Reach(effects), Reach(effects)
         self._effects = effects
-        self._plans: dict[int, Any] = {}
         self._shadows: Shadows | None = None
         self._recorder: Recorder | None = None
+        self._reads = reads
+        self._changed_aside: set[tuple[int, str]] = set()
+        self._plans: Any = {}
+        self._quiet = set(_QUIET)
+        """Kinds of objects whose methods in C change nothing that is not known."""
         self._codes: list[CodeType] = []
         """Whose plans these are; kept, so that no other takes over an identity."""
         self.refuse: Callable[[MonographError], None] = _raised
@@ -114,7 +134,8 @@ class Plain:
     def __enter__(self) -> Self:
         """What there is now was there before the run."""
         self._effects.__enter__()
-        self._reach = Reach(self._effects)  # now: what it holds on to, the run holds on to
+        # Now: what they hold on to, the run holds on to.
+        self._reach, self._reach_aside = Reach(self._effects), Reach(self._effects)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -124,18 +145,36 @@ class Plain:
         self._reach.close()
         if self._shadows is not None:
             self._shadows.close()
+        self._reach_aside.close()
 
     # --- what was written to -----------------------------------------------------------------
 
     def lasting(self, seen: Mapping[tuple[int, str], tuple[Frame, ...]]) -> list[Effect]:
         """The writes that outlive the call; `seen` are the lines of those that are known."""
         self._reach.settle_cells()
+        self._reach.call_opaque()
+        if self._changed_aside:
+            self._effects.accept({p.key for p in self._effects.lasting() if self._is_aside(p)})
         places = [self._with_function(each) for each in self._effects.lasting()]
         return [
-            Effect(each, self._called(each), self._lines(each, seen))
+            Effect(each, self._name_of(each), self._lines(each, seen))
             for each in places
             if not is_filled_once(each)
         ]
+
+    def _name_of(self, place: WriteTarget) -> Called:
+        root = self._reach.root_of(place.owner)
+        if root is None and self._reads is not None:
+            root = self._reads.root_of(place.owner)
+        return name_of(place, self._state, self._arguments, root)
+
+    def _is_aside(self, place: WriteTarget) -> bool:
+        """Whether only code that tells people something wrote there, or came there at all."""
+        return (
+            place.key in self._changed_aside
+            and not self._reach.has_met(place)
+            and not (self._reads is not None and self._reads.has_met(place))
+        )
 
     def _lines(
         self, place: WriteTarget, seen: Mapping[tuple[int, str], tuple[Frame, ...]]
@@ -149,27 +188,14 @@ class Plain:
             return place
         return replace(place, function=self._reach.function_of(place))
 
-    def _called(self, place: WriteTarget) -> Called:
-        """As the code calls it; what is deep inside, by what leads to it."""
-        name = place.changed_name()
-        if isinstance(place.owner, type):
-            return Called("class", f"{place.owner.__name__}.{name}")
-        found = name_of(place, self._state, self._arguments)
-        if found.kind != "object":
-            return found
-        root = self._reach.root_of(place)
-        if root is None:
-            return found
-        return Called(root.kind, f"{root.name}.{name}") if name else root
-
     # --- watching ----------------------------------------------------------------------------
 
     @contextmanager
     def watching(self, recorder: Recorder) -> Generator[None]:
-        """Watch what runs within. A profiler written in Python goes on; others cannot."""
+        """Watch what runs within. Profilers in Python go on, `cProfile` waits; others cannot."""
         self._recorder = recorder
         before: Any = sys.getprofile()
-        if before is not None and not callable(before):
+        if before is not None and not can_wait(before):
             warnings.warn(
                 "a profiler runs, so export(..., strict=False) does not see clocks, random numbers"
                 " and writes to globals in the module's code",
@@ -186,11 +212,12 @@ class Plain:
             try:
                 yield
             finally:
-                sys.setprofile(before)
+                (sys.setprofile if before is None else resume)(before)
 
     def profile(self, before: Any) -> Callable[[FrameType, str, Any], None]:
         """The function that Python tells of calls."""
-        plans: Any = self._plans
+        before = before if callable(before) else None
+        plans, quiet, watched_c = self._plans, self._quiet, SUSPECTS | _WATCHED_C
         plans.update((id(code), _ASIDE) for code in _ASIDE)
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
@@ -202,23 +229,30 @@ class Plain:
                     self._enters(frame, plan)
                     if plans.get(id(frame.f_code)) is _ASIDE:
                         sys.setprofile(self._aside(frame, profile, before))
-            elif event == "c_call" and (
-                id(arg) in _WATCHED_C or type(arg.__self__) in _WATCHED_OWNERS
-            ):
-                self._calls(frame, arg)
+            elif event == "c_call" and (type(arg.__self__) not in quiet or id(arg) in watched_c):
+                if type(arg.__self__) in _WATCHED_OWNERS or id(arg) in watched_c:
+                    self._calls(frame, arg)
+                elif not self._calls_opaque(frame, arg.__self__):
+                    quiet.add(type(arg.__self__))
             if before is not None:
                 before(frame, event, arg)
 
         return profile
 
     def _aside(self, frame: FrameType, profile: Any, before: Any) -> Any:
-        """Look away until a function returns, and let stay what it writes."""
+        """Judge nothing until a function returns; what it writes may stay if nobody else looks."""
         known = self._effects.changed()
 
         def wait(inner: FrameType, event: str, arg: Any) -> None:
             if inner is frame and event == "return":
-                self._effects.accept(self._effects.changed() - known)
+                changed = self._effects.changed() - known
+                if frame.f_code in _IMPORTS:
+                    self._effects.accept(changed)
+                else:
+                    self._changed_aside |= changed
                 sys.setprofile(profile)
+            elif event == "call" and (plan := plan_of(inner.f_code)) is not None:
+                self._reach_aside.enter(inner, plan)
             if before is not None:
                 before(inner, event, arg)
 
@@ -292,6 +326,23 @@ class Plain:
             if found is not None:
                 self._judge(found, frame, {})
 
+    def _calls_opaque(self, frame: FrameType, owner: Any) -> bool:
+        """A method in C of an opaque object is called; False: none of its kind is opaque.
+
+        Raises: write-outlives-call, where it was there before.
+        """
+        if not keeps_state(type(owner)):
+            return False
+        if (
+            frame.f_code.co_filename.startswith((OURS, TORCH))
+            or is_terminal(owner)
+            or not is_opaque(owner)
+        ):
+            return True
+        self._reach.check_opaque(owner, self._scopes, frame)
+        self._reach.call(owner, ((frame.f_code, frame.f_lasti),))
+        return True
+
     def _judge(
         self, found: Read | Switch, caller: FrameType | None, variables: Mapping[str, Any]
     ) -> None:
@@ -307,7 +358,8 @@ class Plain:
         of_process = isinstance(found, Read) and found.of_process
         if of_process and is_dropped(caller.f_code, caller.f_lasti):
             return
-        while caller.f_code.co_filename.startswith("<frozen ") and caller is not user:
+        between = ("<frozen ", *_WRAPPERS)
+        while caller.f_code.co_filename.startswith(between) and caller is not user:
             caller = caller.f_back or user
         at = self._scopes.user_frames(user)
         if not is_own_business(found, caller.f_code.co_filename):
@@ -335,7 +387,10 @@ def _user_behind(frame: FrameType | None) -> FrameType | None:
         code = frame.f_code
         if is_users(code.co_filename):
             return frame
-        if not is_entered(code.co_filename, code.co_name) or find_outside_code(code) is not None:
+        is_wrapper = code.co_filename.startswith(_WRAPPERS)
+        if not (is_wrapper or is_entered(code.co_filename, code.co_name)):
+            return None
+        if find_outside_code(code) is not None:
             return None
         frame = frame.f_back
     return None
@@ -348,6 +403,7 @@ def _passing_by(recorder: Recorder, scopes: Scopes, profile: Any, before: Any) -
     Unless they are given what has methods of the user's, such as an index.
     """
     asleep = False
+    give_way = sys.setprofile if before is None else resume
     may_call = Callbacks(lambda _: None).may_call
 
     def unwatched(owner: Any, function: Callable[..., Any]) -> MethodType:
@@ -355,7 +411,7 @@ def _passing_by(recorder: Recorder, scopes: Scopes, profile: Any, before: Any) -
             nonlocal asleep
             if asleep or (function.__name__ in _GIVEN_INDICES and may_call(args[1:])):
                 return function(*args, **kwargs)
-            sys.setprofile(before)
+            give_way(before)
             asleep = True
             try:
                 return function(*args, **kwargs)

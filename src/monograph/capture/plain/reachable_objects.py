@@ -12,63 +12,28 @@ Which names are assigned to, code says itself: it has instructions for it, or it
 from __future__ import annotations
 
 import dis
-import functools
 import gc
 import opcode
-import sys
-from collections import OrderedDict, defaultdict, deque
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
     FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
     ModuleType,
-    SimpleNamespace,
-    WrapperDescriptorType,
 )
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import torch
-
-from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import MISSING
 from monograph.bytecode.code_cache import once_per_code
 from monograph.capture.code_policy import is_users
-from monograph.capture.side_effects.container_contents import CONTAINERS, content_of
-from monograph.capture.side_effects.opaque_objects import reading_of
+from monograph.capture.side_effects.digests import LEAVES, Digests, is_users_class
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.tracking import WriteTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from types import CodeType, FrameType
 
     from monograph.capture.side_effects.tracking import Chain, Effects
 
-_LEAVES: Final = frozenset(
-    {
-        *(int, float, bool, str, bytes, complex, type(None), type(MISSING), type(Ellipsis)),
-        *(torch.dtype, torch.device, torch.Size, torch.Tensor, torch.nn.Parameter),
-        *(StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch.SymBool),
-        *(FunctionType, BuiltinFunctionType, property, staticmethod, classmethod, slice, range),
-        *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
-        *(MethodDescriptorType, WrapperDescriptorType, functools.cached_property),
-    }
-)
-"""Kinds of values that hold nothing that code would change."""
 _WITH_ATTRIBUTES: Final = (FunctionType, type)
-_IN_SNAPSHOTS: Final = _LEAVES | {dict, OrderedDict, defaultdict, list, deque, set}
-_PASSED_THROUGH: Final = (tuple, frozenset)
-CACHED: Final = type(functools.lru_cache(lambda: None))
-_FOREIGN: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]}) | (
-    sys.stdlib_module_names - {"argparse", "collections", "weakref"}
-)
-"""Packages whose objects keep their state to themselves; ours is one."""
 
 _WRITES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
@@ -144,22 +109,16 @@ def _fresh(code: CodeType) -> frozenset[str]:
     return frozenset((*code.co_varnames[n_named : n_named + n_starred], ".0"))
 
 
-class Reach:
+class Reach(Digests):
     """What the functions that were called so far can reach."""
 
     def __init__(self, effects: Effects) -> None:
-        self._effects = effects
-        self._seen: set[int] = set()
-        self._kept: list[Any] = []
-        """What was seen, so that no other object takes over an identity. A list: the garbage
-        collector does not always know what a dict refers to, and `effects` asks it."""
+        super().__init__(effects)
         self._entered: set[int] = set()
-        self._asks_for_classes = False
-        """Whether code was met that may write to the class of an object."""
-        self._roots: dict[int, Called] = {}
+        self._named: list[tuple[dict[str, Any], Plan]] = []
+        """Whose globals are named by what code."""
         self._frames: list[tuple[FrameType, dict[str, Any]]] = []
         self._first: dict[CodeType, FrameType] = {}
-        self._caches: list[tuple[Any, int]] = []
 
     def enter(self, frame: FrameType, plan: Plan) -> None:
         """A function begins."""
@@ -174,7 +133,7 @@ class Reach:
             self._frames.append((frame, held))
         seen = self._seen
         for name, value in variables.items():
-            if type(value) not in _LEAVES and id(value) not in seen:
+            if type(value) not in LEAVES and id(value) not in seen:
                 self._variable(name, value, plan, ((code, frame.f_lasti),))
         if plan.writes_attributes:
             if plan.asks_for_classes and not self._asks_for_classes:
@@ -193,27 +152,28 @@ class Reach:
             return
         root = Called("closure" if name in plan.enclosing else "object", name)
         if name not in plan.fresh:
-            self._follow(value, root, by)
+            self.follow(value, root, by)
         elif type(value) is tuple or type(value) is dict:  # an iterator would be used up
             for each in value.values() if isinstance(value, dict) else value:
-                self._follow(each, root, by)
+                self.follow(each, root, by)
 
     def everything(self, frame: FrameType) -> None:
         """All globals of a function may be written to."""
         by = ((frame.f_code, frame.f_lasti),)
         for name, value in list(frame.f_globals.items()):
             self._binding(frame.f_globals, name, by)
-            self._follow(value, Called("global", name), by)
+            self.follow(value, Called("global", name), by, outside=True)
 
     def _globals(self, variables: dict[str, Any], plan: Plan, by: Chain) -> None:
+        self._named.append((variables, plan))
         for name in plan.names:
             value = variables.get(name, MISSING)
             if plan.writes_globals:
                 self._binding(variables, name, by)
             if isinstance(value, ModuleType):
                 self._module(value, plan, by, {id(value)})
-            elif type(value) not in _LEAVES and id(value) not in self._seen:
-                self._follow(value, Called("global", name), by)
+            elif type(value) not in LEAVES and id(value) not in self._seen:
+                self.follow(value, Called("global", name), by, outside=True)
             if plan.writes_attributes and isinstance(value, _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by)
 
@@ -232,8 +192,8 @@ class Reach:
             if isinstance(value, ModuleType):
                 if id(value) not in seen:
                     self._module(value, plan, by, seen | {id(value)})
-            elif type(value) not in _LEAVES and id(value) not in self._seen:
-                self._follow(value, Called("global", name), by)
+            elif type(value) not in LEAVES and id(value) not in self._seen:
+                self.follow(value, Called("global", name), by, outside=True)
             if plan.writes_attributes and isinstance(value, _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by)
 
@@ -247,62 +207,8 @@ class Reach:
             self._whole("attributes", value, root, by)
             return
         for cls in (value if isinstance(value, type) else type(value)).__mro__:
-            if _is_users_class(cls):
+            if is_users_class(cls):
                 self._whole("attributes", cls, Called("class", cls.__name__), by)
-
-    def _follow(self, value: Any, root: Called, by: Chain) -> None:
-        """Remember a value and what it leads to."""
-        waiting = [value]
-        while waiting:
-            each = waiting.pop()
-            if type(each) in _LEAVES or id(each) in self._seen:
-                continue
-            self._seen.add(id(each))
-            self._kept.append(each)
-            waiting += self._remember(each, root, by)
-
-    def _remember(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
-        """Remember one object; what it leads to."""
-        kind = type(value)
-        if kind is CACHED:
-            self._caches.append((value, value.cache_info().misses))
-            return ()
-        if isinstance(value, type):
-            self._class(value, by)
-            return ()
-        inside = _inside(value)
-        if inside is not None:
-            return inside
-        if isinstance(value, CONTAINERS):
-            content = content_of(value)
-            self._whole("contents", value, root, by)
-            own = self._own_attributes(value, root, by) if hasattr(value, "__dict__") else ()
-            return [*(content.values() if isinstance(content, dict) else content), *own]
-        if self._effects.covers(value):
-            return (*_beyond_snapshots(value), kind)
-        if not isinstance(value, torch.nn.Module) and reading_of(value) is not None:
-            self._whole("hidden", value, root, by)
-        return self._own_attributes(value, root, by)
-
-    def _class(self, cls: type, by: Chain) -> None:
-        """Follow what hangs on a class and its bases of the user's, but for what Python keeps."""
-        for each in filter(_is_users_class, cls.__mro__):
-            if self._asks_for_classes:
-                self._whole("attributes", each, Called("class", each.__name__), by)
-            for name, value in vars(each).items():
-                if type(value) not in _LEAVES and not name.startswith("__") and name != "_abc_impl":
-                    self._follow(value, Called("class", f"{each.__name__}.{name}"), by)
-
-    def _own_attributes(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
-        kind = type(value)
-        if not _has_attributes(kind) or not hasattr(value, "__dict__"):
-            return () if kind.__module__.partition(".")[0] in _FOREIGN else (kind,)
-        self._whole("attributes", value, root, by)
-        return (*vars(value).values(), kind)
-
-    def _whole(self, kind: str, owner: Any, root: Called, by: Chain) -> None:
-        if self._effects.within_reach(kind, owner, by):
-            self._roots.setdefault(id(owner), root)
 
     # --- afterwards ------------------------------------------------------------------------------
 
@@ -324,39 +230,23 @@ class Reach:
         frame = self._first.get(place.by[0][0]) if place.by else None
         return None if frame is None else _function_of(frame)
 
-    def root_of(self, place: WriteTarget) -> Called | None:
-        """How code calls what led to a place."""
-        return self._roots.get(id(place.owner))
+    def has_met(self, place: WriteTarget) -> bool:
+        """Whether code came to a place, for all one can tell; of a global, whether it names it."""
+        if place.kind != "global":
+            return super().has_met(place)
+        return any(v is place.owner and place.name in p.names for v, p in self._named)
+
+    def call_opaque(self) -> None:
+        """Opaque objects that code names are called, for all one can tell of what C calls."""
+        for each in self._kept:
+            if id(each) in self.opaque:
+                self.call(each, ())
 
     def close(self) -> None:
-        """Empty caches that now hold tensors of the run, and let go of all."""
-        for cached, misses in self._caches:
-            if cached.cache_info().misses != misses:
-                cached.cache_clear()
-        for held in (self._seen, self._kept, self._roots, self._frames, self._first, self._caches):
-            held.clear()
-
-
-def _inside(value: Any) -> Iterable[Any] | None:
-    """What is inside of an object that does not change itself; None of all others."""
-    if isinstance(value, ModuleType):
-        return ()
-    if isinstance(value, MappingProxyType):
-        return value.values()
-    if isinstance(value, _PASSED_THROUGH):
-        return value
-    if isinstance(value, MethodType):
-        return (value.__self__,)
-    if isinstance(value, functools.partial):
-        return (*value.args, *value.keywords.values())
-    return None
-
-
-def _beyond_snapshots(value: Any) -> Iterable[Any]:
-    """The attributes of a captured module that its snapshot does not look into."""
-    if not isinstance(value, torch.nn.Module):
-        return ()
-    return [each for each in vars(value).values() if type(each) not in _IN_SNAPSHOTS]
+        """Let go of frames, too."""
+        super().close()
+        self._frames.clear()
+        self._first.clear()
 
 
 def _function_of(frame: FrameType) -> FunctionType | None:
@@ -365,16 +255,3 @@ def _function_of(frame: FrameType) -> FunctionType | None:
         if type(each) is FunctionType and each.__code__ is frame.f_code:
             return each
     return None
-
-
-def _has_attributes(kind: type) -> bool:
-    """Whether objects of a class have attributes that users write to."""
-    if kind.__module__.partition(".")[0] not in _FOREIGN:
-        return True
-    if issubclass(kind, torch.nn.Module):
-        return True
-    return issubclass(kind, SimpleNamespace) or kind.__qualname__ == "_local"
-
-
-def _is_users_class(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] not in _FOREIGN

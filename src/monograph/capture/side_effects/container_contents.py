@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import Any, Final
 
-from monograph.bytecode import MISSING
-
 _ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
 CONTAINERS: Final = (dict, list, deque, set)
 
@@ -29,11 +27,11 @@ def content_of(owner: Any) -> Any:
 
 
 def same_content(one: Any, other: Any) -> bool:
-    """Whether two copies of content are of the same objects."""
+    """Whether two copies of content are of the same objects, in the same order."""
     if len(one) != len(other):
         return False
     if isinstance(one, dict):
-        return all(same(one.get(key, MISSING), value) for key, value in other.items())
+        return all(map(same, one, other)) and all(map(same, one.values(), other.values()))
     if isinstance(one, set):
         return one == other
     return all(map(same, one, other))

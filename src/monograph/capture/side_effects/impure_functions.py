@@ -23,18 +23,20 @@ import time
 import traceback
 import uuid
 import weakref
-from types import BuiltinMethodType, CodeType, FunctionType, MethodType
+from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
 from monograph.capture.code_policy import TORCH, is_library
+from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from monograph.diagnostics import Frame, MonographError
 
@@ -87,10 +89,13 @@ _ENTROPY = "random bytes of the operating system"
 
 
 def _named(module: Any, names: str) -> Iterable[tuple[str, Any]]:
-    for name in names.split():
-        found = getattr(module, name, None)
-        if found is not None:
-            yield f"{module.__name__}.{name}", found
+    known = [name for name in names.split() if hasattr(module, name)]
+    _PLACES.append((module, known, attrgetter(*known)))
+    return [(f"{module.__name__}.{name}", getattr(module, name)) for name in known]
+
+
+_PLACES: Final[list[tuple[Any, list[str], Callable[[Any], Any]]]] = []
+"""Where functions that are known by themselves stand."""
 
 
 def _known() -> Iterator[tuple[Any, Read | Switch]]:
@@ -141,22 +146,51 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         yield from ((function, Switch(name)) for name, function in _named(module, names))
 
 
-_FUNCTIONS: Final[dict[int, Read | Switch]] = {id(function): found for function, found in _known()}
-SUSPECTS: Final = frozenset(_FUNCTIONS)
+_FUNCTIONS: Final[dict[int, Read | Switch]] = {}
+SUSPECTS: Final = _FUNCTIONS.keys()
 """The identities of the functions that are known by themselves."""
 
 _ENVIRON: Final = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "copy")
 
 _CODES: Final[dict[int, Read | Switch]] = {
-    # `torch._dynamo` wraps some of them, in code that all that it wraps share.
-    id(inspect.unwrap(getattr(function, "__func__", function)).__code__): found
-    for function, found in _known()
-    if isinstance(function, FunctionType | MethodType)
-} | {
     id(getattr(type(os.environ), name).__code__): Read("os.environ", _ENVIRONMENT)
     for name in _ENVIRON
 }
 """The same, where all that is known of a call is the code that it runs."""
+_KEPT: Final[list[Any]] = []
+"""The functions, so that no other takes over an identity."""
+
+
+def _enter(function: Any, found: Read | Switch) -> None:
+    """A function is known from now on, and what it wraps: they share their wrapper's code."""
+    inner = inspect.unwrap(getattr(function, "__func__", function))
+    _KEPT.extend((function, inner))
+    _FUNCTIONS[id(function)] = _FUNCTIONS[id(inner)] = found
+    if isinstance(inner, FunctionType):
+        _CODES[id(inner.__code__)] = found
+
+
+for _function, _found in _known():
+    _enter(_function, _found)
+_STAND: Final = [get(module) for module, _, get in _PLACES]
+"""What stood there when somebody last looked."""
+
+
+def resolve() -> None:
+    """Know what stands in the place of functions by now: others wrap and replace them."""
+    for at, (module, names, get) in enumerate(_PLACES):
+        now = get(module)
+        if now != _STAND[at]:
+            for name in names:
+                function = getattr(module, name)
+                if id(function) not in _FUNCTIONS:
+                    _enter(function, _FUNCTIONS[id(_before(_STAND[at], names, name))])
+            _STAND[at] = now
+
+
+def _before(stood: Any, names: list[str], name: str) -> Any:
+    return stood[names.index(name)] if len(names) > 1 else stood
+
 
 _CLOCK_CLASSES: Final = (dt.datetime, dt.date)
 _CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
@@ -219,8 +253,9 @@ def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
         return Switch("torch.manual_seed")  # libraries wrap PyTorch's
     if function is builtins.hash:
         return _identity_hash(args)
-    if type(function) is BuiltinMethodType:
-        return _of_owner(function.__self__, function.__name__)
+    if type(function) in BOUND_TO_C:
+        bound: Any = function
+        return _of_owner(bound.__self__, bound.__name__)
     if args and type(args[0]) in OWNERS:
         owner, name = args[0], getattr(function, "__name__", "")
         return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
@@ -239,6 +274,8 @@ def _of_owner(owner: Any, name: str) -> Read | None:
         return Read(f"numpy.random.{name}", "NumPy's random numbers", _DRAW)
     if owner is os.environ:
         return Read("os.environ", _ENVIRONMENT)
+    if name == "cache_info":
+        return Read(f"{owner.__name__}.cache_info", "what calls before this one left in a cache")
     if name in _CLOCK_METHODS and any(owner is cls for cls in _CLOCK_CLASSES):
         return Read(f"{owner.__name__}.{name}", _CLOCK)
     return None

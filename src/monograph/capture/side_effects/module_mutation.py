@@ -66,6 +66,10 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
                 for name in {**before, **now}
                 if not _is_kept(kind, abstract, before.get(name), now.get(name))
             }
+    for each in state.tensors:
+        if each.is_marked_anew():
+            path, _, name = each.target.rpartition(".")
+            found.add((id(state.root.get_submodule(path)), name))
     return frozenset(found | _newly_shared(state))
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
+from monograph.capture.side_effects.container_contents import same_content
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 
+_OWN: Final = frozenset(AbstractTensor.__annotations__)
+"""The attributes that every abstract tensor has."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateTensor:
     """One parameter or buffer: its first name, its placeholder, and what stands for it."""
@@ -43,6 +48,14 @@ class StateTensor:
     abstract: AbstractTensor
     is_parameter: bool
     persistent: bool
+
+    def is_marked_anew(self) -> bool:
+        """Whether code set an attribute on it that was not there, or was another."""
+        real, abstract = vars(self.real), vars(self.abstract)
+        if len(abstract) == len(_OWN) and not real:
+            return False
+        markers = {name: value for name, value in abstract.items() if name not in _OWN}
+        return not same_content(markers, {n: v for n, v in real.items() if n != "_is_param"})
 
 
 class ModuleState:

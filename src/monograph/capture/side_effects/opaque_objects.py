@@ -7,8 +7,9 @@ frame, or a counter of itertools, has moved can be seen and not be undone.
 
 from __future__ import annotations
 
-import itertools
+import io
 import random
+from threading import Lock, RLock
 from types import GeneratorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,6 +23,14 @@ from monograph.capture.side_effects.container_contents import (
     refill_content,
     same_content,
 )
+from monograph.capture.side_effects.native_state import (
+    UNKNOWN,
+    keeps_state,
+    objects_in,
+    read_native,
+    same_native,
+    write_native,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,6 +42,7 @@ class Reading(NamedTuple):
     read: Callable[[Any], Any]
     write: Callable[[Any, Any], object]
     same: Callable[[Any, Any], bool] = lambda one, other: one == other
+    leads_to: Callable[[Any], Iterable[Any]] = lambda _: ()
 
 
 class HiddenState(NamedTuple):
@@ -52,13 +62,11 @@ class HiddenState(NamedTuple):
 
     def leads_to(self) -> Iterable[Any]:
         """The objects in it that are watched in their turn."""
-        if self.reading is _CONTAINER:
-            inside, attributes = self.content
-            return [
-                *(inside.values() if isinstance(inside, dict) else inside),
-                *attributes.values(),
-            ]
-        return self.content.values() if self.reading is _SLOTS else ()
+        return self.reading.leads_to(self.content)
+
+    def again(self, owner: Any) -> HiddenState:
+        """What it holds now, read in the same way."""
+        return HiddenState(self.reading, self.reading.read(owner))
 
 
 # --- iterators -------------------------------------------------------------------------------
@@ -88,7 +96,20 @@ def _frame(generator: Any) -> tuple[Any, ...]:
         _position(value) if isinstance(value, _SEQUENCE_ITERATORS) else _identity(value)
         for value in frame.f_locals.values()
     )
-    return (frame.f_lasti, *held)
+    return (frame.f_lasti, *held, _Inside([*frame.f_locals.values(), generator.gi_yieldfrom]))
+
+
+class _Inside(list[Any]):
+    """The objects that a generator uses, which are equal whatever they are."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Inside
+
+
+def _in_frame(content: tuple[Any, ...]) -> Iterable[Any]:
+    return content[-1] if content else ()
 
 
 def _identity(value: Any) -> Any:
@@ -150,7 +171,7 @@ def _same_slots(one: dict[str, Any], other: dict[str, Any]) -> bool:
     )
 
 
-_SLOTS: Final = Reading(_read_slots, _write_slots, _same_slots)
+_SLOTS: Final = Reading(_read_slots, _write_slots, _same_slots, dict[str, Any].values)
 
 
 # --- containers of classes of the user's -----------------------------------------------------
@@ -172,22 +193,81 @@ def _same_containers(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
     return all(map(same_content, one, other))
 
 
-_CONTAINER: Final = Reading(_read_container, _write_container, _same_containers)
+def _in_container(content: tuple[Any, Any]) -> Iterable[Any]:
+    inside, attributes = content
+    return [*(inside.values() if isinstance(inside, dict) else inside), *attributes.values()]
+
+
+_CONTAINER: Final = Reading(_read_container, _write_container, _same_containers, _in_container)
 
 
 # --- all of them -----------------------------------------------------------------------------
 
 
-def _write_array(array: Any, content: Any) -> None:
-    array[...] = content
+class _Array(NamedTuple):
+    """All that an array holds."""
+
+    numbers: Any
+    layout: tuple[Any, ...]
+    attributes: dict[str, Any]
+    objects: list[Any]
 
 
-def _same_arrays(one: Any, other: Any) -> bool:
-    return one.shape == other.shape and one.tobytes() == other.tobytes()
+def _read_array(array: Any) -> _Array:
+    plain = array.view(np.ndarray)
+    objects = plain.ravel().tolist() if plain.dtype.hasobject else []
+    layout = (plain.shape, plain.strides, plain.dtype, plain.flags.writeable)
+    return _Array(plain.copy(), layout, dict(getattr(array, "__dict__", {})), objects)
+
+
+def _write_array(array: Any, content: _Array) -> None:
+    shape, _, dtype, is_writeable = content.layout
+    array.flags.writeable = True
+    if array.dtype != dtype:
+        array.dtype = dtype
+    if array.shape != shape:
+        array.resize(shape, refcheck=False)
+    array.view(np.ndarray)[...] = content.numbers
+    if content.attributes:
+        vars(array).update(content.attributes)
+    array.flags.writeable = is_writeable
+
+
+def _same_arrays(one: _Array, other: _Array) -> bool:
+    return (
+        one.layout == other.layout
+        and same_content(one.attributes, other.attributes)
+        and one.numbers.tobytes() == other.numbers.tobytes()
+    )
+
+
+def _in_array(content: _Array) -> Iterable[Any]:
+    return [*content.objects, *content.attributes.values()]
 
 
 def _write_numpy_generator(generator: Any, content: Any) -> None:
     generator.bit_generator.state = content
+
+
+def _read_file(file: Any) -> tuple[Any, int] | None:
+    """What a file in memory holds, and where it stands; None of one that is closed."""
+    kind: Any = io.StringIO if isinstance(file, io.StringIO) else io.BytesIO
+    return None if file.closed else (kind.getvalue(file), kind.tell(file))
+
+
+def _write_file(file: Any, content: tuple[Any, int] | None) -> None:
+    if content is None or file.closed:
+        return
+    kind: Any = io.StringIO if isinstance(file, io.StringIO) else io.BytesIO
+    kind.seek(file, 0)
+    kind.truncate(file)
+    kind.write(file, content[0])
+    kind.seek(file, content[1])
+
+
+def _release(lock: Any, content: str) -> None:
+    if content.startswith("<unlocked"):
+        lock.release()
 
 
 def _same_text(one: Any, other: Any) -> bool:
@@ -210,20 +290,25 @@ _READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
         torch.Generator,
         Reading(lambda g: g.get_state(), lambda g, state: g.set_state(state), torch.equal),
     ),
-    (np.ndarray, Reading(lambda array: array.copy(), _write_array, _same_arrays)),
-    (GeneratorType, Reading(_frame, _stay)),
-    ((itertools.count, itertools.repeat), Reading(repr, _stay)),
+    (np.ndarray, Reading(_read_array, _write_array, _same_arrays, _in_array)),
+    (GeneratorType, Reading(_frame, _stay, leads_to=_in_frame)),
+    ((io.StringIO, io.BytesIO), Reading(_read_file, _write_file)),
+    ((type(Lock()), type(RLock())), Reading(repr, _release)),
     (_SEQUENCE_ITERATORS, Reading(_position, _set_position)),
     (CONTAINERS, _CONTAINER),
 )
 
 
+_NATIVE: Final = Reading(read_native, write_native, same_native, objects_in)
+_CALLED: Final = Reading(lambda _: None, _stay, lambda _, __: False)
+
+_OF_NO_USER: Final = frozenset({"builtins", __name__.partition(".")[0]})
+
 _OF_KINDS: Final[WeakKeyDictionary[type, Reading | None]] = WeakKeyDictionary()
 
 
-def reading_of(value: Any) -> Reading | None:
-    """How to read what a value keeps to itself, None if it keeps nothing that is known here."""
-    kind: type = type(value)
+def _reading_of(kind: type) -> Reading | None:
+    """How to read what objects of a type keep to themselves, None if that is nothing."""
     try:
         return _OF_KINDS[kind]
     except KeyError:
@@ -234,11 +319,25 @@ def _reading_of_kind(kind: type) -> Reading | None:
     for kinds, reading in _READINGS:
         if issubclass(kind, kinds):
             return reading
-    has_slots = kind.__module__ != "builtins" and bool(_slots(kind))
+    if keeps_state(kind):
+        return _NATIVE
+    has_slots = kind.__module__.partition(".")[0] not in _OF_NO_USER and bool(_slots(kind))
     return _SLOTS if has_slots else None
 
 
 def keep(value: Any) -> HiddenState | None:
-    """What such a value holds now."""
-    reading = reading_of(value)
-    return None if reading is None else HiddenState(reading, reading.read(value))
+    """What such a value holds now; None of what holds nothing to itself, or is opaque."""
+    reading = _reading_of(type(value))
+    if reading is None:
+        return None
+    content = reading.read(value)
+    return None if content is UNKNOWN else HiddenState(reading, content)
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether an object keeps state that nobody can read."""
+    return _reading_of(type(value)) is _NATIVE and read_native(value) is UNKNOWN
+
+
+CALLED: Final = HiddenState(_CALLED, None)
+"""What an opaque object held that was called since: something else, for all one can tell."""

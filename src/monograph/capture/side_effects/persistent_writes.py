@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from monograph.capture.side_effects.module_mutation import is_made_of_state
-from monograph.capture.side_effects.place_names import called, containers
+from monograph.capture.side_effects.place_names import Called, called, containers
 from monograph.diagnostics import MonographError, problem
 
 if TYPE_CHECKING:
     from monograph.capture.recording.scopes import Scopes
     from monograph.capture.side_effects.module_state import ModuleState
-    from monograph.capture.side_effects.place_names import Called
     from monograph.capture.side_effects.tracking import WriteTarget
     from monograph.diagnostics import Frame
 
@@ -29,11 +28,20 @@ class Effect(NamedTuple):
         return problem("write-outlives-call", at=self.at, kind=kind, name=name)
 
 
-def name_of(place: WriteTarget, state: ModuleState, arguments: Any) -> Called:
-    """How code calls a place; `arguments` are the (args, kwargs) that forward was given."""
+def name_of(place: WriteTarget, state: ModuleState, arguments: Any, root: Called | None) -> Called:
+    """How code calls a place; what is deep inside, by the `root` that led to it.
+
+    `arguments` are the (args, kwargs) that forward was given.
+    """
+    name = place.changed_name()
+    if isinstance(place.owner, type):
+        return Called("class", f"{place.owner.__name__}.{name}")
     classes = [cls for module in state.modules for cls in type(module).__mro__]
     given = containers(state.root.forward, *arguments)
-    return called(place, given, dict.fromkeys(classes))
+    found = called(place, given, dict.fromkeys(classes))
+    if found.kind != "object" or root is None:
+        return found
+    return Called(root.kind, f"{root.name}.{name}") if name else root
 
 
 def lines(place: WriteTarget, scopes: Scopes) -> tuple[Frame, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.capture.side_effects.opaque_objects import HiddenState, reading_of
+from monograph.capture.side_effects.opaque_objects import HiddenState, keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,15 @@ _ATOMS = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device
 _MAPPINGS = frozenset({dict, OrderedDict, defaultdict})
 _SEQUENCES = frozenset({list, deque})
 _LEAVES = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, ModuleType)
-_NOT_USERS = ("torch", "builtins", "numpy", "collections", "re", "threading", "_thread", "logging")
+_OWN_BUSINESS = frozenset(
+    {
+        *("torch", "numpy", "builtins", __name__.partition(".")[0], "logging", "warnings", "re"),
+        *("abc", "ast", "asyncio", "codecs", "concurrent", "encodings", "enum", "importlib"),
+        *("inspect", "linecache", "multiprocessing", "os", "socket", "ssl", "subprocess", "sys"),
+        *("tempfile", "tokenize", "traceback", "typing", "unittest"),
+    }
+)
+"""Packages whose objects' attributes are none of a model's state: they remember, and log."""
 _MOST_OBJECTS = 10_000
 TABLES = ("_parameters", "_buffers", "_modules")
 
@@ -41,7 +49,11 @@ class Snapshot:
         """Containers without content: most modules have a dozen empty tables of hooks."""
         for name, value in self.attributes.items():
             kind = type(value)
-            if kind in _ATOMS or name in TABLES:
+            if kind in _ATOMS:
+                continue
+            if name in TABLES:
+                if name != "_modules":
+                    self._markers(value, seen)
                 continue
             if kind in _MAPPINGS and not value:
                 self.empty[name] = value
@@ -49,6 +61,14 @@ class Snapshot:
             found = list(_contents(value, seen))
             if found:
                 self.nested[name] = found
+
+    def _markers(self, tensors: dict[str, Any], seen: set[int]) -> None:
+        """Objects that code hung on parameters and buffers."""
+        for name, tensor in tensors.items():
+            if tensor is not None and tensor.__dict__:
+                found = [each for held in vars(tensor).values() for each in _contents(held, seen)]
+                if found:
+                    self.nested[name] = found
 
     def changed(self) -> list[str]:
         """The attributes that are not what they were; tables are compared by who swaps them."""
@@ -107,9 +127,8 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
         elif kind is tuple:
             waiting.extend(owner)
             continue
-        elif (reading := None if isinstance(owner, _LEAVES) else reading_of(owner)) is not None:
-            content = HiddenState(reading, reading.read(owner))
-            inner = content.leads_to()
+        elif (state := None if isinstance(owner, _LEAVES) else keep(owner)) is not None:
+            content, inner = state, state.leads_to()
         elif _is_users(owner, kind):
             content, inner = dict(owner.__dict__), owner.__dict__.values()
         else:
@@ -137,7 +156,12 @@ def _is_users(value: Any, kind: type) -> bool:
     """Whether a value is an object of a user's class, with attributes of its own."""
     if isinstance(value, _LEAVES) or not hasattr(value, "__dict__"):
         return False
-    return kind.__module__.partition(".")[0] not in _NOT_USERS
+    return has_attributes(kind)
+
+
+def has_attributes(kind: type) -> bool:
+    """Whether the attributes of objects of a class are state that code may write to."""
+    return kind.__module__.partition(".")[0] not in _OWN_BUSINESS
 
 
 def _attributes(owner: Any) -> Any:

@@ -1,7 +1,7 @@
 """Side-effect tracking: what user code wrote to, and which of it outlives the call.
 
 The interpreter announces every write before it happens; the first one to each place is kept, with
-what was there. Of plain Python, every place within a function's reach is (`reach.py`). When the run
+what was there. Of what C and plain Python can write to, everything is (`digests`). When the run
 has ended, places that hold again what they held are forgotten, and so are objects that the run
 itself made. The rest was there before and is different now. It is put back in any case, and refused
 unless it is a cache that the first call fills for all others.
@@ -21,7 +21,7 @@ import sys
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from torch.nn import Module
@@ -35,7 +35,6 @@ from monograph.capture.side_effects.container_contents import (
     same_content,
 )
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
-from monograph.capture.side_effects.opaque_objects import keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -90,6 +89,8 @@ class WriteTarget:
 
     def as_now(self) -> WriteTarget:
         """The same place, with what is there now as what is to be put back."""
+        if self.kind == "hidden":
+            return replace(self, before=self.before.again(self.owner))
         whole = self.kind in _WHOLE
         now = _whole(self.kind, self.owner) if whole else self.now()
         return replace(self, before=now)
@@ -175,15 +176,18 @@ class Effects:
         function = None if frame is None else frame.function
         tracked = gc.is_tracked(owner)
         self._places[identity, name] = WriteTarget(
-            kind, owner, "" if in_content else name, old, tracked, _chain(frame), function
+            kind, owner, "" if in_content else name, old, tracked, chain_of(frame), function
         )
 
-    def within_reach(self, kind: str, owner: Any, by: Chain) -> bool:
-        """The content of an object may change from now on; whether that was news."""
+    def within_reach(self, kind: str, owner: Any, by: Chain, before: Any = None) -> bool:
+        """The content of an object may change from now on; whether that was news.
+
+        `before` is what it holds, where that is known.
+        """
         key = (id(owner), kind)
         if id(owner) in self._covered or key in self._places:
             return False
-        before = _whole(kind, owner)
+        before = _whole(kind, owner) if before is None else before
         self._places[key] = WriteTarget(kind, owner, "", before, gc.is_tracked(owner), by)
         return True
 
@@ -195,6 +199,8 @@ class Effects:
         """Whatever these places hold now is to stay."""
         for key in keys:
             self._places[key] = self._places[key].as_now()
+        if self._lasting is not None:
+            self._lasting = [each for each in self._lasting if each.key not in keys]
 
     def covers(self, owner: Any) -> bool:
         """Whether somebody else looks after an object."""
@@ -218,7 +224,10 @@ class Effects:
             raise Restart("track objects")
         untracked = [place.owner for place in changed if not place.tracked]
         made = self._made.identities()  # the list above is of now, too
-        elsewhere = _known_elsewhere(untracked, made)
+        # An object from before may get its `__dict__` when somebody first looks for it.
+        attributes = (each.owner for each in self._places.values() if each.kind == "attributes")
+        dicts = {id(vars(each)) for each in attributes if id(each) not in made}
+        elsewhere = _known_elsewhere(untracked, made - dicts)
         return [
             place
             for place in changed
@@ -308,7 +317,8 @@ def _known_elsewhere(untracked: list[Any], made: Collection[int]) -> set[int]:
     }
 
 
-def _chain(frame: InterpreterFrame | None) -> Chain:
+def chain_of(frame: InterpreterFrame | None) -> Chain:
+    """The frames of interpreted code, innermost first."""
     found: list[tuple[CodeType, int]] = []
     while frame is not None:
         found.append((frame.code, frame.lasti))
@@ -333,7 +343,15 @@ def _value(owner: Any, name: str) -> Any:
     if isinstance(owner, Module):
         return _names_of(owner, name).get(name, MISSING)
     names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", None)
-    return getattr(owner, name, MISSING) if names is None else names.get(name, MISSING)
+    if names is None:
+        return getattr(owner, name, MISSING)
+    value = names.get(name, MISSING)
+    if value is MISSING and not isinstance(owner, dict | type):
+        places = (vars(cls)[name] for cls in type(owner).__mro__ if name in vars(cls))
+        place = next(places, None)
+        if isinstance(place, GetSetDescriptorType | MemberDescriptorType):
+            return getattr(owner, name, MISSING)
+    return value
 
 
 def _names_of(module: Module, name: str) -> dict[str, Any]:
@@ -384,8 +402,6 @@ def _fill(cell: CellType, value: Any) -> None:
 
 def _whole(kind: str, owner: Any) -> Any:
     """A copy of all that an object holds."""
-    if kind == "hidden":
-        return keep(owner)
     return dict(vars(owner)) if kind == "attributes" else content_of(owner)
 
 

@@ -14,7 +14,7 @@ import sys
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from types import FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import torch
@@ -39,6 +39,7 @@ from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.debuggers import aside
 from monograph.capture.plain.profiling import Plain
 from monograph.capture.restart import Restart
+from monograph.capture.side_effects.digests import DigestsOfReads, is_terminal
 from monograph.capture.side_effects.impure_functions import (
     Read,
     find_outside,
@@ -47,8 +48,10 @@ from monograph.capture.side_effects.impure_functions import (
     is_suspect,
     refusal,
 )
+from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.capture.side_effects.observations import Assumption, Island
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
+from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
 from monograph.capture.strict.padding import PAD, padding
@@ -65,7 +68,7 @@ from monograph.host.module_calls import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
     from contextlib import AbstractContextManager
 
     from monograph.bytecode import InterpreterFrame
@@ -78,7 +81,7 @@ if TYPE_CHECKING:
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
 _NO_NEWS: Final = frozenset(
     {
-        *(FunctionType, MethodType, BuiltinMethodType, ModuleType, type, StaticTensor),
+        *(FunctionType, MethodType, *BOUND_TO_C, ModuleType, type, StaticTensor),
         *(SymbolicTensor, torch.Size, torch.SymInt, torch.SymFloat, torch.SymBool),
     }
 )
@@ -86,6 +89,7 @@ _NO_NEWS: Final = frozenset(
 _WITHIN: Final = frozenset({list, dict, str, tuple})
 """Kinds of objects whose methods in C read nothing from outside."""
 _STAND_OUTSIDE: Final = (torch.nn.Module, type)
+_HOLD_OUTSIDE: Final = (*_STAND_OUTSIDE, ModuleType)
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
 """Attributes of tensors that are set by operators, or refused there."""
@@ -101,6 +105,8 @@ for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch
 
 class Strict(Hooks):
     """What one strict run lets user code do, and what it sees of it."""
+
+    _reads: DigestsOfReads
 
     uncatchable = (MonographError, Restart)
 
@@ -122,7 +128,7 @@ class Strict(Hooks):
         self._recorder = recorder
         self._forks = control_flow != "refuse"
         self._on_sizes = control_flow == "capture_sizes"
-        callbacks = Callbacks(self._watch_plainly)
+        callbacks = Callbacks(self._watch_plainly, self._give)
         self.natively = callbacks.around
         self._interpreter = Interpreter(self)
         self._interpret = partial(callbacks.call, self._interpreter.call)
@@ -136,8 +142,6 @@ class Strict(Hooks):
         """What watches user code that C calls, once it may."""
         self._harmless: dict[int, Any] = {}
         """C functions that read nothing from outside whatever they are given, by identity."""
-        self._outside: dict[int, Any] = {}
-        """Objects that were reached from modules, globals and cells, by identity."""
         self._assumed: dict[tuple[int, str], Assumption] = {}
         self.refuse: Callable[[MonographError], None] = _raised
         """What becomes of a refusal that user code could go on after."""
@@ -147,6 +151,7 @@ class Strict(Hooks):
     def __enter__(self) -> Self:
         """From now on modules are interpreted."""
         self._effects.__enter__()
+        self._reads = DigestsOfReads(self._effects, self.scopes, self._assumed)
         self.scopes.call = self._call_module
         self.scopes.run = self._interpret
         self.scopes.side_effects = self._side_effects
@@ -158,6 +163,7 @@ class Strict(Hooks):
     def __exit__(self, *_: object) -> None:
         """Put back what was written to, and let the report have what was read."""
         (self._effects if self._plain is None else self._plain).__exit__()
+        self._reads.close()
         self.observed.assumptions.extend(self._assumed.values())
 
     def _call_module(
@@ -172,7 +178,9 @@ class Strict(Hooks):
 
     def _watch_plainly(self, before: Any) -> Any:
         """A profiler that watches what C calls."""
-        plain = Plain(self.scopes, self._state, self._arguments, self.observed, self._effects)
+        plain = Plain(
+            self.scopes, self._state, self._arguments, self.observed, self._effects, self._reads
+        )
         plain.refuse = self.refuse
         self._plain = plain
         return plain.profile(before)
@@ -227,7 +235,7 @@ class Strict(Hooks):
             return partial(self._cached, callee)
         if kind is MethodWrapperType:
             return of_plain_number(callee, args)
-        if kind is BuiltinMethodType:
+        if kind in BOUND_TO_C:
             owner = callee.__self__
             if type(owner) in _WITHIN or id(callee) in self._harmless:
                 return None
@@ -265,7 +273,7 @@ class Strict(Hooks):
     ) -> Callable[..., Any] | None:
         found = find_outside(callee, args)
         if found is None:
-            if type(callee) is BuiltinMethodType and _is_known_for_good(callee):
+            if type(callee) in BOUND_TO_C and _is_known_for_good(callee):
                 self._harmless[id(callee)] = callee
             return None
         if frame is None:
@@ -327,7 +335,7 @@ class Strict(Hooks):
         """Note a plain value of a module, a class, or an object that was reached from outside."""
         if type(value) in _NO_NEWS:
             return value
-        if isinstance(owner, _STAND_OUTSIDE) or id(owner) in self._outside:
+        if isinstance(owner, _HOLD_OUTSIDE) or id(owner) in self._reads.objects:
             self._read(frame, "attribute", id(owner), name, value, owner)
         return value
 
@@ -340,17 +348,30 @@ class Strict(Hooks):
         value: Any,
         owner: Any = None,
     ) -> None:
-        if not _is_plain(value):
-            if isinstance(value, _STAND_OUTSIDE):
-                return
-            if hasattr(type(value), "__next__"):
-                called = self._called(owner, name) if owner is not None else name
-                self.refuse(problem("write-outlives-call", kind="iterator", name=called))
-            self._outside[id(value)] = value
+        if id(value) in self._reads.objects:
+            return
+        is_plain = _is_plain(value)
+        if not is_plain or type(value) is list:
+            self._met(frame, kind, name, value, owner)
+        if not is_plain or type(owner) is ModuleType:
             return
         if (where, name) not in self._assumed and not is_library(frame.code.co_filename):
             named = self._called(owner, name) if owner is not None else name
             self._assume(frame, kind, where, named, value)
+
+    def _met(self, frame: InterpreterFrame, kind: str, name: str, value: Any, owner: Any) -> None:
+        """Code comes to an object from outside. Raises: write-outlives-call, of iterators."""
+        if isinstance(value, type) or self._effects.covers(value) or is_terminal(value):
+            return
+        called = name if owner is None else self._called(owner, name)
+        if hasattr(type(value), "__next__"):
+            self.refuse(problem("write-outlives-call", kind="iterator", name=called))
+        root = Called("object" if kind == "attribute" else kind, called)
+        self._reads.read(value, root, frame)
+
+    def _give(self, values: Iterable[Any]) -> None:
+        """C is given these. Raises: write-outlives-call, of an opaque object from outside."""
+        self._reads.give_now(values, self._interpreter.current)
 
     def _assume(
         self, frame: InterpreterFrame, kind: str, where: int, name: str, value: Any
@@ -539,10 +560,13 @@ class Strict(Hooks):
         del seen
         if self._plain is not None:
             return self._plain.lasting({})
+        lasting = [each for each in self._effects.lasting() if not is_filled_once(each)]
+        roots = [self._reads.root_of(each.owner) for each in lasting]
         return [
-            Effect(place, name_of(place, self._state, self._arguments), lines(place, self.scopes))
-            for place in self._effects.lasting()
-            if not is_filled_once(place)
+            Effect(
+                each, name_of(each, self._state, self._arguments, root), lines(each, self.scopes)
+            )
+            for each, root in zip(lasting, roots, strict=True)
         ]
 
 

@@ -381,12 +381,16 @@ def test_a_profiler_in_python_goes_on():
     assert "helper" in told
 
 
-def test_another_profiler_is_left_alone_with_a_warning():
-    """`cProfile` cannot be told by another, so nothing is watched."""
+def test_a_profiler_in_c_waits():
+    """`cProfile` cannot be told by another: it goes on afterwards."""
     profiler = cProfile.Profile()
-    with pytest.warns(RuntimeWarning, match="a profiler runs"):
-        profiler.runcall(plainly, temporaries)
-    assert any("temporaries" in str(each.code) for each in profiler.getstats())
+    with profiler, pytest.raises(MonographError, match="outside-read"):
+        plainly(lambda self, x: x * time.time())
+    with profiler:
+        plainly(temporaries)
+        assert sys.getprofile() is profiler
+        helper([])
+    assert any("helper" in str(each.code) for each in profiler.getstats())
 
 
 def test_a_profiler_written_in_c_outlives_collections():
@@ -398,10 +402,11 @@ def test_a_profiler_written_in_c_outlives_collections():
     profiler = cProfile.Profile()
     gc.set_threshold(10)
     try:
-        with pytest.warns(RuntimeWarning, match="a profiler runs"):
-            profiler.runcall(plainly, temporaries)
+        with profiler:
+            plainly(temporaries)
+            helper([])
     finally:
         gc.set_threshold(*thresholds)
         done.set()
         other.join()
-    assert any("temporaries" in str(each.code) for each in profiler.getstats())
+    assert any("helper" in str(each.code) for each in profiler.getstats())

@@ -1,0 +1,271 @@
+"""Digests of objects from outside of the call: what they held when the run first came to them.
+
+Interpreted code announces its writes; C does not, nor does plain Python. So whatever a run comes to
+and did not make is read when it first does, with all that it leads to, each once, and compared when
+the run has ended (`tracking`). What the run made itself is read like the rest and sorted out then.
+An opaque object is not read: calling it, or giving it to C, counts as a write (`native_state`).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import OrderedDict, defaultdict, deque
+from contextvars import ContextVar
+from types import (
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.tensor import StaticTensor, SymbolicTensor
+from monograph.bytecode import MISSING
+from monograph.capture.side_effects.container_contents import CONTAINERS, content_of
+from monograph.capture.side_effects.native_state import BOUND_TO_C
+from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
+from monograph.capture.side_effects.place_names import Called
+from monograph.capture.side_effects.snapshots import has_attributes
+from monograph.capture.side_effects.tracking import WriteTarget, chain_of
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from types import FrameType
+
+    from monograph.bytecode import InterpreterFrame
+    from monograph.capture.recording.scopes import Scopes
+    from monograph.capture.side_effects.tracking import Chain, Effects
+
+LEAVES: Final = frozenset(
+    {
+        *(int, float, bool, str, bytes, complex, type(None), type(MISSING), type(Ellipsis)),
+        *(torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format),
+        *(StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch.SymBool),
+        *(FunctionType, property, staticmethod, classmethod, slice, range),
+        *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+        *(MethodDescriptorType, WrapperDescriptorType, functools.cached_property),
+    }
+)
+"""Kinds of values that hold nothing that code would change."""
+GIVEN_AS_THEY_ARE: Final = LEAVES | {list, dict, tuple, set, type, ModuleType}
+"""Kinds of values that C is given all the time: what there is outside is known when it is read."""
+_IN_SNAPSHOTS: Final = LEAVES | {dict, OrderedDict, defaultdict, list, deque, set}
+_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+_PASSED_THROUGH: Final = (tuple, frozenset)
+_BOUND: Final = BOUND_TO_C | {MethodType}
+_OF_NO_USER: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]}) | (
+    sys.stdlib_module_names - {"argparse", "collections", "weakref"}
+)
+"""Packages whose classes nobody writes to."""
+CACHED: Final = type(functools.lru_cache(lambda: None))
+
+
+class Digests:
+    """What one run came to, and how code calls what led to it."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+        self._seen: set[int] = set()
+        self._kept: list[Any] = []
+        """What was seen, so that no other object takes over an identity. A list: the garbage
+        collector does not always know what a dict refers to, and `effects` asks it."""
+        self._asks_for_classes = False
+        """Whether code was met that may write to the class of an object."""
+        self._roots: dict[int, Called] = {}
+        self._caches: list[tuple[Any, int]] = []
+        self.opaque: dict[int, Called] = {}
+        """The opaque objects that were there before, by identity, and what led to them."""
+
+    def follow(self, value: Any, root: Called, by: Chain, *, outside: bool = False) -> None:
+        """Read a value and what it leads to; `outside`: it is known to be from before."""
+        waiting = [value]
+        while waiting:
+            each = waiting.pop()
+            if type(each) in LEAVES or id(each) in self._seen:
+                continue
+            self._seen.add(id(each))
+            self._kept.append(each)
+            waiting += self._read(each, root, by)
+            if outside and is_opaque(each) and not hasattr(type(each), "__get__"):
+                self.opaque[id(each)] = root
+
+    def has_met(self, place: WriteTarget) -> bool:
+        """Whether the run came to a place, for all one can tell."""
+        return place.kind == "cell" or id(place.owner) in self._seen
+
+    def give(self, values: Iterable[Any], by: Chain) -> None:
+        """C is given these, and may write to them: read what is not known yet."""
+        for each in values:
+            kind = type(each)
+            if kind in LEAVES or is_terminal(each):
+                continue
+            if kind in _BOUND:
+                if type(each.__self__) is not ModuleType:
+                    self.give((each.__self__,), by)
+            elif kind is functools.partial:
+                self.give((each.func, *each.args, *each.keywords.values()), by)
+            elif is_opaque(each):
+                self.call(each, by)
+            elif id(each) not in self._seen:
+                self.follow(each, Called("object", kind.__name__), by)
+
+    def call(self, opaque: Any, by: Chain) -> None:
+        """An opaque object is called, and other than before from now on."""
+        self._effects.within_reach("hidden", opaque, by, CALLED)
+
+    def check_opaque(self, value: Any, scopes: Scopes, frame: FrameType | None = None) -> None:
+        """An object is called. Raises: write-outlives-call, if it is opaque and from before."""
+        root = self.opaque.get(id(value))
+        if root is not None:
+            at = scopes.user_frames(frame or sys._getframe())
+            raise problem("write-outlives-call", at=at, kind=root.kind, name=root.name)
+
+    def _read(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
+        """Read one object; what it leads to."""
+        kind = type(value)
+        if kind in _TENSORS:
+            self._whole("attributes", value, root, by)
+            return vars(value).values()
+        if kind is ContextVar:
+            before = value.get(MISSING)
+            self._effects.add(
+                WriteTarget("context", value, value.name, before, tracked=True, by=by)
+            )
+            return ()
+        if kind is CACHED:
+            self._caches.append((value, value.cache_info().misses))
+            return ()
+        if isinstance(value, type):
+            self._class(value, by)
+            return ()
+        inside = _inside(value)
+        if inside is not None:
+            return inside
+        if isinstance(value, CONTAINERS):
+            content = content_of(value)
+            self._whole("contents", value, root, by)
+            own = self._own_attributes(value, root, by) if hasattr(value, "__dict__") else ()
+            return [*(content.values() if isinstance(content, dict) else content), *own]
+        if self._effects.covers(value):
+            return (*_beyond_snapshots(value), kind)
+        own = self._own_attributes(value, root, by)
+        state = None if isinstance(value, torch.nn.Module) else keep(value)
+        if state is None:
+            return own
+        self._whole("hidden", value, root, by, state)
+        return [*own, *state.leads_to()]
+
+    def _class(self, cls: type, by: Chain) -> None:
+        """Follow what hangs on a class and its bases of the user's, but for what Python keeps."""
+        for each in filter(is_users_class, cls.__mro__):
+            if self._asks_for_classes:
+                self._whole("attributes", each, Called("class", each.__name__), by)
+            for name, value in vars(each).items():
+                if type(value) not in LEAVES and not name.startswith("__") and name != "_abc_impl":
+                    self.follow(value, Called("class", f"{each.__name__}.{name}"), by)
+
+    def _own_attributes(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
+        kind = type(value)
+        if not hasattr(value, "__dict__") or not (
+            has_attributes(kind) or issubclass(kind, torch.nn.Module | SimpleNamespace)
+        ):
+            return (kind,) if is_users_class(kind) else ()
+        self._whole("attributes", value, root, by)
+        return (*vars(value).values(), kind)
+
+    def _whole(self, kind: str, owner: Any, root: Called, by: Chain, before: Any = None) -> None:
+        if self._effects.within_reach(kind, owner, by, before):
+            self._roots.setdefault(id(owner), root)
+
+    def root_of(self, owner: Any) -> Called | None:
+        """How code calls what led to an object."""
+        return self._roots.get(id(owner))
+
+    def close(self) -> None:
+        """Empty caches that now hold tensors of the run, and let go of all."""
+        for cached, misses in self._caches:
+            if cached.cache_info().misses != misses:
+                cached.cache_clear()
+        for held in (self._seen, self._kept, self._roots, self._caches, self.opaque):
+            held.clear()
+
+
+def is_terminal(value: Any) -> bool:
+    """Whether a file tells people something, which is none of a program's."""
+    return any(value is each for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
+
+
+class DigestsOfReads(Digests):
+    """Of a strict run, which tells of every read from outside, and of what it gives to C."""
+
+    def __init__(
+        self, effects: Effects, scopes: Scopes, plain: Collection[tuple[int, str]]
+    ) -> None:
+        """`plain` are the places of numbers and texts that it read."""
+        super().__init__(effects)
+        self._scopes = scopes
+        self._plain = plain
+        self.objects: dict[int, Any] = {}
+        """What was read from modules, globals, cells and other such objects, by identity."""
+
+    def read(self, value: Any, root: Called, frame: InterpreterFrame) -> None:
+        """Code comes to an object from outside."""
+        if type(value) is not list:
+            self.objects[id(value)] = value
+        self.follow(value, root, chain_of(frame), outside=True)
+
+    def give_now(self, values: Iterable[Any], frame: InterpreterFrame | None) -> None:
+        """C is given these, and may write to them.
+
+        Raises: write-outlives-call, of an opaque object from outside.
+        """
+        for each in values:
+            if type(each) in GIVEN_AS_THEY_ARE:
+                continue
+            self.check_opaque(each, self._scopes)
+            if id(each) not in self._seen:
+                self.give((each,), chain_of(frame))
+
+    def has_met(self, place: WriteTarget) -> bool:
+        """Whether the run came to a place; of a global, whether it read what that held."""
+        if place.kind != "global":
+            return super().has_met(place)
+        held = (id(place.before), id(place.now()))
+        return place.key in self._plain or not self.objects.keys().isdisjoint(held)
+
+
+def _inside(value: Any) -> Iterable[Any] | None:
+    """What is inside of an object that does not change itself; None of all others."""
+    if isinstance(value, ModuleType):
+        return ()
+    if isinstance(value, MappingProxyType):
+        return value.values()
+    if isinstance(value, _PASSED_THROUGH):
+        return value
+    if type(value) in _BOUND:
+        return (value.__self__,)
+    if isinstance(value, functools.partial):
+        return (value.func, *value.args, *value.keywords.values())
+    return None
+
+
+def _beyond_snapshots(value: Any) -> Iterable[Any]:
+    """The attributes of a captured module that its snapshot does not look into."""
+    if not isinstance(value, torch.nn.Module):
+        return ()
+    return [each for each in vars(value).values() if type(each) not in _IN_SNAPSHOTS]
+
+
+def is_users_class(cls: type) -> bool:
+    """Whether what hangs on a class is the user's to change."""
+    return cls.__module__.partition(".")[0] not in _OF_NO_USER
