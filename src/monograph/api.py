@@ -145,12 +145,16 @@ def draft_export(
     What only data tells is taken from the example inputs: the side of a branch that cannot be
     captured (of each on data with `control_flow="refuse"`), the value of a number, the sizes that
     an operator without a fake kernel returns. The program asserts that while it runs, and raises
-    where it does not hold. `program.report.problems` lists what `export` would have raised, with
-    what the program assumes instead, and whether it checks that.
+    where it does not hold. Where nothing goes past a refusal, the program is that of the example
+    alone: it compares its inputs, bit for bit, and returns what the module returned.
+    `program.report.problems` lists what `export` would have raised, with what the program assumes
+    instead, and whether it checks that; a program that rests on what it cannot check, such as a
+    clock, refuses each call, unless `module(check_guards=False)` made what is called.
 
     Shapes: any pytree of tensors and constants → any pytree.
-    Raises: SpecError (the declaration), ExportError (what nothing goes past: sizes that disagree
-        for the example too, say), with all that was met before.
+    Raises: SpecError (the declaration), ExportError and what the module raises, where it does not
+        run on the example either, with all that was met before;
+        (a call) draft-assumption, draft-unchecked.
     """
     kept = tuple(preserve_module_call_signature)
     request = Request(

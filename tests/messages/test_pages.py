@@ -12,10 +12,12 @@ from tests.messages.conftest import check_helps
 ELSEWHERE = ("archive-", "spec-", "extra-", "not-handed", "not-taken")
 """Tested in the folders of their own."""
 NO_LONGER = {
+    "capture-raises",
     "check-fails",
     "fake-kernel-disagrees",
     "leaked-tensor",
     "loop-makes-nothing",
+    "lowering-loses",
     "program-not-spelt",
     "size-must-be-positive",
     "unsupported-subclass",

@@ -80,9 +80,7 @@ def capture(request: Request) -> Capture:
         raise problem("scripted-module", path=path)
     for each in modules:
         if isinstance(getattr(type(each), "forward", None), property):
-            _ = (
-                each.forward
-            )  # of a program: it writes its code now, which a run would take for its own
+            _ = each.forward  # a program writes its code now, not while it is captured
     if THREAD.is_capturing:
         raise problem("capture-inside-capture")
     THREAD.is_capturing = True

@@ -113,7 +113,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (_ENTROPY, _named(os, "urandom getrandom")),
         (_ENTROPY, _named(secrets, "token_bytes token_hex token_urlsafe randbelow randbits")),
         (_UNIQUE, _named(uuid, "uuid1 uuid4")),
-        ("a file", [("open", builtins.open), ("io.open", io.open), *_named(os, "open")]),
+        ("or writes a file", [("open", builtins.open), ("io.open", io.open), *_named(os, "open")]),
         ("a directory", _named(os, "listdir scandir")),
         ("what somebody types", [("input", builtins.input)]),
         (_IDENTITY, [("id", builtins.id)]),
