@@ -117,10 +117,16 @@ def promised(node: Node) -> tuple[Any, ...]:
 
 
 def _order(val: Any) -> tuple[int, ...] | None:
-    """How the dimensions of a dense tensor lie in memory, if its type tells without symbols."""
+    """How the dimensions of a dense tensor lie in memory, if its type tells without symbols.
+
+    What an operator counts it may lay out as it finds it, as `nonzero` does.
+    """
     if not isinstance(val, AbstractTensor):
         return None
-    t = val.tensor_type
+    t, facts = val.tensor_type, val.recorder.facts
+    sizes = [each for each in t.shape if isinstance(each, Expr)]
+    if any(facts.is_unbacked(symbol) for each in sizes for symbol in each.symbols):
+        return None
     if t.strides is None:
         return tuple(range(len(t.shape)))
     if any(type(each) is not int for each in (*t.shape, *t.strides)) or not is_dense(t):
