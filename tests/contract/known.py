@@ -9,6 +9,8 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "metadata_of_an_input_changed": "not-functional",
         "an_input_resized": "not-functional",
         "set_to_another": "not-functional",
+        "sizes_after_resize": "not-functional",
+        "sizes_of_another": "not-functional",
         "DataWritten": "not-functional",
         "DataOfAResultWritten": "not-functional",
         "WrittenBesideData": "not-functional",

@@ -216,3 +216,19 @@ def counted_in_a_set(x, y):
 def an_input_as_a_key(x, y):
     """It is found by itself."""
     return y * {x: 2}[x] + len({x + y, x * y})
+
+
+@probe("write", two, calls=OTHERS, shapes=every_size)
+def sizes_after_resize(x, y):
+    """What is fewer or more elements is asked, and computed with."""
+    z = (x + y).resize_(2)
+    return z * 2, z.shape[0], x.clone().resize_(x.shape[0], 2).shape[1]
+
+
+@probe("write", two, calls=OTHERS)
+def sizes_of_another(x, y):
+    """A tensor takes over another's memory, sizes and strides."""
+    z = torch.zeros(2)
+    z.set_(y[:, 1])
+    z.add_(1)
+    return x + z.shape[0], z.stride(0), y * 1, x.clone().resize_as_(y[0]).shape

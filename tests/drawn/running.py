@@ -286,7 +286,11 @@ def verdicts(program: Drawn, forms: list[str], only: int | None = None) -> Itera
                 captures[strict] = refusal(form, -1, error)
             else:
                 names, module = captures[strict][1:]
-                found = difference(outside_of(*program.made()), outside_of(names, module))
+                before = outside_of(*program.made())
+                try:
+                    found = difference(before, outside_of(names, module))
+                except RuntimeError as error:
+                    found = described(error)
                 if found:
                     yield Verdict(form, -1, WRONG, f"the export changed what is outside: {found}")
         captured = captures[strict]

@@ -125,14 +125,13 @@ def make_static_wrapper(
 ) -> Any:
     """A data-free tensor subclass that knows its sizes, which are all ints, in C++.
 
-    Asked for its address, C++ raises (`_set_throw_on_mutable_data_ptr`).
+    Asked for its address, C++ raises (`_set_throw_on_mutable_data_ptr`). `storage_size` lets
+    `restride` make it larger.
     """
-    if strides is None:
-        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
-    else:
-        made = torch.Tensor._make_wrapper_subclass(
-            cls, shape, strides, offset, dtype=dtype, device=device
-        )
+    begin = None if strides is None else offset
+    made = torch.Tensor._make_wrapper_subclass(
+        cls, shape, strides, begin, dtype=dtype, device=device, storage_size=1 << 60
+    )
     torch._C._set_throw_on_mutable_data_ptr(made)
     return made
 

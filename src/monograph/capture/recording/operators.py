@@ -45,6 +45,8 @@ _SHIPPED: Final = frozenset(
 )
 """Namespaces of operators whose meta kernels are tested where they come from."""
 ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
+_RESIZING: Final = torch.ops.aten.resize_.default
+"""It changes a tensor's sizes as in-place views do, without their tag."""
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 
@@ -98,7 +100,7 @@ class Operator:
         self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
         self.sums = id(overload) in SUMMING
         self.raises_by_layout = _RAISES_BY_LAYOUT.get(overload, ())
-        self.inplace_view = torch.Tag.inplace_view in overload.tags
+        self.inplace_view = torch.Tag.inplace_view in overload.tags or overload is _RESIZING
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False
         is_out_variant = self.mutated == aliasing.outs and len(self.mutated) == len(schema.returns)

@@ -12,13 +12,13 @@ import torch
 
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
-from monograph.abstract.layout import is_size_one
+from monograph.abstract.layout import is_contiguous, is_size_one
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
 from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
 from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import equal
+from monograph.rules.size_checks import equal, surely_equal
 from monograph.rules.views.strides import tidy, viewed
 
 if TYPE_CHECKING:
@@ -338,6 +338,46 @@ def as_strided(
     if len(shape) != len(strides):
         raise refusal("as_strided", f"{len(shape)} sizes and {len(strides)} strides")
     return view_of(x, shape, tidy(shape, strides), storage_offset)
+
+
+@rule(aten.resize_.default)
+def resize_in_place(
+    x: TensorType, size: Sequence[Int], *, memory_format: torch.memory_format | None = None
+) -> TensorType:
+    """x.resize_(size): [*a] -> [*size], contiguous; as it lies where the sizes are the same."""
+    shape = tuple(size)
+    if memory_format not in (None, torch.contiguous_format):
+        raise refusal("resize_", f"memory_format is {memory_format}")
+    if len(shape) == x.rank and all(map(surely_equal, shape, x.shape)):
+        return x
+    is_other = len(shape) != x.rank or any(
+        known(eq(*pair)) is False for pair in zip(shape, x.shape, strict=True)
+    )
+    if not is_other and not is_contiguous(x):
+        raise refusal("resize_", "it stays as it lies if the sizes are the same")
+    return view_of(x, shape, None)
+
+
+@rule(aten.resize_as_.default)
+def resize_as_in_place(
+    x: TensorType, the_template: TensorType, *, memory_format: torch.memory_format | None = None
+) -> TensorType:
+    """x.resize_as_(y): [*a], [*b] -> [*b]."""
+    return resize_in_place(x, the_template.shape, memory_format=memory_format)
+
+
+@rule(aten.set_.source_Tensor)
+def set_in_place(x: TensorType, source: TensorType) -> TensorType:
+    """x.set_(y): [*a], [*b] -> y."""
+    if x.dtype != source.dtype:
+        raise refusal("set_", "both must have one dtype")
+    return source
+
+
+@rule(aten.set_.default)
+def emptied_in_place(x: TensorType) -> TensorType:
+    """x.set_(): [*a] -> [0]."""
+    return TensorType((0,), x.dtype, x.device)
 
 
 @rule(aten.unfold.default)
