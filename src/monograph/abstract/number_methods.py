@@ -46,7 +46,7 @@ STANDS_FOR: Final[Mapping[type, type]] = MappingProxyType(
     {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 )
 _PLAIN: Final = (int, float)
-_OTHER: Final = frozenset({"complex", "Fraction", "Decimal"})
+_OTHER: Final = frozenset({"complex", "Decimal", "Fraction", "timedelta"})
 """Kinds of numbers that no expression is made of, by name: two of them are rarely imported."""
 
 

@@ -84,7 +84,7 @@ def _says_so_of_plain_numbers(error: Exception) -> bool:
     """Whether a plain number in the place of a symbolic one would raise the same."""
     if isinstance(error, AttributeError):
         kind = STANDS_FOR.get(type(error.obj))
-        return kind is not None and not hasattr(kind, error.name)
+        return kind is not None and not hasattr(kind, str(error.name))
     return isinstance(error, TypeError) and _OF_NUMBERS.search(str(error)) is not None
 
 
