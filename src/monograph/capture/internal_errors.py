@@ -139,18 +139,6 @@ def is_written_by_user(file: str) -> bool:
     return not is_library(file) and not is_installed(file)
 
 
-@contextmanager
-def boundary() -> Generator[None]:
-    """Whatever leaves is a diagnostic, or the module's own. Raises: capture-failed, bug."""
-    try:
-        yield
-    except Exception as error:
-        refusal = refusal_of(error)
-        if refusal is None:
-            raise
-        raise refusal from error
-
-
 def _place_of(error: BaseException) -> str:
     """The line of ours that an exception passed last."""
     traceback, found = error.__traceback__, ""
@@ -180,4 +168,4 @@ def no_mistake(what: str) -> Generator[None]:
         raise problem("bug", reason=reason) from error
 
 
-__all__ = ["boundary", "is_written_by_user", "no_mistake", "refusal_of"]
+__all__ = ["is_written_by_user", "no_mistake", "refusal_of"]

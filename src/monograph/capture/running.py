@@ -17,7 +17,7 @@ from monograph.bytecode.evaluation.recursion_limit import with_room
 from monograph.capture.control_flow.higher_order import operators
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD
-from monograph.capture.internal_errors import boundary
+from monograph.capture.internal_errors import refusal_of
 from monograph.capture.plain import debuggers
 from monograph.capture.recording import scope_tracking
 from monograph.capture.recording.recorder import Recorder
@@ -92,7 +92,6 @@ def capture(request: Request) -> Capture:
             taking_turns(modules),
             OVERRIDES.installed(modules),
             _untouched(request.problems),
-            boundary(),
         ):
             captured = with_room(Session(request).run)
     finally:
@@ -104,13 +103,19 @@ def capture(request: Request) -> Capture:
 
 @contextmanager
 def _untouched(problems: Problems | None) -> Generator[None]:
-    """Random generators and switches of the process are as before; who changed them is refused."""
+    """Random generators and switches of the process are as before; who changed them is refused.
+
+    An exception that is not the module's own leaves as a diagnostic. Raises: capture-failed, bug.
+    """
     before = Situation()
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         before.restore()
-        raise
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        raise refusal from error
     changed = before.restore()
     if problems is not None:
         problems.note_unless_known(changed)

@@ -254,6 +254,19 @@ class _Evaluation:
         return target(*args, **kwargs)
 
 
+def _natively(function: Any) -> Callable[..., Any]:
+    """What marks a range for a profiler: no part of the program."""
+
+    def call(*args: Any) -> Any:
+        with without_modes():
+            return function(*args)
+
+    return call
+
+
+_RANGES = {id(each): _natively(each) for each in RANGE_OPERATORS}
+
+
 def special_operators(  # noqa: C901 - one small function for each operator
     recorder: Recorder,
 ) -> dict[int, Callable[..., Any]]:
@@ -283,15 +296,6 @@ def special_operators(  # noqa: C901 - one small function for each operator
         if isinstance(value, torch.Tensor) or not isinstance(dtype, torch.dtype):
             return NotImplemented
         return recorder.call(aten.scalar_tensor.default, (value,), {"dtype": dtype})
-
-    def natively(function: Any) -> Callable[..., Any]:
-        """What marks a range for a profiler: no part of the program."""
-
-        def call(*args: Any) -> Any:
-            with without_modes():
-                return function(*args)
-
-        return call
 
     def detached(tensor: Any) -> Any:
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
@@ -343,7 +347,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
         id(aten.lift_fresh.default): literal,
         id(aten.lift.default): literal,
         id(aten.to.dtype): converted,
-        **{id(each): natively(each) for each in RANGE_OPERATORS},
+        **_RANGES,
         id(aten.detach.default): detached,
         id(aten.detach_.default): detached_in_place,
         id(aten.equal.default): equal,
