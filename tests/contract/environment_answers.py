@@ -210,6 +210,31 @@ def frames_of_all_threads(x):
 
 
 @probe("outside", vec, refused=STACK)
+def frames_of_a_traceback(x):
+    """A traceback leads to the callers."""
+    try:
+        raise ValueError
+    except ValueError as error:
+        frame, depth = error.__traceback__.tb_frame, 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return x * depth
+
+
+@probe("outside", vec, refused=STACK)
+def depth_until_it_ends(x):
+    """How deep calls may go."""
+
+    def below(depth):
+        try:
+            return below(depth + 1)
+        except RecursionError:
+            return depth
+
+    return x * below(0)
+
+
+@probe("outside", vec, refused=STACK)
 def references_counted(x):
     """How many references there are to an object."""
     return x * sys.getrefcount(x)
@@ -315,6 +340,29 @@ def type_of_parts_of_types(x):
 def class_of_a_size(x):
     """`__class__` of a size."""
     return chosen(x, x.shape[0].__class__ is int), chosen(x, x.numel().__class__ is int)
+
+
+KIND_OF, IS_A = type, isinstance
+
+
+@sized()
+def builtins_by_other_names(x):
+    """The builtins stand in globals of other names, and are passed around."""
+
+    def ask(kind, n):
+        return kind(n) is int
+
+    return (
+        chosen(x, KIND_OF(x.shape[0]) is int),
+        chosen(x, IS_A(x.shape[0], torch.SymInt)),
+        chosen(x, ask(KIND_OF, x.shape[0])),
+    )
+
+
+@sized(refused=STACK)
+def builtin_as_a_default(x, kind=type):
+    """A default value is bound where nobody looks."""
+    return chosen(x, kind(x.shape[0]) is int)
 
 
 @sized()

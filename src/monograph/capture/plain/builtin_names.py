@@ -8,18 +8,18 @@ captures that run at once; where nothing is captured, they are the builtins.
 from __future__ import annotations
 
 import builtins
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.bytecode import MISSING
 from monograph.capture.installation import listening
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import CodeType, FrameType
 
 _LOCK: Final = Lock()
-_USERS: Final[dict[tuple[int, str], int]] = {}
-"""How many captures need a name in a file, by the identity of its globals."""
 
 
 class _TypeOfTypes(type):
@@ -54,39 +54,69 @@ Type.__name__ = Type.__qualname__ = "type"
 Type.__module__ = "builtins"
 
 _SHADOWS: Final[dict[str, Any]] = {"type": Type, "isinstance": is_instance}
-SHADOWED: Final = frozenset(_SHADOWS)
+_BUILTINS: Final = {id(getattr(builtins, name)): name for name in _SHADOWS}
+
+
+@dataclass(slots=True)
+class _Shadowed:
+    """What a name stood for before, and how many captures need it otherwise."""
+
+    before: Any
+    shadow: Any
+    count: int = 0
+
+
+_NAMES: Final[dict[tuple[int, str], _Shadowed]] = {}
+"""By the identity of the globals, and the name."""
 
 
 class Shadows:
     """The names that one capture put among the globals of user code."""
 
     def __init__(self) -> None:
-        self._made: list[tuple[dict[str, Any], str]] = []
+        self._made: dict[tuple[int, str], dict[str, Any]] = {}
 
     def enter(self, code: CodeType, variables: dict[str, Any]) -> None:
         """Code is about to run for the first time, with these globals."""
-        for name in SHADOWED.intersection(code.co_names):
+        for name in code.co_names:
+            key = id(variables), name
+            if key in self._made:
+                continue
             with _LOCK:
-                key = id(variables), name
-                if key not in _USERS:
-                    if name in variables:
-                        continue  # the user's own
-                    variables[name] = _SHADOWS[name]
-                if any(each is variables and known == name for each, known in self._made):
-                    continue
-                _USERS[key] = _USERS.get(key, 0) + 1
-                self._made.append((variables, name))
+                held = variables.get(name, MISSING)
+                builtin = name if held is MISSING else _BUILTINS.get(id(held))
+                if key not in _NAMES and builtin in _SHADOWS:
+                    _NAMES[key] = _Shadowed(held, _SHADOWS[builtin])
+                    variables[name] = _SHADOWS[builtin]
+                if key in _NAMES:
+                    _NAMES[key].count += 1
+                    self._made[key] = variables
 
     def close(self) -> None:
         """The capture ends."""
-        while self._made:
-            variables, name = self._made.pop()
+        for key, variables in self._made.items():
             with _LOCK:
-                _USERS[id(variables), name] -= 1
-                if not _USERS[id(variables), name]:
-                    del _USERS[id(variables), name]
-                    if variables.get(name) is _SHADOWS[name]:
-                        del variables[name]
+                found = _NAMES[key]
+                found.count -= 1
+                if found.count:
+                    continue
+                del _NAMES[key]
+                if variables.get(key[1]) is not found.shadow:
+                    continue  # the user's code has bound it meanwhile
+                if found.before is MISSING:
+                    del variables[key[1]]
+                else:
+                    variables[key[1]] = found.before
+        self._made.clear()
 
 
-__all__ = ["SHADOWED", "Shadows"]
+def out_of_sight(frame: FrameType) -> str:
+    """Which of them a function that begins has otherwise, as a default or by its module; or ""."""
+    names = frame.f_code.co_names
+    if "builtins" in names:
+        return next((each for each in _SHADOWS if each in names), "")
+    held = (_BUILTINS.get(id(each)) for each in frame.f_locals.values())
+    return next(filter(None, held), "")
+
+
+__all__ = ["Shadows", "out_of_sight"]

@@ -24,14 +24,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.code_policy import OURS, TORCH, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
-from monograph.capture.plain.builtin_names import SHADOWED, Shadows
+from monograph.capture.plain.builtin_names import Shadows, out_of_sight
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
 from monograph.capture.profilers import can_wait, resume
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import CACHED, LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
+    CALL_STACK,
     OWNERS,
+    STACK_LEFT,
     SUSPECTS,
     Read,
     find_outside,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame, MonographError
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
+_CLASSES: Final = "what something is out of sight of plain capture"
 _COMPARED: Final = frozenset(
     {
         "torch.set_default_dtype",
@@ -270,7 +273,7 @@ class Plain:
             if plan is None and not _is_generated(frame):
                 plan = plan_of(code)
                 if plan is not None:
-                    self._begins(code, plan, frame.f_globals)
+                    self._begins(frame, plan)
             self._plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
@@ -279,18 +282,25 @@ class Plain:
         elif plan is not None:
             self._judge(plan, frame.f_back, frame.f_locals)
 
-    def _begins(self, code: CodeType, plan: Plan, variables: dict[str, Any]) -> None:
+    def _begins(self, frame: FrameType, plan: Plan) -> None:
         """User code is about to run for the first time.
 
-        Raises: Restart (it asks whether a comparison is `True` itself, so they all must be bools).
+        Raises: Restart (it asks whether a comparison is `True` itself, so they all must be bools);
+            outside-read.
         """
-        if SHADOWED.intersection(code.co_names):
-            self._shadows = self._shadows or Shadows()
-            self._shadows.enter(code, variables)
+        for each in (CALL_STACK, STACK_LEFT):
+            if each.what in plan.names:
+                self._judge(each, frame, {})
+        self._shadows = self._shadows or Shadows()
+        self._shadows.enter(frame.f_code, frame.f_globals)
         recorder = self._recorder
-        decides = recorder is None or recorder.options.decided or not recorder.facts.symbols
-        if plan.asks_for_bools and not decides:
+        if recorder is None or not recorder.facts.symbols:
+            return
+        if plan.asks_for_bools and not recorder.options.decided:
             raise Restart("decide")
+        unseen = out_of_sight(frame)
+        if unseen:
+            self._judge(Read(unseen, _CLASSES), frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
         """A function begins that asks whether two of its variables are one object.

@@ -13,6 +13,7 @@ import datetime as dt
 import gc
 import inspect
 import io
+import logging
 import opcode
 import os
 import random
@@ -121,6 +122,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (_STACK, _named(sys, "_getframe _current_frames _current_exceptions")),
         (_STACK, _named(inspect, "currentframe stack getouterframes")),
         (_STACK, _named(traceback, "extract_stack format_stack print_stack walk_stack")),
+        (_STACK, _named(logging.Logger, "findCaller")),
         (_COLLECTOR, _named(gc, "isenabled get_count get_objects get_stats get_referrers collect")),
         (_COLLECTOR, _named(gc, "get_threshold get_freeze_count is_tracked")),
         (_OBJECT, _named(sys, "getrefcount getsizeof getallocatedblocks")),
@@ -146,6 +148,10 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         yield from ((function, Switch(name)) for name, function in _named(module, names))
 
 
+CALL_STACK: Final = Read("f_back", _STACK)
+"""The attribute of frames by which code comes to its callers."""
+STACK_LEFT: Final = Read("RecursionError", _STACK)
+"""Who catches it learns how deep the stack is."""
 _FUNCTIONS: Final[dict[int, Read | Switch]] = {}
 SUSPECTS: Final = _FUNCTIONS.keys()
 """The identities of the functions that are known by themselves."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
 
 if TYPE_CHECKING:
     from monograph.diagnostics import Frame, MonographError, Spot
@@ -60,3 +63,18 @@ class Observations:
 
 _IGNORED: Final = frozenset({"attribute-changed", "write-outlives-call"})
 """Refusals of writes that a program can do without; other state of the module it cannot."""
+
+
+_PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
+_LONGEST: Final = 16
+"""The longest list of plain values that is reported as one."""
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number or a text, or a short sequence of those."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind is list or kind is tuple:
+        return 0 < len(value) <= _LONGEST and all(type(each) in _PLAIN for each in value)
+    return isinstance(value, enum.Enum)

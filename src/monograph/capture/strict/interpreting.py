@@ -7,7 +7,6 @@ and notes the plain values that decided the graph. What it saw is data: `observe
 
 from __future__ import annotations
 
-import enum
 import functools
 import os
 import sys
@@ -22,6 +21,7 @@ import torch
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Hooks, Interpreter, SymbolicIterator, ours
 from monograph.bytecode.branches.branch_targets import iterates_next
+from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.code_policy import TORCH, is_entered, is_library
 from monograph.capture.control_flow.branches.branch_capture import (
     can_fork,
@@ -41,6 +41,8 @@ from monograph.capture.plain.profiling import Plain
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import DigestsOfReads, is_terminal
 from monograph.capture.side_effects.impure_functions import (
+    CALL_STACK,
+    STACK_LEFT,
     Read,
     find_outside,
     is_dropped,
@@ -49,7 +51,7 @@ from monograph.capture.side_effects.impure_functions import (
     refusal,
 )
 from monograph.capture.side_effects.native_state import BOUND_TO_C
-from monograph.capture.side_effects.observations import Assumption, Island
+from monograph.capture.side_effects.observations import Assumption, Island, is_plain
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
@@ -78,7 +80,6 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.observations import Observations
 
 
-_PLAIN: Final = frozenset({int, float, bool, str, type(None), complex, torch.dtype, torch.device})
 _NO_NEWS: Final = frozenset(
     {
         *(FunctionType, MethodType, *BOUND_TO_C, ModuleType, type, StaticTensor),
@@ -95,8 +96,6 @@ _OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
 """Attributes of tensors that are set by operators, or refused there."""
 _HARMLESS: Final = (is_instance, type_of, id)
 """Functions that do not look into the list that they are given."""
-_LONGEST: Final = 16
-"""The longest list of plain values that is reported as one."""
 
 
 for _class in (StaticTensor, SymbolicTensor, torch.SymInt, torch.SymFloat, torch.SymBool):
@@ -198,15 +197,18 @@ class Strict(Hooks):
     def raised(self, frame: InterpreterFrame, error: BaseException) -> None:
         """What is not the module's own is refused before the module can catch it.
 
-        Raises: capture-failed, and what C code swallowed.
+        Raises: capture-failed, outside-read, and what C code swallowed.
         """
+        is_caught = type(error) is RecursionError and is_tried(frame.code, frame.lasti)
+        if is_caught and not self._is_harmless(STACK_LEFT, frame, []):
+            self.refuse(refusal(STACK_LEFT, self.scopes.user_frames(sys._getframe())))
         if not isinstance(error, Exception) or not is_written_by_user(frame.code.co_filename):
             return
         if wants_bool(error):
             return  # another run may do without
-        refusal = refusal_of(error, at=self.scopes.user_frames(sys._getframe()))
-        if refusal is not None:
-            raise refusal from error
+        mistake = refusal_of(error, at=self.scopes.user_frames(sys._getframe()))
+        if mistake is not None:
+            raise mistake from error
 
     def island(self, function: FunctionType, reason: str) -> None:
         """Report user code that could not be interpreted."""
@@ -332,7 +334,12 @@ class Strict(Hooks):
         return value
 
     def read_attribute(self, frame: InterpreterFrame, owner: Any, name: str, value: Any) -> Any:
-        """Note a plain value of a module, a class, or an object that was reached from outside."""
+        """Note a plain value of a module, a class, or an object that was reached from outside.
+
+        Raises: outside-read.
+        """
+        if name == CALL_STACK.what and not self._is_harmless(CALL_STACK, frame, []):
+            self.refuse(refusal(CALL_STACK, self.scopes.user_frames(sys._getframe())))
         if type(value) in _NO_NEWS:
             return value
         if isinstance(owner, _HOLD_OUTSIDE) or id(owner) in self._reads.objects:
@@ -350,10 +357,10 @@ class Strict(Hooks):
     ) -> None:
         if id(value) in self._reads.objects:
             return
-        is_plain = _is_plain(value)
-        if not is_plain or type(value) is list:
+        is_kept = is_plain(value)
+        if not is_kept or type(value) is list:
             self._met(frame, kind, name, value, owner)
-        if not is_plain or type(owner) is ModuleType:
+        if not is_kept or type(owner) is ModuleType:
             return
         if (where, name) not in self._assumed and not is_library(frame.code.co_filename):
             named = self._called(owner, name) if owner is not None else name
@@ -572,16 +579,6 @@ class Strict(Hooks):
 
 def _raised(error: MonographError, *_: Any) -> NoReturn:
     raise error
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is a number or a text, or a short sequence of those."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return True
-    if kind is list or kind is tuple:
-        return 0 < len(value) <= _LONGEST and all(type(each) in _PLAIN for each in value)
-    return isinstance(value, enum.Enum)
 
 
 def _is_known_for_good(function: Any) -> bool:
