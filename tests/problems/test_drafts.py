@@ -7,20 +7,16 @@ from torch.utils import _pytree as pytree
 from monograph import ContractError, draft_export, load, save
 from tests.problems.draft_programs import PROGRAMS
 
-WRITES_UNSEEN = {"queue_outside", "bytes_outside", "array_outside"}
-"""What C writes to is not seen to change yet, so `export` does not refuse these either."""
-
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 
 
-STRICT = [name for name in PROGRAMS if name not in WRITES_UNSEEN]
-PLAIN = STRICT[::4]
+PLAIN = list(PROGRAMS)[::4]
 
 
-@pytest.mark.parametrize("name", STRICT)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_draft_is_right_or_refuses(name):
     """Two calls at the example, and one elsewhere, give what eager gives, or are refused."""
     program = PROGRAMS[name]
