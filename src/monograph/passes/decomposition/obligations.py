@@ -70,12 +70,19 @@ class MemoryOf:
         bound = aliasing_of(overload).bound(args, kwargs)
         self.form = bound.get("memory_format") or torch.contiguous_format
         self.only_if_contiguous = overload is aten.contiguous.default
+        asked = bound.get("memory_format")
+        is_told = asked not in {None, torch.preserve_format}
+        self.asks_format = is_told and not self.only_if_contiguous
+        """Whether it copies where the format that strides suggest is another."""
         self.only_if_needed = aliasing_of(overload).decides_by_layout
 
     def before(self, slots: Sequence[Node], facts: Facts) -> None:
         """Where the layout alone decides, it is decided before the formula asks."""
         if self.only_if_contiguous:
             self._settle(slots, facts)
+        given = slots[0].meta["val"].tensor_type
+        if self.asks_format and not all(type(n) is int for n in (*given.shape, *given.stride())):
+            raise CannotDecomposeError(_DEPENDS)
 
     def after(self, slots: Sequence[Node], results: Any, facts: Facts) -> None:
         """What has been copied was to be copied: no view of it would lie as a copy does."""
