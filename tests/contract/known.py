@@ -18,6 +18,7 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "written_where_whole": "not-functional",
         "storage_taken_over": "not-functional",
     },
+    "strict": {"tensor_of_an_array_written": "memory-exposed"},
     "loaded": {
         "an_int_without_end": "archive-cannot-hold",
         "modules_spaces": "archive-cannot-hold",

@@ -1,4 +1,4 @@
-"""Row `memory`: ways to the bytes of a tensor."""
+"""Row `memory`: ways to the bytes of a tensor, and its class."""
 
 import copy
 import io
@@ -459,3 +459,57 @@ def array_of_the_file_written(x):
     """An array of the file is written to through a tensor."""
     torch.from_numpy(GIVEN).mul_(2)
     return x + 1
+
+
+# --- classes -----------------------------------------------------------------------------------
+
+
+@probe("memory", mat, agrees={"twice": Call(mat, times=2)}, calls=MATRICES)
+def class_of_an_input(x):
+    """The class of an input and of a result, by every name."""
+    y = x + 1
+    plain = type(x) is torch.Tensor and y.__class__ is torch.Tensor
+    named = type(y).__name__ + type(x).__module__ == "Tensortorch"
+    known = type(x) in {torch.Tensor, nn.Parameter} and {torch.Tensor: 1}.get(type(y), 0)
+    return x * (2 if plain and named and known and type(x.shape) is torch.Size else 3)
+
+
+@probe("memory", vec, agrees=AGAIN)
+class ClassOfAParameter(Table):
+    """The class of a parameter, of a buffer and of what is computed of them."""
+
+    def forward(self, x):
+        w, b = self.weight, self.kept
+        plain = type(w) is nn.Parameter and isinstance(w, nn.Parameter)
+        others = type(b) is torch.Tensor and not isinstance(w * 2, nn.Parameter)
+        named = w.__class__.__qualname__ == "Parameter" and issubclass(type(w), torch.Tensor)
+        return x * w.detach() * (2 if plain and others and named else 3)
+
+
+@probe("memory", vec, calls={"a parameter": lambda: (nn.Parameter(v()),)})
+def class_attribute_of_an_input(x):
+    """An input that is a parameter in another call."""
+    return x * 2 if x.__class__ is torch.Tensor else x * 3
+
+
+@probe("memory", vec, calls={"a parameter": lambda: (nn.Parameter(v()),)})
+def class_of_what_may_be_a_parameter(x):
+    """The same by `type`, within a comprehension."""
+    return x * sum([2 if type(each) is torch.Tensor else 3 for each in (x,)])
+
+
+class Scale(nn.Parameter):
+    """A parameter of a class of its own."""
+
+
+@probe("memory", vec, agrees=AGAIN)
+class ClassOfOnesOwn(nn.Module):
+    """A parameter's class is the user's."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = Scale(torch.ones(3))
+
+    def forward(self, x):
+        kinds = {Scale: 2, nn.Parameter: 3, torch.Tensor: 5}
+        return x * kinds[type(self.weight)] * kinds[self.weight.__class__] * self.weight.detach()

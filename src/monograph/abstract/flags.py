@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Flags(MemoryAccess):
     """The part of an abstract tensor that is about autograd and the kind of memory."""
 
+    __class__: Any = torch.Tensor  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType] - a property there
+    """What user code is told; a parameter has its own. `type` tells us what it is."""
     tensor_type: TensorType
     recorder: Any
 
@@ -124,6 +126,7 @@ class Flags(MemoryAccess):
     @_is_param.setter
     def _is_param(self, flag: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._made_parameter = flag
+        vars(self)["__class__"] = torch.nn.Parameter if flag else torch.Tensor
 
     _made_parameter = False
 

@@ -220,7 +220,7 @@ class AbstractTensor(Flags):
         """
         self.recorder.layout_asked(self, "strides")
         strides = self.tensor_type.stride()
-        if self.__class__ is SymbolicTensor:
+        if type(self) is SymbolicTensor:
             strides = self._strides_of_elements()
         if dim is None:
             return tuple(self.number(stride) for stride in strides)
@@ -268,7 +268,7 @@ class AbstractTensor(Flags):
     def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
         """Whether it is contiguous for all sizes in question, or for the example, with a guard."""
         self.recorder.layout_asked(self, "form")
-        if is_contiguous(self.tensor_type, memory_format) or self.__class__ is StaticTensor:
+        if is_contiguous(self.tensor_type, memory_format) or type(self) is StaticTensor:
             return is_contiguous(self.tensor_type, memory_format)
         where, facts = contiguity(self.tensor_type, memory_format), self.recorder.facts
         return facts.hint_of_relation(where) is not None and bool(to_sym(where, facts))

@@ -170,7 +170,8 @@ class Trace:
                         raise_swallowed(notes)
                         raise
                 raise_swallowed(notes)
-                check_shown(self.recorder)
+                if self.recorder.shown:
+                    check_shown(self.recorder)
                 after = self.given.aftermath(result)
                 if not self._judge_effects(seer.lasting(lines), after, lines):
                     return None

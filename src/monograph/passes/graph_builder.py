@@ -108,7 +108,7 @@ class GraphBuilder:
 
     def written(self, arg: Any) -> Any:
         """An argument as a node takes it."""
-        cls = arg.__class__
+        cls = type(arg)
         if cls is Node or cls is int:
             return arg
         if isinstance(arg, list | tuple):
@@ -210,7 +210,7 @@ def described(result: Any, facts: Facts, recording: Any = None) -> Any:
 
 def argument_type(arg: Any) -> Any:
     """An argument as rules see it."""
-    cls = arg.__class__
+    cls = type(arg)
     if cls is Node:
         val = arg.meta["val"]
         return val.tensor_type if isinstance(val, AbstractTensor) else to_python(val)

@@ -21,6 +21,7 @@ from dataclasses import replace
 from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.code_policy import OURS, TORCH, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
@@ -48,6 +49,7 @@ from monograph.capture.side_effects.opaque_objects import is_opaque
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
+from monograph.capture.torch_overrides.number_classes import class_of
 from monograph.host.dispatch import FUNCTION_RECORD
 
 if TYPE_CHECKING:
@@ -277,7 +279,7 @@ class Plain:
             self._plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
-            if plan.compared:
+            if plan.compared or "__class__" in plan.names:
                 self._compares(frame, plan)
         elif plan is not None:
             self._judge(plan, frame.f_back, frame.f_locals)
@@ -303,11 +305,15 @@ class Plain:
             self._judge(Read(unseen, _CLASSES), frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
-        """A function begins that asks whether two of its variables are one object.
+        """A function begins that asks whether two of its variables are one object, or for a class.
 
         Raises: outside-read, where both are inputs now; what they are later is not seen.
         """
         variables = frame.f_locals
+        if "__class__" in plan.names:
+            for each in variables.values():
+                if isinstance(each, AbstractTensor):
+                    class_of(each)
         for left, right in plan.compared:
             if are_given(variables.get(left), variables.get(right)):
                 self.refuse(identity_refusal(self._scopes.user_frames(frame)))

@@ -179,7 +179,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         types: list[Any] = []
         nodes: list[Any] = []
         for arg in args:
-            cls = arg.__class__
+            cls = type(arg)
             if cls is StaticTensor or cls is SymbolicTensor:
                 if arg.recorder is not self:
                     raise arg.recorder.refusal_outside(arg)
@@ -317,7 +317,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def convert(self, arg: Any) -> tuple[Any, Any]:
         """An argument as the rule sees it and as the graph sees it."""
-        cls = arg.__class__
+        cls = type(arg)
         if cls in _PLAIN:
             return arg, arg
         if cls is StaticTensor or cls is SymbolicTensor:
@@ -395,7 +395,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             tensor = make_tensor(result, node, self)
             tensor.root = root
             node.meta["val"] = tensor
-            if tensor.__class__ is SymbolicTensor and self.facts.has_unbacked:
+            if type(tensor) is SymbolicTensor and self.facts.has_unbacked:
                 self._bind_new_sizes(result, node)
             return tensor
         if isinstance(result, list | tuple):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 
-_OWN: Final = frozenset(AbstractTensor.__annotations__)
+_OWN: Final = frozenset({*AbstractTensor.__annotations__, "__class__"})
 """The attributes that every abstract tensor has."""
 
 
@@ -89,6 +89,7 @@ class ModuleState:
             node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
             abstract = make_tensor(type_of(real), node, recorder)
             _copy_markers(real, abstract)
+            vars(abstract)["__class__"] = type(real)
             node.meta["val"] = abstract
             writer.know(real, abstract)
             if not is_parameter:

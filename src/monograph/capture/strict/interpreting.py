@@ -60,7 +60,7 @@ from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import REPLACEMENTS, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
-from monograph.capture.torch_overrides.number_classes import is_instance, type_of
+from monograph.capture.torch_overrides.number_classes import class_of, is_instance, type_of
 from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import BugError, MonographError, problem
 from monograph.host.module_calls import (
@@ -340,6 +340,8 @@ class Strict(Hooks):
         """
         if name == CALL_STACK.what and not self._is_harmless(CALL_STACK, frame, []):
             self.refuse(refusal(CALL_STACK, self.scopes.user_frames(sys._getframe())))
+        if name == "__class__" and isinstance(owner, AbstractTensor):
+            return class_of(owner)
         if type(value) in _NO_NEWS:
             return value
         if isinstance(owner, _HOLD_OUTSIDE) or id(owner) in self._reads.objects:

@@ -42,9 +42,15 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
         if type(value) in _STANDS_FOR:
             return _STANDS_FOR[type(value)]
         if isinstance(value, AbstractTensor):
-            is_parameter = isinstance(value, torch.nn.Parameter)
-            return torch.nn.Parameter if is_parameter else torch.Tensor
+            return class_of(value)
     return type(*args, **kwargs)
+
+
+def class_of(tensor: AbstractTensor) -> type:
+    """The class of what a tensor stands for; whether an input is a parameter, calls must agree."""
+    is_parameter = isinstance(tensor, torch.nn.Parameter)
+    known = tensor.__class__
+    return torch.nn.Parameter if is_parameter and known is torch.Tensor else known
 
 
 @OVERRIDES.override(torch.SymInt, "__class__")
@@ -62,4 +68,4 @@ def _class_shown(_: object) -> property:
     return property(shown)
 
 
-__all__ = ["is_instance", "type_of"]
+__all__ = ["class_of", "is_instance", "type_of"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def mapped(arg: Any, env: Mapping[Node, Any]) -> Any:
     """An argument with nodes replaced by what stands for them."""
-    cls = arg.__class__
+    cls = type(arg)
     if cls is Node:
         return env[arg]
     if isinstance(arg, list | tuple):
@@ -41,7 +41,7 @@ def gather(value: Any, tensors: list[Any]) -> None:
 def any_alias(value: Any) -> bool:
     """Whether nested arguments hold an alias."""
     for item in value:
-        cls = item.__class__
+        cls = type(item)
         if cls is Alias or ((cls is list or cls is tuple) and any_alias(item)):
             return True
     return False
@@ -57,7 +57,7 @@ def call_key(overload: OpOverload, types: Any, keywords: dict[str, Any], regions
 
 
 def _frozen(value: Any) -> Any:
-    cls = value.__class__
+    cls = type(value)
     if cls is int or cls is Expr or value is None:
         return value
     if cls is float or cls is bool or cls is complex:

@@ -151,7 +151,7 @@ class Lowering:
             return self._region(node, env)
         if not isinstance(target, OpOverload) and target in BODIES:
             return lower_call(self, node, env)
-        if node.meta.get("val").__class__ in SYMBOLIC:
+        if type(node.meta.get("val")) in SYMBOLIC:
             return self._number(node, env)
         if not isinstance(target, OpOverload):
             return self._other(node)

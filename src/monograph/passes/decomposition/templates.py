@@ -121,7 +121,7 @@ def instantiate(template: Template, arguments: list[Node], builder: GraphBuilder
     graph, new_name = writer.graph, writer.new_name
 
     def filled(arg: Any) -> Any:
-        cls = arg.__class__
+        cls = type(arg)
         if cls is ValueRef:
             return values[arg.index]
         if cls is list:
