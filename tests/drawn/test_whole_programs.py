@@ -10,7 +10,7 @@ from tests.drawn.reducing import reduced
 from tests.drawn.running import AGREES, WRONG, Drawn, drawn, verdicts
 
 FEW, BLOCK = 60, 15
-NOT_YET = {1, 26, 34, 37, 41}
+NOT_YET = {34}
 """Programs that are wrong for reasons known."""
 
 
