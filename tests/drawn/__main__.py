@@ -6,6 +6,7 @@ Some are run again by their numbers, and told: `python -m tests.drawn 3160 4143`
 
 import argparse
 import collections
+import multiprocessing
 import random
 import re
 import sys
@@ -73,7 +74,7 @@ def in_blocks(numbers: range, options: argparse.Namespace) -> Iterator[tuple[Cou
     if options.jobs == 1:
         yield from (run(each, options.forms, options.skip) for each in blocks)
         return
-    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=20) as pool:
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:
         waiting = [pool.submit(run, each, options.forms, options.skip) for each in blocks]
         for each in as_completed(waiting):
             yield each.result()
