@@ -9,6 +9,8 @@ KNOWN = {
     r"eager raises (RuntimeError|IndexError|ValueError)": r".",
     # Autograd refuses eager code for how it writes; lowered, none writes.
     r"gradients: raises became": r"_\(|\] = |\] [+*-]= | [+*]= |out=|inplace",
+    # What a tensor is enlarged by is whatever was in memory.
+    r"values": r"\.resize_\(",
     # Plain capture does not see `is`.
     r"^plain.*\('(bool|int)',": r" is (?!None|not None)|\bis \w",
     # A checkpoint computes again what is overwritten.
