@@ -21,7 +21,6 @@ from monograph.integers import (
     Real,
     Relation,
     Truth,
-    active,
     all_of,
     any_of,
     call,
@@ -33,6 +32,7 @@ from monograph.integers import (
     ge,
     gt,
     has_facts,
+    is_data_dependent,
     known,
     le,
     lt,
@@ -105,7 +105,7 @@ def _holds(relation: Truth, plain: Callable[[], Any]) -> None:
     """Guarded, where only data tells asserted: elsewhere Python raises what `plain` raises."""
     if relation is True or not has_facts() or known(relation) is True:
         return
-    if relation is not False and active().hint_of_relation(relation) is None:
+    if relation is not False and is_data_dependent(relation):
         require(relation, "check-fails", condition=relation_text(relation))
     elif not decide(relation):
         plain()

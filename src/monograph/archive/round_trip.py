@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.diagnostics import problem
+from monograph.diagnostics import ArchiveError, problem
 from monograph.host.trees import pytree
 from monograph.program import InputKind, OutputKind
 from monograph.program.calling.result_comparison import first_difference
@@ -71,6 +71,8 @@ def _run(program: ExportedProgram, examples: Any) -> Any:
             result = module(*args, **kwargs)
         leaves = pytree.tree_leaves((result, args, kwargs))
         return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
+    except ArchiveError as error:  # the trust boundary's word for what the program raises
+        return error.__cause__ or error
     except Exception as error:  # noqa: BLE001  (whatever the program raises is compared)
         return error
     finally:

@@ -28,6 +28,7 @@ __all__ = [
     "fresh",
     "has_facts",
     "in_force",
+    "is_data_dependent",
     "known",
     "plain_value",
     "prove",
@@ -123,6 +124,18 @@ def known(r: Truth) -> bool | None:
     if r is True or r is False:
         return r
     return active().known(r)
+
+
+def is_data_dependent(r: Truth) -> bool:
+    """Whether no example has a side of a relation: an unbacked symbol is in it.
+
+    >>> from monograph.integers import ge
+    >>> with use(Facts()) as facts:
+    ...     n, u = facts.symbol("n", hint=3), facts.symbol("u", hint=None)
+    ...     is_data_dependent(ge(n, 4)), is_data_dependent(ge(u, 4))
+    (False, True)
+    """
+    return active().hint_of_relation(r) is None
 
 
 def prove(r: Truth) -> bool | None:

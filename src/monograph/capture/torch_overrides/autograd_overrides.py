@@ -202,10 +202,11 @@ def _engine(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
         try:
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
         except RuntimeError as error:
-            if listening() is None or "does not require grad" not in str(error):
+            if recorder is None or "does not require grad" not in str(error):
                 raise
             refusal = problem(
                 "gradient-in-forward",
@@ -214,6 +215,9 @@ def _engine(original: Callable[..., Any]) -> Callable[..., Any]:
                 instead="take it of a function: torch.func.grad(function)(x), which is captured",
             )
             raise refusal from None
+        if recorder is not None:  # what a transform gives is no inference tensor in any mode
+            recorder.answers_noted.note("inference_mode", recorder.origin())
+        return result
 
     return run
 
