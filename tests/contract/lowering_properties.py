@@ -352,3 +352,73 @@ def made_like_others(x):
     y = torch.where(x > 0, x, 0)
     kinds = torch.zeros_like(x), torch.full_like(x, 2), x.new_zeros(4, 4), torch.rand_like(x)
     return y, kinds, x.double(), x.clamp_min(0), F.hardtanh(x), x.softmax(-1), x.cumsum(-1)
+
+
+@probe("layout", LAID["transposed"], calls=LAID)
+def leaking_in_place(x):
+    """The random slope's operator writes rows, in place or not."""
+    y = F.rrelu(x, training=True)
+    z = F.rrelu(x.clone(), training=True, inplace=True)
+    return y, z, F.rrelu(x), y * 2
+
+
+@probe("layout", lambda: (m(4, 4), m(4, 4)), calls={
+    name: (lambda given=given: (m(4, 4), *given())) for name, given in LAID.items()})  # fmt: skip
+def drawn_where_it_lies(x, y):
+    """Numbers are drawn in the order of memory."""
+    z = y.clone().bernoulli_(0.5)
+    return F.alpha_dropout(y, 0.5, True), z, F.rrelu(y, training=True), x * z
+
+
+# --- identity --------------------------------------------------------------------------------
+@probe("memory", lambda: (m(3, 4), m(3, 4)), calls={
+    "again": lambda: (m(3, 4), m(3, 4)), "leaves": lambda: (*needing(), *needing()),
+    "computed": lambda: (needing()[0] * 2, needing()[0] * 2)})  # fmt: skip
+def input_detached_in_place(x, y):
+    """What is returned is the input itself."""
+    y.detach_()
+    return y, x + y
+
+
+@probe("memory", lambda: (m(3, 4),), calls=AGAIN)
+def written_and_detached(x):
+    """Another memory's history ends, and the input's after a write."""
+    x.add_(1).detach_()
+    y = x * 2
+    z = y.detach_()
+    return y, z, x
+
+
+# --- writes to copies of regions -------------------------------------------------------------
+@probe("write", lambda: (m(3, 4), m(3, 4)), calls={
+    "again": lambda: (m(3, 4), m(3, 4)), "never": lambda: (-m(3, 4).abs(), m(3, 4))},
+    refused=("specialized-value",))  # fmt: skip
+class NormalisedInALoop(nn.Module):
+    """Statistics that a loop carries are updated without gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x, y):
+        v1 = y
+        for _ in range(int((x > 0).sum().clamp(0, 3))):
+            with torch.no_grad():
+                v1 = self.norm(y)
+        return v1
+
+
+@probe("write", lambda: (m(3, 4),), calls=AGAIN)
+class NormalisedByCopies(nn.Module):
+    """A copy made outside is written to inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        mean = self.norm.running_mean.clone()
+        var = self.norm.running_var.clone()
+        with torch.no_grad():
+            y = F.batch_norm(x, mean, var, training=True)
+        return y + mean, var

@@ -17,7 +17,6 @@ NO_LONGER = {
     "fake-kernel-disagrees",
     "leaked-tensor",
     "loop-makes-nothing",
-    "lowering-loses",
     "program-not-spelt",
     "size-must-be-positive",
     "unsupported-subclass",

@@ -30,7 +30,7 @@ CONTIGUOUS: Final = frozenset(
         *("addbmm", "addmm", "baddbmm", "bmm", "mm", "mv", "linear"),
         *("cumprod", "cumsum", "index_add", "index_copy", "index_reduce", "masked_fill"),
         *("masked_scatter", "mvlgamma", "renorm", "scatter", "scatter_add", "scatter_reduce"),
-        *("tril", "triu"),
+        *("rrelu", "tril", "triu"),
         *("embedding", "gather", "index_select", "native_layer_norm", "layer_norm"),
         *("_log_softmax", "_softmax", "log_softmax", "softmax"),
         *("new_empty", "new_full", "new_ones", "new_zeros"),

@@ -114,6 +114,8 @@ class Lowering:
         self.is_default = isinstance(table, DecompositionTable) and table.is_default
         self.facts = facts
         self.builder = builder
+        self.graph = builder.writer.graph
+        """The graph written first, which is of no body that an operator calls."""
         self.cache = cache
         self.autocast = autocast
         self.keeps_autocast = keeps_autocast

@@ -198,7 +198,7 @@ def _write(lowering: Lowering, target: Alias, value: Node, *, keeps_layout: bool
         lowering.laid_out.update(_differing(before, value))
     if hides_writes(lowering.builder.state) or is_hidden(target.views):
         if is_hidden(target.views):
-            _check_apart(lowering, value)
+            _check_without_history(lowering, value, "a write", _TWO_HISTORIES)
         _hide(lowering, storage, before)
     else:
         _keep_history(lowering, storage, before)
@@ -238,10 +238,13 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
 _TWO_HISTORIES = "a detached view of what it writes to gets a history of its own"
 
 
-def _check_apart(lowering: Lowering, value: Node) -> None:
-    """A detached view gets a history of its own, which the tensor it is of does not have.
+_ENDS_ITS_HISTORY = "the caller's tensor has no history from then on, which no value says"
 
-    A graph of values has one history for both, so there is to be none: inputs need no gradients.
+
+def _check_without_history(lowering: Lowering, value: Node, op: str, reason: str) -> None:
+    """There is to be no history, of which a graph of values has one: inputs need no gradients.
+
+    A detached view gets a history of its own, which the tensor it is of does not have.
 
     Raises: not-functional.
     """
@@ -249,7 +252,7 @@ def _check_apart(lowering: Lowering, value: Node) -> None:
         is_input = each.op == "placeholder" and each.name not in lowering.history.leaves
         if not is_input or tensor_type(each).requires_grad:
             at = lowering.builder.lines()
-            raise problem("not-functional", at=at, op="a write", reason=_TWO_HISTORIES)
+            raise problem("not-functional", at=at, op=op, reason=reason)
         lowering.without_gradients.setdefault(each.name, lowering.builder.lines())
 
 
@@ -291,7 +294,9 @@ def _mutation_without_form(
         with suppress(CannotDecomposeError):
             return lowering.expanded(overload, args, kwargs)
     given = {name: lowering.read(arg) for name, arg in bound.items()}
-    if overload.namespace == "aten" and all(_is_to_copy(given.get(name)) for name in op.mutated):
+    if overload.namespace == "aten" and all(
+        _is_to_copy(lowering, given.get(name)) for name in op.mutated
+    ):
         results, copies = _on_copies(lowering, op, given)
     else:
         copies = {name: _copied(lowering, given.get(name)) for name in op.mutated}
@@ -306,14 +311,16 @@ def _mutation_without_form(
 def _copied(lowering: Lowering, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_copied(lowering, item) for item in value]
-    is_needed = value is not None and _is_to_copy(value)
+    is_needed = value is not None and _is_to_copy(lowering, value)
     return lowering.compute(aten.clone.default, value) if is_needed else value
 
 
-def _is_to_copy(value: Any) -> bool:
-    """Whether it is one tensor, and no copy already that nobody else sees."""
-    is_copy = value.__class__ is Node and value.target is aten.clone.default and not value.users
-    return value.__class__ is Node and not is_copy
+def _is_to_copy(lowering: Lowering, value: Any) -> bool:
+    """Whether it is one tensor, and no copy already, of the same region, that nobody else sees."""
+    if value.__class__ is not Node:
+        return False
+    is_here = lowering.builder.states.get(value, ()) == lowering.builder.state
+    return value.target is not aten.clone.default or bool(value.users) or not is_here
 
 
 def _on_copies(lowering: Lowering, op: Operator, given: dict[str, Any]) -> tuple[Any, Any]:
@@ -372,16 +379,24 @@ def _reshaped_in_place(
 ) -> Any:
     """`t_`, `unsqueeze_` and relatives: the tensor is another view from here on."""
     alias = args[0]
-    is_input = alias.__class__ is Node and alias.op == "placeholder"
-    if alias.__class__ is Alias:
-        is_input = not alias.views and alias.storage.input is not None
+    is_input = _is_input(alias)
     if form is None or aliasing_of(form).source is None:
         raise not_functional(lowering, op, "it replaces its memory")
     if source is not None and form is not aten.detach.default:
         _check_one_name(lowering, op, source)
     if is_input and form is not aten.detach.default:
         raise not_functional(lowering, op, "it reshapes an input")
+    value = lowering.read(alias) if is_input else None
+    if value is not None and value.graph is lowering.graph:  # and not a loop's body
+        _check_without_history(lowering, value, str(op.overload), _ENDS_ITS_HISTORY)
+        return alias
     return lowering.call(form, args, kwargs)
+
+
+def _is_input(value: Any) -> bool:
+    if value.__class__ is Alias:
+        return not value.views and value.storage.input is not None
+    return _objects(value)[-1].op == "placeholder"
 
 
 def _check_one_name(lowering: Lowering, op: Operator, call: Node) -> None:

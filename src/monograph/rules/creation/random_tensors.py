@@ -120,12 +120,12 @@ def dropout(input: TensorType, p: float, train: bool) -> TensorType:
 
 @shared_rule(aten.rrelu.default)
 def rrelu(x: TensorType, lower: Number, upper: Number) -> TensorType:
-    """rrelu([*a], lower, upper) -> [*a]."""
+    """rrelu([*a], lower, upper) -> [*a], row after row."""
     if kind(x.dtype) != 2:
         raise refused(aten.rrelu.default, x.dtype)
     if isinstance(lower, float | int) and isinstance(upper, float | int) and lower > upper:
         raise refusal("rrelu", f"its lower bound {lower} is above its upper bound {upper}")
-    return elementwise((x,), x.dtype)
+    return shaped_like(x, memory_format=torch.contiguous_format)
 
 
 @rule(aten.native_dropout.default)
