@@ -513,3 +513,35 @@ class ClassOfOnesOwn(nn.Module):
     def forward(self, x):
         kinds = {Scale: 2, nn.Parameter: 3, torch.Tensor: 5}
         return x * kinds[type(self.weight)] * kinds[self.weight.__class__] * self.weight.detach()
+
+
+SHARED = torch.ones(3)
+
+
+@probe("memory", vec, refused=("mutated-constant", "data-replaced"))
+def data_of_a_global_replaced(x):
+    """A tensor from outside gets what the call computes."""
+    SHARED.data = x * 2
+    return x + SHARED
+
+
+@probe("memory", vec, refused=("mutated-constant", "data-replaced"))
+class DataOfAnAttributeReplaced(Table):
+    """A plain tensor of the module gets memory of another size."""
+
+    def forward(self, x):
+        self.table.data = torch.zeros(4)
+        return x + self.table.sum()
+
+
+@probe("memory", vec, refused=("capture-failed",))
+def address_by_the_base_class(x):
+    """The address, by the method that C++ has."""
+    return x + torch._C.TensorBase.data_ptr(x) % 2
+
+
+@probe("memory", vec, refused=("capture-failed", "value-read"))
+def capsule_by_the_private_name(x):
+    """A capsule of DLPack, by the function that C++ has."""
+    torch._C._to_dlpack(x)
+    return x + 1

@@ -6,6 +6,7 @@ A program agrees with plain Python, fixes the number with a guard, or is refused
 import bisect
 import copy
 import decimal
+import enum
 import fractions
 import functools
 import itertools
@@ -29,6 +30,15 @@ from tests.contract.tensor_types import m
 def rows(n):
     """How to make a matrix of so many rows."""
     return lambda: (m(n, 3),)
+
+
+TABLE = np.array([1.5, 2.5, 3.5])
+
+
+class Kind(enum.IntEnum):
+    """Names of numbers."""
+
+    WIDE = 2
 
 
 SIZES = {f"{n} rows": rows(n) for n in (0, 1, 2, 3, 7, 8)}
@@ -456,3 +466,34 @@ class Profiled(nn.Module):
             with torch.autograd.profiler.record_function("inner"):
                 z = y.sum(0)
         return y, z
+
+
+@probe(
+    "size",
+    rows(4),
+    calls=SIZES,
+    shapes=lambda dim: {"x": {0: dim.AUTO}},
+)
+def sizes_as_keys_of_the_result(x):
+    """Keys that are sizes, and made of sizes."""
+    n = x.shape[0]
+    return {n: x + 1, "a": {n * 2: x}, "b": [{n - 1: x * 2}]}
+
+
+@probe("data", number(5, 2), calls=WHOLE)
+def truths_as_whole_numbers(x, t):
+    """What arithmetic makes of a truth is an int, which is no bool where it is returned or used."""
+    found = (t[0] > t[1]).any().item()
+    return abs(found), +found, -found, ~found, round(found), (x > 0) + abs(found)
+
+
+@probe("constant", rows(4), refused=("unsupported-output",))
+def scalar_of_numpy_returned(x):
+    """A number of NumPy's is a float of a class of its own."""
+    return x, TABLE[1], TABLE.sum()
+
+
+@probe("constant", rows(4), refused=("unsupported-output",))
+def member_of_an_enum_returned(x):
+    """A member is an int of a class of its own."""
+    return {"kind": Kind.WIDE, "x": x * Kind.WIDE}

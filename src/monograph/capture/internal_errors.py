@@ -45,6 +45,10 @@ _STANDS_FOR: Final = {
     "AbstractTensor": "abstract tensor",
 }
 _NAMES: Final = re.compile("|".join(rf"\b(?:torch\.)?{name}\b" for name in _STANDS_FOR))
+_NO_MEMORY: Final = re.compile(
+    r"Cannot access data pointer of Tensor \(e\.g\. FakeTensor.*", re.DOTALL
+)
+"""What C++ says of tensors that stand for others, and of no tensor else."""
 _SYMBOLIC: Final = (f"{TORCH}fx/experimental/", f"{TORCH}_higher_order_ops/", torch.__file__)
 """Files of torch that run in a capture alone."""
 _USERS_OPERATIONS: Final = ("abstract/", "bytecode/", "capture/strict/polyfills.py")
@@ -63,6 +67,8 @@ def mistaken(error: BaseException) -> str:
     while step.tb_next is not None:
         step = step.tb_next
     file = step.tb_frame.f_code.co_filename
+    if _NO_MEMORY.search(str(error)):
+        return "capture-failed"
     if _NAMES.search(str(error)):
         return "" if _says_so_of_plain_numbers(error) else "capture-failed"
     if not file.startswith((_HERE, *_SYMBOLIC)) or _is_on_purpose(error, step):
@@ -109,6 +115,7 @@ def refusal_of(error: BaseException, at: tuple[Frame, ...] | None = None) -> Mon
         return None
     frames = raised_at(error) if at is None else at
     said = _NAMES.sub(lambda found: _STANDS_FOR[found[0].removeprefix("torch.")], str(error))
+    said = _NO_MEMORY.sub("an abstract tensor has no memory", said)
     reason = f"{type(error).__name__}: {said}"
     if kind == "bug":
         return problem("bug", at=frames, reason=f"{reason}{_place_of(error)}")

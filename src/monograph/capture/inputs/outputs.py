@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.abstract.aliasing import ARGUMENT, overwritten, source_of, view_chain
 from monograph.abstract.layout import is_contiguous, is_dense
+from monograph.abstract.number_methods import plain
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import is_droppable
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
-from monograph.host.trees import pytree
+from monograph.host.trees import TreeSpec, pytree
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.side_effects.module_state import ModuleState, StateTensor
 
-_OUTPUT_CONSTANTS = (int, float, bool, str, type(None), complex, torch.dtype, torch.device)
+_OUTPUT_CONSTANTS: Final = frozenset(
+    {int, float, bool, str, type(None), complex, torch.dtype, torch.device}
+)
+"""Classes whose instances code says; no subclass (`np.float64`, enums) is among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ def close_outputs(
     Raises: unsupported-output.
     """
     flat, spec = pytree.tree_flatten(result)
+    spec = _with_plain_keys(spec)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
     if recorder.known_aliases is not None:
         recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
@@ -68,6 +73,23 @@ def close_outputs(
     node = append_node(graph, "output", "output", "output", (returned,), {})
     node.meta["val"] = tuple(values)
     return Outputs(leaves, spec)
+
+
+def _with_plain_keys(spec: TreeSpec) -> TreeSpec:
+    """The structure, with the plain numbers that guards fix the symbolic ones in it to.
+
+    Raises: specialized-value, data-dependent-size.
+    """
+    if spec.is_leaf():
+        return spec
+    children = [_with_plain_keys(child) for child in spec.children()]
+    return TreeSpec(spec.type, _plain_key(spec.context), children)
+
+
+def _plain_key(key: Any) -> Any:
+    if type(key) is list or type(key) is tuple:
+        return type(key)([_plain_key(each) for each in key])
+    return plain(key)
 
 
 def _is_input(recorder: Recorder, tensor: AbstractTensor) -> bool:
@@ -83,7 +105,7 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
         return recorder.abstract(value)
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
         return value
-    if isinstance(value, _OUTPUT_CONSTANTS):
+    if type(value) in _OUTPUT_CONSTANTS:
         return value
     path = f"output[{index}]"
     refusal = problem("unsupported-output", path=path, type=type(value))
@@ -98,7 +120,7 @@ def _leaf(recorder: Recorder, value: Any) -> OutputLeaf:
     number = to_python(value)
     if not isinstance(number, Expr | Real | Relation):
         return OutputLeaf(value, None)
-    node = recorder.writer.number(number)
+    node = recorder.writer.operand(number)
     return OutputLeaf(value, node) if isinstance(node, torch.fx.Node) else OutputLeaf(node, None)
 
 

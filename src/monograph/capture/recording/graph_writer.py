@@ -293,6 +293,14 @@ class GraphWriter:
             found = self._numbers[value] = self._write_number(value)
         return found
 
+    def operand(self, value: Any) -> Any:
+        """As `number`, for whoever tells 1 from True: a truth read out of data is its bit."""
+        found = self.number(value)
+        if not isinstance(value, Expr) or not isinstance(found, Node):
+            return found
+        is_truth = isinstance(found.meta.get("val"), torch.SymBool)
+        return self._emit("pos", operator.pos, (found,), value) if is_truth else found
+
     def _write_number(self, value: Expr | Real | Relation) -> Any:
         if isinstance(value, Relation):
             return self._write_relation(value)

@@ -333,7 +333,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         if isinstance(arg, torch.SymInt | torch.SymFloat | torch.SymBool):
             value = to_python(arg)
-            return value, self.writer.number(value)
+            return value, self.writer.operand(value)
         if isinstance(arg, torch.Tensor):
             return self.convert(self.writer.lift(arg, self))
         if cls in _NO_ARGUMENTS:

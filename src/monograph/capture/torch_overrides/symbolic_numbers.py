@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.symbols import SymbolNode
+from monograph.abstract.symbols import SymbolNode, to_python
 from monograph.capture.code_policy import INTERPRETER, OURS
 from monograph.capture.installation import OVERRIDES, Overrides, listening
 from monograph.diagnostics.code_origin import is_installed
@@ -33,18 +33,25 @@ def _hash(original: Any) -> Any:
     """
 
     def hash_of(number: torch.SymInt) -> int:
-        recorder = listening()
-        if recorder is None or not isinstance(number.node, SymbolNode):
+        if not isinstance(number.node, SymbolNode):
             return original(number)
-        frame = sys._getframe(1)
+        recorder, frame = listening(), sys._getframe(1)
         file = frame.f_code.co_filename
         if file.startswith(OURS) and not file.startswith(INTERPRETER):
+            return _settled_hash(original, number)
+        if recorder is None:
             return original(number)
         if is_installed(recorder.scopes.filter.asker(frame)):
             return original(number)
         return hash(number.node.guard_int("", 0))
 
     return hash_of
+
+
+def _settled_hash(original: Any, number: torch.SymInt) -> int:
+    """What is a key already was fixed when it became one."""
+    value = to_python(number)
+    return hash(value) if isinstance(value, int) else original(number)
 
 
 # --- conditions --------------------------------------------------------------------------------

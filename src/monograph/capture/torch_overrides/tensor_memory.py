@@ -394,6 +394,21 @@ for _name in PROPERTIES:
     OVERRIDES.override(torch.Tensor, _name)(functools.partial(_property, name=_name))
 
 
+@OVERRIDES.override(torch.Tensor, "data")
+def _data_of_real(original: Any) -> Any:
+    """`tensor.data = value` of a tensor from outside, which would hold the abstract one since."""
+    found: Any = torch.Tensor.data if original is MISSING else original
+
+    def replace(tensor: torch.Tensor, value: torch.Tensor) -> None:
+        recorder = listening()
+        if recorder is None:
+            found.__set__(tensor, value)
+        else:
+            recorder.abstract(tensor).data = value
+
+    return property(found.__get__, replace)
+
+
 @OVERRIDES.override(torch.Tensor, "__repr__")
 def _text_of_real(original: Any) -> Any:
     @functools.wraps(original)

@@ -118,6 +118,9 @@ def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what
 
 def _registration(of: object) -> str:
     name = _name(of)
+    for plain in (int, float, complex, str):
+        if isinstance(of, type) and issubclass(of, plain):
+            return f"or return the plain number or text: `{plain.__name__}(...)`"
     code = f"monograph.register_dataclass({name.rpartition('<locals>.')[2]})"
     return offer("if it is a dataclass, register it", code)
 
