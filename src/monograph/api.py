@@ -36,7 +36,7 @@ agrees_with = deferred("monograph.program.eager_comparison:agrees_with")
 
 _DISAGREES = (
     "told that they are exported, installed packages take another way, and the program does not"
-    " agree with the module"
+    " agree with the module, or cannot be compared with it on the meta device"
 )
 
 

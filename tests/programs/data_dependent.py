@@ -68,10 +68,10 @@ variants(
     {
         "to_numpy": lambda x: x * x.numpy().mean(),
         "to_array": lambda x: x * __import__("numpy").asarray(x).mean(),
-        "data_pointer": lambda x: x * (x.data_ptr() % 2),
     },
     refused="value-read",
 )
+variants(one, {"data_pointer": lambda x: x * (x.data_ptr() % 2)}, refused="outside-read")
 
 
 variants(

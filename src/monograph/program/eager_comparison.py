@@ -28,8 +28,12 @@ _CLOSE: Final[Mapping[torch.dtype, float]] = {torch.float16: 1e-2, torch.bfloat1
 def agrees_with(program: ExportedProgram, module: torch.nn.Module, args: Any, kwargs: Any) -> bool:
     """Whether program and module give the same for the example, and where its masks differ.
 
-    A call that the program refuses, or the module raises at, is no difference.
+    A call that the program refuses, or the module raises at, is no difference. Nothing can be
+    compared of a module, or for inputs, on the meta device: whether they agree is not known.
     """
+    tensors = [*module.parameters(), *module.buffers(), *pytree.tree_leaves((args, kwargs))]
+    if any(isinstance(each, torch.Tensor) and each.is_meta for each in tensors):
+        return False
     run = program.module()
     return all(_agree(run, module, inputs) for inputs in _variations((args, dict(kwargs or {}))))
 

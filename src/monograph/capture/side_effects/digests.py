@@ -201,7 +201,10 @@ class Digests:
 
 
 def is_terminal(value: Any) -> bool:
-    """Whether a file tells people something, which is none of a program's."""
+    """Whether a file or a debugger tells people something, which is none of a program's."""
+    bdb = sys.modules.get("bdb")
+    if bdb is not None and isinstance(value, bdb.Bdb):
+        return True
     return any(value is each for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
 
 
