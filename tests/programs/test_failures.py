@@ -89,10 +89,10 @@ def test_gc_stays_off_where_it_was_off():
 
 def test_a_leaked_tensor_is_refused_by_name():
     """A tensor kept beyond its capture has no values, in eager and in another capture."""
-    kept = threading.current_thread().kept = []
+    kept = threading.kept = []
 
     def keep(x):
-        threading.current_thread().kept.append(x * 2)  # where no capture of plain Python looks
+        threading.kept.append(x * 2)  # where no capture of plain Python looks
         return x
 
     export(module_of(keep), (torch.ones(2),), strict=False)
@@ -111,10 +111,10 @@ def test_a_leaked_tensor_is_refused_by_name():
 
 def test_a_leaked_size_answers_nothing_new():
     """A size kept beyond its capture is refused where its value would matter."""
-    kept = threading.current_thread().kept = []
+    kept = threading.kept = []
 
     def keep(x):
-        threading.current_thread().kept.append(x.shape[0])
+        threading.kept.append(x.shape[0])
         return x
 
     export(module_of(keep), (torch.ones(4),), dynamic_shapes={"x": {0: Dim.AUTO}}, strict=False)

@@ -266,10 +266,10 @@ def plainly(*args, **kwargs):
 
 def test_nothing_is_run_where_nothing_is_left_out():
     """Nor for a size that is left to capture."""
-    calls = threading.current_thread().calls = []  # where no capture of plain Python looks
+    calls = threading.calls = []  # where no capture of plain Python looks
 
     def counts(x, y):
-        threading.current_thread().calls.append(x.shape)
+        threading.calls.append(x.shape)
         return x + 1, y
 
     args = torch.randn(3, 2), torch.randn(3)
@@ -278,7 +278,7 @@ def test_nothing_is_run_where_nothing_is_left_out():
     calls.clear()
 
     def asks(x, y):
-        threading.current_thread().calls.append(x.shape)
+        threading.calls.append(x.shape)
         return (x if x.shape[0] == 1 else x + 1), y
 
     plainly(module_of(asks), args, dynamic_shapes=({0: Dim.AUTO}, {0: Dim.AUTO}))
@@ -290,10 +290,10 @@ def test_nothing_is_run_where_nothing_is_left_out():
 
 def test_a_guard_about_more_is_not_tried():
     """`if n > 4` leaves out 1, and not because it is 1."""
-    calls = threading.current_thread().calls = []  # where no capture of plain Python looks
+    calls = threading.calls = []  # where no capture of plain Python looks
 
     def asks(x, y):
-        threading.current_thread().calls.append(x.shape)
+        threading.calls.append(x.shape)
         return (x if x.shape[0] > 2 else x + 1), y
 
     args = torch.randn(3, 2), torch.randn(3)

@@ -158,11 +158,11 @@ def test_the_verdict_of_a_run(name, monkeypatch):
 
 def test_user_code_is_not_run_where_rules_know():
     """What an operator asks is asked again of its rule; what user code asks, of user code."""
-    calls = threading.current_thread().calls = []  # where no capture of plain Python looks
+    calls = threading.calls = []  # where no capture of plain Python looks
 
     class Counts(nn.Module):
         def forward(self, x):
-            threading.current_thread().calls.append(x.shape)
+            threading.calls.append(x.shape)
             heads = x.view(1, -1, 2, 2).transpose(1, 2)
             mixed = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
             return mixed.transpose(1, 2).reshape(1, -1, 4)

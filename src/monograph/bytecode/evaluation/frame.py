@@ -184,6 +184,7 @@ class InterpreterFrame:
         "globals",
         "interpreter",
         "ip",
+        "is_copy",
         "leavings",
         "names",
         "outside",
@@ -203,6 +204,7 @@ class InterpreterFrame:
     globals: dict[str, Any]
     interpreter: ThreadState
     ip: int
+    is_copy: bool
     leavings: tuple[Any, ...]
     names: MutableMapping[str, Any] | None
     outside: Any
@@ -231,6 +233,7 @@ class InterpreterFrame:
         self.outside = None
         self.stack = []
         self.ip = 0
+        self.is_copy = False
         self.leavings = ()
         self.back = None
         self.value = None
@@ -248,7 +251,7 @@ class InterpreterFrame:
         made.names, made.outside, made.depth = self.names, self.outside, self.depth
         made.stack, made.slots, made.ip = self.stack, self.slots, self.ip
         made.leavings, made.back, made.value = self.leavings, self.back, self.value
-        made.view = self.view
+        made.view, made.is_copy = self.view, True
         return made
 
     def __repr__(self) -> str:

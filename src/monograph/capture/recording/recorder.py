@@ -110,7 +110,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.known_aliases: AliasAnalysis | None = None
         self.behind_inputs: set[Node] = set()  # what inputs stand behind
         self.n_regions = self.n_unmerged = 0  # of Python's own; those whose sides are merged later
-        self.branching: list[Any] = []  # code whose conditions are gone both ways just now
+        self.branching: list[Any] = []  # calls whose conditions are gone both ways just now
         self.tracks_objects = False  # whether regions look first which objects there were before
         self.may_be_fixed: frozenset[Expr] = frozenset()  # the sizes that nobody insists on
         self.accumulated: dict[int, Any] = {}

@@ -13,6 +13,7 @@ import torch
 
 from monograph.abstract.symbols import to_python
 from monograph.diagnostics import problem
+from monograph.program.calling.subgraph_calls import BOUNDED
 from monograph.program.python_source.layout import Bracketed, one_line
 
 if TYPE_CHECKING:
@@ -65,10 +66,13 @@ _NAMED: Final[Mapping[Any, str]] = MappingProxyType(
         torch.sym_sum: "sum",
     }
 )
+_UNBOUNDED: Final = MappingProxyType({bounded: plain for plain, bounded in BOUNDED.items()})
+"""What the functions that bound a number's digits compute, in subgraphs that hold them."""
 
 
 def arithmetic(target: Any, args: Sequence[Source], *, is_integral: bool) -> Source | None:
     """The expression of a call of a plain function, None where it is something else."""
+    target = _UNBOUNDED.get(target, target)
     if target in _INFIX and len(args) == 2:
         sign, level = _INFIX[target]
         right = level if sign in "+*" and is_integral and sign == "+" else level + 1

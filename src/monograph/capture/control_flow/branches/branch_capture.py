@@ -181,7 +181,8 @@ def _forked(
     What nothing can stand for on one side may be asked about before it is used (`if y is None`), or
     forgotten: then the sides are recorded further, each by itself, to where that is done.
     """
-    recorder.branching.append(frame.code)
+    # A copy is of a call that is counted already.
+    recorder.branching.append(None if frame.is_copy else frame.code)
     try:
         if recorder.branching.count(frame.code) > _MOST_CALLS:
             name = frame.code.co_qualname.rpartition("<locals>.")[2]

@@ -103,8 +103,7 @@ def _arrive(
     lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
     changes = met_writes(recorder, frame, join, regions)
     uncertain = _uncertain(regions, join)
-    simple = {(True, False), (False, True)}
-    flags = [left.flags for left in lefts if left.flags not in simple]
+    flags = [left.flags for left in lefts if not _is_one_side(left.flags)]
     for one, other in zip(regions, _as_tensors(regions, flags), strict=True):
         (join.lefts if one is regions[0] else join.rights).extend(other)
     for region, values in zip(regions, join.returned(), strict=True):
@@ -120,7 +119,7 @@ def _arrive(
     frame.leavings = tuple(
         Leaving(
             left.place,
-            _flag(truth, left.flags) if left.flags in simple else next(answers),
+            _flag(truth, left.flags) if _is_one_side(left.flags) else next(answers),
             tuple(made.value(each) for each in left.state),
             left.n_stack,
         )
@@ -217,6 +216,11 @@ def _as_tensors(regions: Sequence[Region], flags: Sequence[tuple[Any, Any]]) -> 
         with region:
             found.append([as_truth(pair[side]) for pair in flags])
     return found
+
+
+def _is_one_side(flags: Sequence[Any]) -> bool:
+    """Whether a place is left for on one side always, and never on the other."""
+    return all(isinstance(each, bool) for each in flags) and flags[0] != flags[1]
 
 
 def _flag(truth: Any, flags: tuple[Any, Any]) -> Any:
