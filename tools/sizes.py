@@ -33,7 +33,8 @@ IGNORE = re.compile(r"# (?:pyright|type): ?ignore")
 class Figure:
     """One row: what was measured, the most it may be today, and the most it is to be in the end.
 
-    A budget only falls; where it is still above the goal, DESIGN.md says so among the departures.
+    A budget falls, or decision 0019 says what made it rise; where it is still above the goal,
+    DESIGN.md says so among the departures.
     """
 
     what: str
@@ -188,7 +189,7 @@ def figures() -> list[Figure]:
     ratio = import_ratio()
     strict, plain = entered_by_export(strict=True), entered_by_export(strict=False)
     return [
-        Figure("lines in src", lines(texts), 75_000, 66_500),
+        Figure("lines in src", lines(texts), 80_800, 66_500),
         Figure("modules in the largest folder", folder, 20, 20, where),
         Figure("largest import knot", knot, 4, 4, members),
         Figure("class names defined twice", len(twice), 0, 0, " ".join(twice)),
@@ -196,10 +197,10 @@ def figures() -> list[Figure]:
             "type checker silenced, per 1,000 lines", round(ignores_per_thousand(texts), 2), 1, 1
         ),
         Figure("import monograph, % of import torch", round(ratio, 1), None),
-        Figure("files entered by export(nn.Linear), strict", strict.files, 62, 35),
-        Figure("files entered by export(nn.Linear), plain", plain.files, 62, 35),
+        Figure("files entered by export(nn.Linear), strict", strict.files, 68, 35),
+        Figure("files entered by export(nn.Linear), plain", plain.files, 68, 35),
         Figure("Python calls of it, strict", strict.calls, 900, 900),
-        Figure("Python calls of it, plain", plain.calls, 900, 900),
+        Figure("Python calls of it, plain", plain.calls, 920, 900),
         Figure("deepest frame, a user module with a Linear", strict.depth, 37, 16),
     ]
 
