@@ -7,7 +7,7 @@ Both have no data: whatever needs data goes to the recorder that made them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import torch
 
@@ -391,6 +391,10 @@ class AbstractTensor(Flags):
         return id(self)
 
 
+OWN_ATTRIBUTES: Final = frozenset({*AbstractTensor.__annotations__, "__class__"})
+"""What is in the `__dict__` of one beside what code put there."""
+
+
 def _checked_dim(dim: int, rank: int) -> int:
     limit = max(rank, 1)
     if -limit <= dim < limit:
@@ -503,6 +507,7 @@ METADATA = _metadata_answers()
 
 __all__ = [
     "METADATA",
+    "OWN_ATTRIBUTES",
     "AbstractTensor",
     "Recording",
     "StaticTensor",
