@@ -60,6 +60,7 @@ class GraphProperties:
     """What a graph returns and draws; inputs that are `fixed` lie as the example's in any call.
 
     `written` maps values to the input that they are written to after the call: they are that input.
+    `owners` names, for state in the memory of other state, one that stands for all that share it.
     """
 
     def __init__(
@@ -67,11 +68,16 @@ class GraphProperties:
         graph: torch.fx.Graph,
         fixed: Collection[str],
         written: Mapping[Node, str] | None = None,
+        owners: Mapping[str, str] | None = None,
     ) -> None:
         self._fixed = fixed
-        self._written = written or {}
+        shared = owners or {}
+        self._written = {node: shared.get(at, at) for node, at in (written or {}).items()}
         self._inputs = {node.name: node for node in graph.nodes if node.op == "placeholder"}
-        self._owners: dict[Node, Any] = {}
+        self._owners: dict[Node, Any] = {
+            node: frozenset({self._inputs[shared.get(name, name)]})
+            for name, node in self._inputs.items()
+        }
         self._outer: dict[Node, Node] = {}
         self.draws: list[str] = []
         """The operators that draw random numbers, in this graph and what it calls, in order."""

@@ -114,11 +114,12 @@ def _check_properties(program: ExportedProgram, done: Decomposed, result: Export
     free = {name for name, each in clauses if getattr(each, "strides", None) is None}
     fixed = {spec.arg.name for spec in inputs} - free
     written = {node: name for name, node in done.writes.items()}
+    owners = {name: next(iter(group)) for group in _in_one_memory(program) for name in group}
     returned: Any = program.graph.output_node().args[0]
     with use(done.facts):
         before, after = (
-            GraphProperties(program.graph, fixed),
-            GraphProperties(result.graph, fixed, written),
+            GraphProperties(program.graph, fixed, owners=owners),
+            GraphProperties(result.graph, fixed, written, owners),
         )
         for at, lost in differences(before.of(returned), after.of(done.outputs)):
             frames = frame_filter().innermost_user(returned[at].meta.get("frames", ()))
@@ -234,6 +235,18 @@ def _laid_out(clause: TensorClause, t: TensorType | None, *, is_placed: bool) ->
 
 def _shared_memory(program: ExportedProgram) -> list[dict[str, Place]]:
     """State without gradients that lies in the memory of one that is all of it, which is first."""
+    found: list[dict[str, Place]] = []
+    for group in _in_one_memory(program):
+        owner = max(group, key=lambda name: group[name].numel())
+        if len(group) > 1 and all(_lies_in(group[owner], each) for each in group.values()):
+            names = sorted(group, key=lambda name: name != owner)
+            begin = int(group[owner].storage_offset())
+            found.append({name: _place(group[name], begin) for name in names})
+    return found
+
+
+def _in_one_memory(program: ExportedProgram) -> Iterator[dict[str, torch.Tensor]]:
+    """The state of each memory, by the names of its inputs."""
     state_input = program.constants | program.state_dict
     groups: dict[int, dict[str, torch.Tensor]] = {}
     for spec in program.graph_signature.input_specs:
@@ -241,14 +254,7 @@ def _shared_memory(program: ExportedProgram) -> list[dict[str, Place]]:
         if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and tensor.numel():
             address = tensor.untyped_storage().data_ptr()
             groups.setdefault(address, {})[spec.arg.name] = tensor
-    found: list[dict[str, Place]] = []
-    for group in groups.values():
-        owner = max(group, key=lambda name: group[name].numel())
-        if len(group) > 1 and all(_lies_in(group[owner], each) for each in group.values()):
-            names = sorted(group, key=lambda name: name != owner)
-            begin = int(group[owner].storage_offset())
-            found.append({name: _place(group[name], begin) for name in names})
-    return found
+    yield from groups.values()
 
 
 def _lies_in(owner: torch.Tensor, tensor: torch.Tensor) -> bool:
