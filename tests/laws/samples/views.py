@@ -101,4 +101,6 @@ SAMPLES = [
     *[case("im2col", x, [2, 2], [1, 1], [0, 1], [1, 2]) for x in (IMAGE, CHANNELS_LAST)],
     *[case("col2im", floats(2, 12, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1])],
     *[case("col2im", floats(12, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1])],
+    *[case("set_.source_Tensor", floats(2, 3), x) for x in LAYOUTS],
+    *[case("set_", floats(2, 3))],
 ]
