@@ -65,7 +65,7 @@ from monograph.passes.formulas import (
     needs_gradients,
     trace,
 )
-from monograph.passes.functionalization.autograd_history import History
+from monograph.passes.functionalization.autograd_history import History, is_only_detached
 from monograph.passes.functionalization.full_slices import is_indexed_further, is_whole
 from monograph.passes.functionalization.functionalize import Alias, owned, read, view_of, whole
 from monograph.passes.functionalization.views import View, can_be_written_through
@@ -257,7 +257,7 @@ class Lowering:
         """Lower one operator call; arguments may be aliases. Gives what stands for its results."""
         op = OPERATORS.of(overload)
         is_seen = op.mutated or source in self.returned or any_alias(args[:1])
-        if is_seen and op.aliasing.is_idle(args, kwargs):
+        if is_seen and (op.aliasing.is_idle(args, kwargs) or is_only_detached(source)):
             return args[0]
         if overload is BEGINS_HISTORY:
             return begun_history(self, op, args, kwargs)

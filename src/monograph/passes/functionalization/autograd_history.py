@@ -11,14 +11,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.fx.node import Node
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-
-    from torch.fx.node import Node
 
     from monograph.capture.recording.scopes import ModeRegion
     from monograph.passes.functionalization.views import View
@@ -135,10 +134,23 @@ def is_hidden(views: Sequence[View]) -> bool:
     return any(id(view.overload) in _HIDING for view in views)
 
 
+def is_only_detached(node: Node | None) -> bool:
+    """Whether it detaches new memory, without a history, that nothing else holds."""
+    if node is None or node.target is not aten.detach.default:
+        return False
+    source = node.args[0]
+    return (
+        isinstance(source, Node)
+        and source.op == "call_function"
+        and id(source.target) in _CUTS - _HIDING
+        and len(source.users) == 1
+    )
+
+
 def _may_require_grad(val: Any) -> bool:
     if isinstance(val, tuple | list):
         return any(_may_require_grad(each) for each in val)
     return isinstance(val, AbstractTensor) and is_differentiable(val.tensor_type.dtype)
 
 
-__all__ = ["History", "hides_writes", "is_hidden", "seen_from"]
+__all__ = ["History", "hides_writes", "is_hidden", "is_only_detached", "seen_from"]
