@@ -72,7 +72,9 @@ class CarriedTypes:
         if not isinstance(value, AbstractTensor):
             return self.recorder.convert(value)[1]
         if wanted is not None and wanted.strides is None and value.tensor_type.strides is not None:
-            value = self.recorder.call(torch.ops.aten.contiguous.default, (value,), {})
+            # Not `contiguous`, which is a copy or none as sizes decide.
+            form = {"memory_format": torch.contiguous_format}
+            value = self.recorder.call(torch.ops.aten.clone.default, (value,), form)
         return value.node
 
 
