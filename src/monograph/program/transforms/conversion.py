@@ -111,6 +111,8 @@ def _obstacles_at(node: Node, dtype: torch.dtype) -> Iterator[str]:
     place = _at(node.meta.get("frames"))
     if _names_a_dtype(node):
         yield f"{node.target} names a dtype{place}"
+    if node.target is torch.ops.aten.as_strided.default:
+        yield f"a view is read by its strides, and `Module.to` keeps none of state{place}"
     if node.op == "call_function" and is_born_here(node, dtype):
         yield f"{node.target} makes {dtype_text(dtype)} of something else{place}"
 
