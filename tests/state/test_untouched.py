@@ -122,6 +122,10 @@ def test_fifty_that_succeed(form):
     assert set(abstract_tensors()) - set(before) == set()
 
 
+THREADED = {"computed_in_a_thread"}
+"""What a thread raises, the test runner keeps until the test has ended, with all it holds."""
+
+
 @both_forms
 def test_fifty_that_fail(form):
     """Programs that are refused, and a module that fails at each step of what it changes."""
@@ -130,7 +134,7 @@ def test_fifty_that_fail(form):
     raised += [hold_untouched(form, Fails(at), (torch.randn(2, 3),)) for at in range(STEPS + 1)]
     assert "" not in raised
     for probe in PROBES.values():
-        if probe.refused:
+        if probe.refused and probe.name not in THREADED:
             args, _ = inputs_of(probe.example, SEED_OF_EXAMPLE)
             raised.append(hold_untouched(form, probe.build(), args))
     assert raised.count("UsersError") == STEPS
