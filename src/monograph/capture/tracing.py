@@ -163,7 +163,8 @@ class Trace:
             with self._seer() as seer:
                 with self._lines() as lines, seer.watching(self.recorder):
                     try:
-                        result = self._call_module()
+                        # In a list, which the collector knows: what else refers to it is asked.
+                        result = [self._call_module()]
                     except MonographError:
                         raise
                     except Exception:  # what user code raises may come of what it caught
@@ -172,10 +173,10 @@ class Trace:
                 raise_swallowed(notes)
                 if self.recorder.shown:
                     check_shown(self.recorder)
-                after = self.given.aftermath(result)
+                after = self.given.aftermath(result[0])
                 if not self._judge_effects(seer.lasting(lines), after, lines):
                     return None
-                return close_outputs(self.recorder, self.state, result, after.values), after
+                return close_outputs(self.recorder, self.state, result[0], after.values), after
 
     def _open(self, recording: Callable[..., Recorder]) -> None:
         """A graph writer and a recorder; placeholders of the module's state and of the inputs."""
