@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 import torch
 
+from monograph.host.dispatch import dispatch_keys, with_dispatch_keys
 from tests.seeding import reseed
 
 # `make test` judges a change, so it draws the same examples each time; `make laws` draws new ones.
@@ -38,7 +39,10 @@ def _seeded(request: pytest.FixtureRequest) -> Generator[None]:
     Raises: AssertionError for a test that leaves gradients off, which others would suffer from.
     """
     reseed(zlib.crc32(request.node.nodeid.encode()))
-    yield
-    was_enabled = torch.is_grad_enabled()
-    torch.set_grad_enabled(True)
+    with with_dispatch_keys(dispatch_keys()):
+        yield
+        was_enabled = torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        has_autograd = (torch.ones((), requires_grad=True) * 1).requires_grad
     assert was_enabled, "the test leaves `no_grad` on"
+    assert has_autograd, "the test leaves dispatch below autograd"

@@ -30,7 +30,12 @@ import torch
 
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import MISSING
-from monograph.capture.side_effects.container_contents import CONTAINERS, content_of
+from monograph.capture.side_effects.container_contents import (
+    CONTAINERS,
+    attributes_of,
+    content_of,
+    is_a,
+)
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
 from monograph.capture.side_effects.place_names import Called
@@ -135,7 +140,7 @@ class Digests:
         kind = type(value)
         if kind in _TENSORS:
             self._whole("attributes", value, root, by)
-            return vars(value).values()
+            return attributes_of(value).values()
         if kind is ContextVar:
             before = value.get(MISSING)
             self._effects.add(
@@ -145,21 +150,21 @@ class Digests:
         if kind is CACHED:
             self._caches.append((value, value.cache_info().misses))
             return ()
-        if isinstance(value, type):
+        if is_a(value, type):
             self._class(value, by)
             return ()
         inside = _inside(value)
         if inside is not None:
             return inside
-        if isinstance(value, CONTAINERS):
+        if is_a(value, CONTAINERS):
             content = content_of(value)
             self._whole("contents", value, root, by)
-            own = self._own_attributes(value, root, by) if hasattr(value, "__dict__") else ()
+            own = self._own_attributes(value, root, by) if type(value).__dictoffset__ else ()
             return [*(content.values() if isinstance(content, dict) else content), *own]
         if self._effects.covers(value):
             return (*_beyond_snapshots(value), kind)
         own = self._own_attributes(value, root, by)
-        state = None if isinstance(value, torch.nn.Module) else keep(value)
+        state = None if is_a(value, torch.nn.Module) else keep(value)
         if state is None:
             return own
         self._whole("hidden", value, root, by, state)
@@ -176,12 +181,12 @@ class Digests:
 
     def _own_attributes(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
         kind = type(value)
-        if not hasattr(value, "__dict__") or not (
+        if not kind.__dictoffset__ or not (
             has_attributes(kind) or issubclass(kind, torch.nn.Module | SimpleNamespace)
         ):
             return (kind,) if is_users_class(kind) else ()
         self._whole("attributes", value, root, by)
-        return (*vars(value).values(), kind)
+        return (*attributes_of(value).values(), kind)
 
     def _whole(self, kind: str, owner: Any, root: Called, by: Chain, before: Any = None) -> None:
         if self._effects.within_reach(kind, owner, by, before):
@@ -203,7 +208,7 @@ class Digests:
 def is_terminal(value: Any) -> bool:
     """Whether a file or a debugger tells people something, which is none of a program's."""
     bdb = sys.modules.get("bdb")
-    if bdb is not None and isinstance(value, bdb.Bdb):
+    if bdb is not None and is_a(value, bdb.Bdb):
         return True
     return any(value is each for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
 
@@ -249,24 +254,24 @@ class DigestsOfReads(Digests):
 
 def _inside(value: Any) -> Iterable[Any] | None:
     """What is inside of an object that does not change itself; None of all others."""
-    if isinstance(value, ModuleType):
+    if is_a(value, ModuleType):
         return ()
-    if isinstance(value, MappingProxyType):
+    if is_a(value, MappingProxyType):
         return value.values()
-    if isinstance(value, _PASSED_THROUGH):
+    if is_a(value, _PASSED_THROUGH):
         return value
     if type(value) in _BOUND:
         return (value.__self__,)
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return (value.func, *value.args, *value.keywords.values())
     return None
 
 
 def _beyond_snapshots(value: Any) -> Iterable[Any]:
     """The attributes of a captured module that its snapshot does not look into."""
-    if not isinstance(value, torch.nn.Module):
+    if not is_a(value, torch.nn.Module):
         return ()
-    return [each for each in vars(value).values() if type(each) not in _IN_SNAPSHOTS]
+    return [each for each in attributes_of(value).values() if type(each) not in _IN_SNAPSHOTS]
 
 
 def is_users_class(cls: type) -> bool:

@@ -19,6 +19,7 @@ import torch
 
 from monograph.capture.side_effects.container_contents import (
     CONTAINERS,
+    attributes_of,
     content_of,
     refill_content,
     same_content,
@@ -145,7 +146,7 @@ def _held(owner: Any, place: MemberDescriptorType) -> Any:
 
 def _read_slots(owner: Any) -> dict[str, Any]:
     held = {name: _held(owner, place) for name, place in _slots(type(owner)).items()}
-    return {**held, **getattr(owner, "__dict__", {})}
+    return {**held, **attributes_of(owner)}
 
 
 def _write_slots(owner: Any, content: dict[str, Any]) -> None:
@@ -178,15 +179,15 @@ _SLOTS: Final = Reading(_read_slots, _write_slots, _same_slots, dict[str, Any].v
 
 
 def _read_container(owner: Any) -> tuple[Any, dict[str, Any]]:
-    return content_of(owner), dict(getattr(owner, "__dict__", {}))
+    return content_of(owner), dict(attributes_of(owner))
 
 
 def _write_container(owner: Any, content: tuple[Any, dict[str, Any]]) -> None:
     inside, attributes = content
     refill_content(owner, inside)
-    if hasattr(owner, "__dict__"):
-        owner.__dict__.clear()
-        owner.__dict__.update(attributes)
+    own = attributes_of(owner)
+    own.clear()
+    own.update(attributes)
 
 
 def _same_containers(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
@@ -217,7 +218,7 @@ def _read_array(array: Any) -> _Array:
     plain = array.view(np.ndarray)
     objects = plain.ravel().tolist() if plain.dtype.hasobject else []
     layout = (plain.shape, plain.strides, plain.dtype, plain.flags.writeable)
-    return _Array(plain.copy(), layout, dict(getattr(array, "__dict__", {})), objects)
+    return _Array(plain.copy(), layout, dict(attributes_of(array)), objects)
 
 
 def _write_array(array: Any, content: _Array) -> None:
@@ -229,7 +230,7 @@ def _write_array(array: Any, content: _Array) -> None:
         array.resize(shape, refcheck=False)
     array.view(np.ndarray)[...] = content.numbers
     if content.attributes:
-        vars(array).update(content.attributes)
+        attributes_of(array).update(content.attributes)
     array.flags.writeable = is_writeable
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.side_effects.container_contents import attributes_of, is_a
 from monograph.capture.side_effects.opaque_objects import HiddenState, keep
 
 if TYPE_CHECKING:
@@ -127,10 +128,11 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
         elif kind is tuple:
             waiting.extend(owner)
             continue
-        elif (state := None if isinstance(owner, _LEAVES) else keep(owner)) is not None:
+        elif (state := None if is_a(owner, _LEAVES) else keep(owner)) is not None:
             content, inner = state, state.leads_to()
         elif _is_users(owner, kind):
-            content, inner = dict(owner.__dict__), owner.__dict__.values()
+            own = attributes_of(owner)
+            content, inner = dict(own), own.values()
         else:
             continue
         seen.add(id(owner))
@@ -154,9 +156,7 @@ def _values(content: Any) -> Any:
 
 def _is_users(value: Any, kind: type) -> bool:
     """Whether a value is an object of a user's class, with attributes of its own."""
-    if isinstance(value, _LEAVES) or not hasattr(value, "__dict__"):
-        return False
-    return has_attributes(kind)
+    return bool(kind.__dictoffset__) and not is_a(value, _LEAVES) and has_attributes(kind)
 
 
 def has_attributes(kind: type) -> bool:
@@ -165,7 +165,7 @@ def has_attributes(kind: type) -> bool:
 
 
 def _attributes(owner: Any) -> Any:
-    return owner if type(owner) in _MAPPINGS or type(owner) in _SEQUENCES else owner.__dict__
+    return owner if type(owner) in _MAPPINGS or type(owner) in _SEQUENCES else attributes_of(owner)
 
 
 def _holds(owner: Any, content: Any) -> bool:

@@ -29,6 +29,7 @@ from torch.nn import Module
 from monograph.bytecode import MISSING
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.container_contents import (
+    attributes_of,
     content_of,
     refill_content,
     same,
@@ -99,7 +100,7 @@ class WriteTarget:
         """The name of the attribute that is not what it was, where that is known."""
         if self.kind != "attributes":
             return self.name
-        now = vars(self.owner)
+        now = attributes_of(self.owner)
         names = (
             name
             for name in {**self.before, **now}
@@ -226,7 +227,7 @@ class Effects:
         made = self._made.identities()  # the list above is of now, too
         # An object from before may get its `__dict__` when somebody first looks for it.
         attributes = (each.owner for each in self._places.values() if each.kind == "attributes")
-        dicts = {id(vars(each)) for each in attributes if id(each) not in made}
+        dicts = {id(attributes_of(each)) for each in attributes if id(each) not in made}
         elsewhere = _known_elsewhere(untracked, made - dicts)
         return [
             place
@@ -342,9 +343,9 @@ def _value(owner: Any, name: str) -> Any:
         return owner.get(MISSING)
     if isinstance(owner, Module):
         return _names_of(owner, name).get(name, MISSING)
-    names = owner if isinstance(owner, dict) else getattr(owner, "__dict__", None)
-    if names is None:
+    if not (isinstance(owner, dict) or type(owner).__dictoffset__):
         return getattr(owner, name, MISSING)
+    names = owner if isinstance(owner, dict) else attributes_of(owner)
     value = names.get(name, MISSING)
     if value is MISSING and not isinstance(owner, dict | type):
         places = (vars(cls)[name] for cls in type(owner).__mro__ if name in vars(cls))
@@ -402,12 +403,12 @@ def _fill(cell: CellType, value: Any) -> None:
 
 def _whole(kind: str, owner: Any) -> Any:
     """A copy of all that an object holds."""
-    return dict(vars(owner)) if kind == "attributes" else content_of(owner)
+    return dict(attributes_of(owner)) if kind == "attributes" else content_of(owner)
 
 
 def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
     """Give an object or a class exactly these attributes."""
-    now = dict(vars(owner))
+    now = dict(attributes_of(owner))
     for name in {**now, **attributes}:
         value = attributes.get(name, MISSING)
         if now.get(name, MISSING) is not value:

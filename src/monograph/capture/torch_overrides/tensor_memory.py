@@ -409,18 +409,26 @@ def _data_of_real(original: Any) -> Any:
     return property(found.__get__, replace)
 
 
+@OVERRIDES.override(torch.nn.Parameter, "__repr__")
+@OVERRIDES.override(torch.Tensor, "__format__")
 @OVERRIDES.override(torch.Tensor, "__repr__")
 def _text_of_real(original: Any) -> Any:
     @functools.wraps(original)
-    def text(tensor: torch.Tensor, **options: Any) -> str:
-        """The values of a constant; of what calls may change, nothing."""
+    def text(tensor: torch.Tensor, *args: Any, **options: Any) -> str:
+        """The values of a constant; of what calls may change, what it is, to people only.
+
+        PyTorch's own way to a text holds a dispatch guard: an error in it would keep that.
+        """
         recorder = listening()
         if recorder is not None and not isinstance(tensor, AbstractTensor):
             abstract = recorder.abstract(tensor)
             if known_value(recorder, abstract) is None:
                 refuse_text(recorder, abstract)
+                tensor = abstract
+        if isinstance(tensor, AbstractTensor):
+            return getattr(tensor, original.__name__)(*args)
         with without_modes():
-            return original(tensor, **options)
+            return original(tensor, *args, **options)
 
     return text
 
