@@ -589,3 +589,51 @@ class InferenceKept(nn.Module):
         with torch.inference_mode():
             self.total = self.total + x
         return x + 1
+
+
+# --- what hangs on a tensor ----------------------------------------------------------------------
+
+
+@probe("memory", vec)
+def attributes_of_nothing(x):
+    """Nobody put anything on the tensor, nor on one that is computed."""
+    y = x + 1
+    return chosen(x, bool(vars(x)) or bool(vars(y)) or set(dir(y)) - set(dir(torch.Tensor)))
+
+
+@probe("memory", vec)
+def names_that_tensors_do_not_have(x):
+    """A version, a root or a base of the user's own."""
+    return chosen(x, getattr(x, "version", 5) == 5 and not hasattr(x + 1, "root"))
+
+
+@probe("memory", vec)
+def attributes_of_the_users(x):
+    """What was put on a tensor is read back, and nothing else is found there."""
+    y = x * 2
+    y.root, y.version = x, 3
+    kept = {name: value for name, value in vars(y).items() if name != "root"}
+    return y.root + kept["version"] + len(vars(y)) + y
+
+
+@probe("memory", vec)
+class MarkedParameter(nn.Module):
+    """A parameter with an attribute of the user's has that one only."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.weight.version = 7
+
+    def forward(self, x):
+        marks = vars(self.weight)
+        return chosen(x, list(marks) == ["version"]) * marks["version"]
+
+
+@probe("memory", vec)
+def tensors_in_an_exception(x):
+    """What is raised holds a tensor and a size, and nobody asks for its text."""
+    try:
+        raise ValueError("no such value", x * 2, x.shape[0])
+    except ValueError as error:
+        return error.args[1] + error.args[2]

@@ -232,3 +232,18 @@ def sizes_of_another(x, y):
     z.set_(y[:, 1])
     z.add_(1)
     return x + z.shape[0], z.stride(0), y * 1, x.clone().resize_as_(y[0]).shape
+
+
+def none_of_three():
+    """Three numbers, and that there is nothing to do."""
+    return torch.arange(3.0), torch.tensor(0)
+
+
+@probe("data", none_of_three, refused=("specialized-value",))
+def a_loop_without_iterations(x, n):
+    """What was checked before says that there is none."""
+    count = n.item()
+    torch._check(count < 1)
+    for each in range(count):
+        x = x + each
+    return x * 2

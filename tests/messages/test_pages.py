@@ -11,23 +11,12 @@ from tests.messages.conftest import check_helps
 
 ELSEWHERE = ("archive-", "spec-", "extra-", "not-handed", "not-taken")
 """Tested in the folders of their own."""
-NO_LONGER = {
-    "capture-raises",
-    "check-fails",
-    "fake-kernel-disagrees",
-    "leaked-tensor",
-    "loop-makes-nothing",
-    "program-not-spelt",
-    "size-must-be-positive",
-    "unsupported-subclass",
-}
-"""What the examples show is captured by now, or refused under another name."""
-OURS = {"bug", "invalid-program", "wrong-on-replay", "wrong-after-saving"}
+OURS = {"bug", "capture-raises", "invalid-program", "wrong-on-replay", "wrong-after-saving"}
+"""Mistakes of ours: no program is known to show them."""
 NAMES = [
     name
     for name in page_names()
-    if not name.startswith(ELSEWHERE)
-    and name not in {*NO_LONGER, *OURS, "wrong-after-handing-over"}
+    if not name.startswith(ELSEWHERE) and name not in {*OURS, "wrong-after-handing-over"}
 ]
 
 pytestmark = pytest.mark.filterwarnings("ignore")

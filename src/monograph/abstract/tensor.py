@@ -7,7 +7,7 @@ Both have no data: whatever needs data goes to the recorder that made them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -148,13 +148,15 @@ class AbstractTensor(Flags):
     """A tensor without data. Made by `make_tensor` only."""
 
     __torch_function__ = DISABLED_TORCH_FUNCTION
+    __slots__ = ("n_writes", "node", "recorder", "tensor_type", "view_of")
+    """What user code put on a tensor is all that its `__dict__` holds."""
 
     tensor_type: TensorType
     node: Node | None
     recorder: Recording
-    root: AbstractTensor | None
+    view_of: AbstractTensor | None
     """The tensor whose storage this one views, None if it has its own."""
-    version: int
+    n_writes: int
     """How often the storage was written to during the capture; kept on roots."""
 
     @classmethod
@@ -176,7 +178,7 @@ class AbstractTensor(Flags):
     @property
     def storage_root(self) -> AbstractTensor:
         """The tensor that owns the storage: this one, or the one it views."""
-        return self if self.root is None else self.root
+        return self if self.view_of is None else self.view_of
 
     @property
     def dtype(self) -> torch.dtype:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -366,9 +368,9 @@ class AbstractTensor(Flags):
         root = self.storage_root
         self.recorder.aliases.check_answer("version", root)
         is_own = self.recorder.asked(self, "is_own")
-        if not is_own or (root.version and self.recorder.lineage.is_counted_apart(root)):
+        if not is_own or (root.n_writes and self.recorder.lineage.is_counted_apart(root)):
             return self.recorder.read_data(self, "_version")
-        return root.version
+        return root.n_writes
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         self.recorder.text_asked(self)
@@ -389,10 +391,6 @@ class AbstractTensor(Flags):
         self.recorder.aliases.check_hash(self)
         self.recorder.asked(self, "hash")
         return id(self)
-
-
-OWN_ATTRIBUTES: Final = frozenset({*AbstractTensor.__annotations__, "__class__"})
-"""What is in the `__dict__` of one beside what code put there."""
 
 
 def _checked_dim(dim: int, rank: int) -> int:
@@ -430,8 +428,9 @@ def make_tensor(tensor_type: TensorType, node: Node | None, recorder: Recording)
     tensor.tensor_type = tensor_type
     tensor.node = node
     tensor.recorder = recorder
-    tensor.root = None
-    tensor.version = 0
+    tensor.view_of = None
+    tensor.n_writes = 0
+    tensor.shown_class = torch.Tensor
     return tensor
 
 
@@ -507,7 +506,6 @@ METADATA = _metadata_answers()
 
 __all__ = [
     "METADATA",
-    "OWN_ATTRIBUTES",
     "AbstractTensor",
     "Recording",
     "StaticTensor",

@@ -67,9 +67,9 @@ def mistaken(error: BaseException) -> str:
     while step.tb_next is not None:
         step = step.tb_next
     file = step.tb_frame.f_code.co_filename
-    if _NO_MEMORY.search(str(error)):
+    if _NO_MEMORY.search(_said(error)):
         return "capture-failed"
-    if _NAMES.search(str(error)):
+    if _NAMES.search(_said(error)):
         return "" if _says_so_of_plain_numbers(error) else "capture-failed"
     if not file.startswith((_HERE, *_SYMBOLIC)) or _is_on_purpose(error, step):
         return ""
@@ -86,12 +86,17 @@ _OF_NUMBERS: Final = re.compile(
 """What Python says of plain numbers, too: the methods of symbolic ones are complete."""
 
 
+def _said(error: BaseException) -> str:
+    """The text of an exception, without that of tensors and other objects that code put there."""
+    return " ".join(str(each) for each in error.args if type(each) in {str, int, float, bool})
+
+
 def _says_so_of_plain_numbers(error: Exception) -> bool:
     """Whether a plain number in the place of a symbolic one would raise the same."""
     if isinstance(error, AttributeError):
         kind = STANDS_FOR.get(type(error.obj))
         return kind is not None and not hasattr(kind, str(error.name))
-    return isinstance(error, TypeError) and _OF_NUMBERS.search(str(error)) is not None
+    return isinstance(error, TypeError) and _OF_NUMBERS.search(_said(error)) is not None
 
 
 def _is_on_purpose(error: Exception, step: TracebackType) -> bool:
@@ -114,7 +119,7 @@ def refusal_of(error: BaseException, at: tuple[Frame, ...] | None = None) -> Mon
     if not kind:
         return None
     frames = raised_at(error) if at is None else at
-    said = _NAMES.sub(lambda found: _STANDS_FOR[found[0].removeprefix("torch.")], str(error))
+    said = _NAMES.sub(lambda found: _STANDS_FOR[found[0].removeprefix("torch.")], _said(error))
     said = _NO_MEMORY.sub("an abstract tensor has no memory", said)
     reason = f"{type(error).__name__}: {said}"
     if kind == "bug":

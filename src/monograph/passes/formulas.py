@@ -184,7 +184,7 @@ class FormulaRecorder(Recorder):
     def _detached(self, tensor: Any) -> Any:
         source = self.abstract(tensor)
         detached = make_tensor(source.tensor_type, source.node, self)
-        detached.root = source.storage_root
+        detached.view_of = source.storage_root
         return detached
 
 

@@ -80,7 +80,7 @@ class AnsweringRecorder:
 
     def count_write(self, root: AbstractTensor) -> None:
         """The memory of a tensor has other values from here on."""
-        root.version += 1
+        root.n_writes += 1
         if self.shown:
             self.answers.check_shown(self, root)
 

@@ -55,7 +55,7 @@ class Lineage:
             if found == FRESH:
                 found = table.results(t, each.tensor_type, args, kwargs, lies=False)
             if found != FRESH:
-                each.root = source.storage_root
+                each.view_of = source.storage_root
             if Result.FRESH not in found:
                 self.join(each, source)
                 if each.tensor_type.requires_grad is not t.requires_grad:

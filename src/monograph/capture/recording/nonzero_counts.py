@@ -77,7 +77,7 @@ class Counts:
         earlier = self._summed.get(tensor.node)
         if tensor.tensor_type.dtype == torch.bool:
             self._summed[node] = _key(tensor)
-        elif earlier is not None and not tensor.storage_root.version:
+        elif earlier is not None and not tensor.storage_root.n_writes:
             self._summed[node] = earlier
 
     def read(self, node: Node, number: Expr) -> None:
@@ -98,4 +98,4 @@ SUMMING: Final = frozenset(id(overload) for overload in _SUMS | _CASTS)
 
 def _key(tensor: AbstractTensor) -> _Key:
     assert tensor.node is not None, "what is looked at is in the graph"
-    return tensor.node, tensor.storage_root.version
+    return tensor.node, tensor.storage_root.n_writes

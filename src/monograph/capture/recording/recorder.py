@@ -393,7 +393,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             elif result.requires_grad:
                 result = with_requires_grad(result, False)
             tensor = make_tensor(result, node, self)
-            tensor.root = root
+            tensor.view_of = root
             node.meta["val"] = tensor
             if type(tensor) is SymbolicTensor and self.facts.has_unbacked:
                 self._bind_new_sizes(result, node)
@@ -547,7 +547,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """The node so far still says what it makes, whatever becomes of the tensor."""
         if tensor.node is not None:
             before = make_tensor(tensor.tensor_type, tensor.node, self)
-            before.root = tensor.storage_root
+            before.view_of = tensor.storage_root
             self.lineage.join(before, tensor)
             tensor.node.meta["val"] = before
 

@@ -70,7 +70,7 @@ def item(recorder: Recorder, tensor: AbstractTensor) -> Any:
 
 def _quotient_of_sizes(tensor: AbstractTensor) -> Int | None:
     """`torch.div(x.size(1), 8, rounding_mode="trunc")`: a tensor that holds a number of sizes."""
-    node, version = tensor.node, tensor.storage_root.version
+    node, version = tensor.node, tensor.storage_root.n_writes
     if node is None or version or node.target is not torch.ops.aten.div.Tensor_mode:
         return None
     above, below = node.args
@@ -93,7 +93,7 @@ def _read(recorder: Recorder, tensor: AbstractTensor) -> Any:
     if count != 1 and known(eq(count, 1)) is False:
         message = f"a Tensor with {count} elements cannot be converted to Scalar"
         raise RuntimeError(message)
-    reading = _place(tensor.node), tensor.storage_root.version
+    reading = _place(tensor.node), tensor.storage_root.n_writes
     known_number = recorder.writer.read_before(reading)
     if known_number is not None:
         return to_sym(known_number)
@@ -102,7 +102,7 @@ def _read(recorder: Recorder, tensor: AbstractTensor) -> Any:
     recorder.writer.note_reading(reading, number)
     if isinstance(number, Expr):
         state_bounds(recorder, tensor, number)
-        if tensor.node is not None and not tensor.storage_root.version:
+        if tensor.node is not None and not tensor.storage_root.n_writes:
             recorder.counts.read(tensor.node, number)
     node.meta["val"] = to_sym(number)
     return node.meta["val"]
@@ -162,7 +162,7 @@ def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | No
 def state_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
     """The tensor's data where it is made of buffers and constants, and those are to decide."""
     writer = recorder.writer
-    if not writer.buffer_of or tensor.storage_root.version or tensor.node is None:
+    if not writer.buffer_of or tensor.storage_root.n_writes or tensor.node is None:
         return None
     known = {**writer.constant_of, **writer.buffer_of}
     if not recorder.options.state_decides:
@@ -176,7 +176,7 @@ def state_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | No
 def _value(
     recorder: Recorder, tensor: AbstractTensor, known: Mapping[Node, torch.Tensor]
 ) -> torch.Tensor | None:
-    if tensor.storage_root.version or tensor.node is None:
+    if tensor.storage_root.n_writes or tensor.node is None:
         return None
     if not _is_made_of(recorder, known, tensor.node):
         return None
@@ -239,7 +239,7 @@ class _Evaluation:
     def _run(self, node: Node) -> Any:
         result = node.meta.get("val")
         if isinstance(result, AbstractTensor):
-            if result.storage_root.version:
+            if result.storage_root.n_writes:
                 raise _NotConstantError
             count = result.tensor_type.numel()
             if not isinstance(count, int) or count > _MOST_ELEMENTS:

@@ -46,7 +46,7 @@ UNKNOWN: Final = Bounds(None, None)
 
 def bounds(recorder: Recorder, tensor: AbstractTensor) -> Bounds:
     """The bounds of a tensor's elements."""
-    if tensor.storage_root.version or tensor.node is None:
+    if tensor.storage_root.n_writes or tensor.node is None:
         return _of_dtype(tensor.tensor_type.dtype)
     return _Search(recorder).of(tensor.node)
 
@@ -88,7 +88,7 @@ class _Search:
         dtype = value.tensor_type.dtype
         widest = _of_dtype(dtype)
         self._steps += 1
-        if dtype.is_floating_point or dtype.is_complex or value.storage_root.version:
+        if dtype.is_floating_point or dtype.is_complex or value.storage_root.n_writes:
             return widest
         if self._steps > _MOST_STEPS:
             return widest

@@ -121,7 +121,7 @@ def _is_written(node: Node) -> bool:
     if node.target is operator.getitem:
         return False
     return any(
-        isinstance(value, AbstractTensor) and value.storage_root.version
+        isinstance(value, AbstractTensor) and value.storage_root.n_writes
         for value in pytree.tree_leaves(node.meta.get("val"))
     )
 

@@ -187,7 +187,7 @@ def _is_filled_once(saved: Snapshot, name: str) -> bool:
 
 def is_made_of_state(value: Any) -> bool:
     """Whether a tensor depends on parameters, buffers and constants alone, none written to."""
-    if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.version:
+    if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.n_writes:
         return False
     recorder: Any = value.recorder
     inputs = {id(node) for node in recorder.input_nodes}

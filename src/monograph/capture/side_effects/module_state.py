@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from threading import Condition, get_ident
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from monograph.abstract.tensor import OWN_ATTRIBUTES, AbstractTensor, make_tensor
+from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.side_effects.container_contents import same_content
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
@@ -51,10 +51,9 @@ class StateTensor:
     def is_marked_anew(self) -> bool:
         """Whether code set an attribute on it that was not there, or was another."""
         real, abstract = vars(self.real), vars(self.abstract)
-        if len(abstract) == len(OWN_ATTRIBUTES) and not real:
+        if not abstract and not real:
             return False
-        markers = {name: value for name, value in abstract.items() if name not in OWN_ATTRIBUTES}
-        return not same_content(markers, {n: v for n, v in real.items() if n != "_is_param"})
+        return not same_content(abstract, {n: v for n, v in real.items() if n != "_is_param"})
 
 
 class ModuleState:
@@ -88,7 +87,7 @@ class ModuleState:
             node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
             abstract = make_tensor(type_of(real), node, recorder)
             _copy_markers(real, abstract)
-            vars(abstract)["__class__"] = type(real)
+            abstract.shown_class = type(real)
             node.meta["val"] = abstract
             writer.know(real, abstract)
             if not is_parameter:

@@ -489,7 +489,7 @@ class Strict(Hooks):
     def strange_truth(self, owner: list[Any]) -> None:
         """Whether there is an item: the program has to have one.
 
-        Raises: loop-makes-nothing.
+        Raises: check-fails.
         """
         if list_accumulation.find(self._recorder, owner) is not None:
             list_accumulation.require_an_item(owner)

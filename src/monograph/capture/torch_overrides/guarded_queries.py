@@ -90,7 +90,7 @@ def _check_hash(recorder: Recorder, tensor: AbstractTensor) -> bool:
     if node is not None and Result.ARGUMENT in results_of(node):
         name = str(node.target).split(".")[-2]
         raise identity_refusal(because=f"whether `{name}` gave back its argument")
-    subject = noted.owner(tensor) if tensor.root is None else None
+    subject = noted.owner(tensor) if tensor.view_of is None else None
     if subject is not None and subject.argument is not None:
         noted.hashed.add(subject.argument)
         if len(noted.hashed) > 1:

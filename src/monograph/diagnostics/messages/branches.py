@@ -8,7 +8,6 @@ branch-copies         reason                                     UnsupportedErro
 branches-multiply     count, kind="apart"                        UnsupportedError
 loop-raises           error, loop="while"                        DataDependentError
 loop-leaves           how, loop="while"                          DataDependentError
-loop-makes-nothing                                               UnsupportedError
 list-grown            use                                        UnsupportedError
 write-after-branch    kind="tensor", name=""                     SideEffectError
 branch-returns        after="if"                                 SideEffectError
@@ -142,17 +141,6 @@ def loop_leaves(*, how: str, loop: str = "while") -> Text:
         headline=f"a round of {_LOOPS[loop]} ends otherwise than at its test: it {way}",
         label="decides whether another round comes",
         helps=(advice,),
-    )
-
-
-@message("loop-makes-nothing", UnsupportedError)
-def loop_makes_nothing() -> Text:
-    """Say that what only the rounds of a loop make is used although there may be no round."""
-    return Text(
-        headline="what the rounds of this `for` make is used after it, and there may be no round",
-        label="at least one round is needed",
-        notes=("Python fails there too: the variable does not exist, or the list is empty",),
-        helps=("declare that the size is at least one, or assign the variable before",),
     )
 
 

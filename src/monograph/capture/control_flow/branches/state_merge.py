@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.symbols import to_python, to_sym
-from monograph.abstract.tensor import OWN_ATTRIBUTES, AbstractTensor
+from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_text
 from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.evaluation.frame import Mark
@@ -294,7 +294,7 @@ class MergedValues:
 
 def named_by_users(tensor: torch.Tensor) -> bool:
     """Whether a tensor has attributes that code gave it."""
-    return not vars(tensor).keys() <= OWN_ATTRIBUTES
+    return bool(vars(tensor))
 
 
 __all__ = [

@@ -21,7 +21,7 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.bytecode import ours
 from monograph.diagnostics import problem
-from monograph.integers import Expr, ge, known, require
+from monograph.integers import Expr, ge, known, relation_text, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -133,7 +133,7 @@ def _length(items: list[Any]) -> Any:
 def require_an_item(items: list[Any]) -> None:
     """Code goes on as if it were not empty.
 
-    Raises: loop-makes-nothing.
+    Raises: check-fails.
     """
     if all(type(item) is Accumulated for item in items):
         require_an_iteration(to_python(_length(items)))
@@ -291,12 +291,13 @@ _APPENDING: Final = (list.append, list.extend, operator.iadd)
 
 
 def require_an_iteration(count: Int) -> None:
-    """What only iterations make is used after the loop.
+    """What only iterations make is used after the loop: without any, Python raises.
 
-    Raises: loop-makes-nothing.
+    Raises: check-fails.
     """
-    if known(ge(count, 1)) is not True:
-        require(ge(count, 1), "loop-makes-nothing")
+    some = ge(count, 1)
+    if known(some) is not True:
+        require(some, "check-fails", condition=relation_text(some))
 
 
 __all__ = [

@@ -34,7 +34,7 @@ from monograph.capture.control_flow.loops.loop_capture import LoopCapture
 from monograph.capture.recording.scalar_tensors import filler
 from monograph.capture.restart import Restart
 from monograph.diagnostics import MonographError, problem
-from monograph.integers import Expr
+from monograph.integers import Expr, known, le
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -66,6 +66,8 @@ def repeat(recorder: Recorder, frame: InterpreterFrame, rounds: SymbolicIterator
     if test is None or frame.names is not None or is_handling:
         return NotImplemented
     source: Any = rounds.source
+    if known(le(source.count, 0)) is True:
+        return move(frame, test.out, frame.stack[:-1], frame.slots)
     must_vary = _must_vary(recorder, source)
     if not must_vary and recorder.options.unrolled:
         return NotImplemented
@@ -85,7 +87,7 @@ def repeat(recorder: Recorder, frame: InterpreterFrame, rounds: SymbolicIterator
 def _peeled(frame: InterpreterFrame, source: SymbolicSequence) -> Any:
     """Let the first iteration come by itself: what it begins with is often of another kind.
 
-    Raises: loop-makes-nothing.
+    Raises: check-fails.
     """
     require_an_iteration(source.count)
     stack = [*frame.stack[:-1], SymbolicIterator(source.rest(), peeled=True), source.first()]
