@@ -1,6 +1,5 @@
 """Row `data`: the data in a tensor never decides what the program does for other inputs."""
 
-import io
 import logging
 
 import torch
@@ -196,7 +195,7 @@ def text_asked(x):
 @probe("data", vec, agrees=SIGNS)
 def shown_to_people(x):
     """What is printed decides nothing."""
-    print("a tensor", [x], file=io.StringIO())
+    print("a tensor", [x])  # noqa: T201
     logging.getLogger("tests.contract").debug("a tensor %s", x)
     return x * 2
 

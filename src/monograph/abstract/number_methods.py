@@ -33,7 +33,7 @@ from monograph.abstract.arithmetic import (
     compared,
     result_type,
 )
-from monograph.abstract.symbols import SymbolNode, to_python, to_sym
+from monograph.abstract.symbols import SymbolNode, is_shown, to_python, to_sym
 from monograph.integers import in_force
 
 if TYPE_CHECKING:
@@ -180,6 +180,9 @@ def _fixed(name: str) -> Callable[..., Any]:
 
 def _formatted(self: Any, spec: str) -> str:
     """The text of a plain number; where nobody can be asked, of the expression."""
+    if is_shown():
+        found = self.node.shown()
+        return found if isinstance(found, str) else format(found, spec)
     return format(plain(self) if in_force(self.node.facts) else str(self), spec)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -36,9 +38,31 @@ from monograph.integers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from monograph.integers import Facts
+
+
+_SHOWN: Final[ContextVar[bool | None]] = ContextVar("monograph_shown", default=None)
+"""Whether texts are for people now, with names (True) or with the example's numbers (False)."""
+
+
+@contextmanager
+def showing(*, names: bool = False) -> Generator[None]:
+    """Texts that are made inside are for people, and decide nothing: no number is fixed.
+
+    Numbers are the example's; with `names`, what they are called, as where the program says them.
+    """
+    before = _SHOWN.set(names)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(before)
+
+
+def is_shown() -> bool:
+    """Whether texts are for people now."""
+    return _SHOWN.get() is not None
 
 
 def to_sym(value: Any, facts: Facts | None = None) -> Any:
@@ -140,6 +164,8 @@ class SymbolNode(SymbolicNumber):
 
     def _decide(self, relation: Any) -> bool:
         """Choose a side for user code; after the capture only what is known can be answered."""
+        if _SHOWN.get() is not None and isinstance(relation, Relation):
+            return bool(self.facts.hint_of_relation(relation))
         if in_force(self.facts):
             return decide(relation)
         answer = self._known(relation)
@@ -184,7 +210,20 @@ class SymbolNode(SymbolicNumber):
 
     def str(self) -> str:
         """The number's text for user code, which fixes it: a text may decide what is looked up."""
+        if _SHOWN.get() is not None:
+            return str(self.shown())
         return repr(self.evaluate()) if in_force(self.facts) else self.__str__()
+
+    def shown(self) -> Any:
+        """What people are shown: the example's number, or what it is called; see `showing`."""
+        example = None if _SHOWN.get() else self.hint
+        if example is not None:
+            return example
+        value = self.settled()
+        names = {s: self.facts.source_of(s) or s.name for s in self.facts.symbols}
+        if isinstance(value, Relation):
+            return relation_text(value, names)
+        return text(value, names) if isinstance(value, Expr | Real) else value
 
     _graph_repr = str
 
@@ -250,6 +289,8 @@ class SymbolNode(SymbolicNumber):
         value = self.settled()
         if isinstance(value, int):
             return value
+        if _SHOWN.get() is not None:
+            return int(self.shown())
         if isinstance(value, Relation):
             return int(self._decide(value))
         if isinstance(value, float | Real):
@@ -289,6 +330,8 @@ class SymbolNode(SymbolicNumber):
         value = self.settled()
         if isinstance(value, int | float):
             return float(value)
+        if _SHOWN.get() is not None:
+            return float(self.shown())
         hint = _hint(self.facts, value)
         if hint is None:
             return self._ask("float")

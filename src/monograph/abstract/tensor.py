@@ -13,7 +13,7 @@ import torch
 
 from monograph.abstract.flags import Flags
 from monograph.abstract.layout import contiguity, is_contiguous, is_dense
-from monograph.abstract.symbols import to_sym
+from monograph.abstract.symbols import is_shown, to_sym
 from monograph.abstract.tensor_type import TensorType, type_text
 from monograph.diagnostics import problem
 from monograph.host.dispatch import (
@@ -379,7 +379,7 @@ class AbstractTensor(Flags):
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        if not spec:
+        if not spec or is_shown():
             return repr(self)
         value = None if self.tensor_type.shape else self.recorder.item(self)
         if not isinstance(value, int | float | complex):

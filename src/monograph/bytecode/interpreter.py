@@ -38,6 +38,7 @@ _OPTIONAL: Final = (
     "read_global",
     "repeat",
     "replacement",
+    "text",
     "truth",
     "written",
 )

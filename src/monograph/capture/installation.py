@@ -48,6 +48,8 @@ class _Thread(threading.local):
     watched: Any = None
     """The attributes of modules whose reads and writes are noted."""
     is_capturing = False
+    terminals: tuple[Any, ...] = ()
+    """Where prints and warnings go, as user code found it."""
     looked_away: Any = None
     """What watched user code before the collection that is going on, if one is."""
 

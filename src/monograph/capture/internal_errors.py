@@ -38,6 +38,7 @@ _STANDS_FOR: Final = {
     "SymInt": "symbolic int",
     "SymFloat": "symbolic float",
     "SymBool": "symbolic bool",
+    "SymbolicText": "symbolic text",
     "SymNode": "symbolic int",
     "SymbolNode": "symbolic int",
     "StaticTensor": "abstract tensor",

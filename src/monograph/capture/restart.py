@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Reason = Literal["copy", "carry", "track objects", "merge later", "one side", "no merge", "decide"]
+Reason = Literal[
+    "copy", "carry", "track objects", "merge later", "one side", "no merge", "decide", "texts"
+]
 
 
 class Restart(BaseException):  # no error: user code must not catch it
@@ -26,6 +28,7 @@ class Restart(BaseException):  # no error: user code must not catch it
     - "one side": a side raises, so it is not recorded; `cause` are its answer and the exception.
     - "no merge": the sides end where nothing can be made of them.
     - "decide": the whole run, with comparisons of sizes that are bools.
+    - "texts": the whole run, with texts of what only the run tells made at once.
     """
 
     def __init__(self, reason: Reason, cause: Any = None) -> None:

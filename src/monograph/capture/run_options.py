@@ -24,7 +24,8 @@ class RunOptions:
     With `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
     With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
     program asserts that they still do; tensors that hold a quotient of sizes are that number.
-    `asked` are the tensors that were asked.
+    `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
+    made at once, as a text decides something.
     """
 
     literal: AbstractSet[str] = frozenset()
@@ -34,6 +35,7 @@ class RunOptions:
     loops: list[str] = field(default_factory=list[str])
     state_decides: bool = False
     asked: list[str] = field(default_factory=list[str])
+    texts_made: bool = False
 
 
 @dataclass(slots=True)

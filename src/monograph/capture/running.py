@@ -84,6 +84,7 @@ def capture(request: Request) -> Capture:
     if THREAD.is_capturing:
         raise problem("capture-inside-capture")
     THREAD.is_capturing = True
+    tensor_text.note_terminals()
     resolve()
     try:
         with (

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from monograph.abstract.symbolic_text import told
+from monograph.abstract.symbols import showing
 from monograph.capture.branch_equivalence import overlooked
 from monograph.capture.captured import Capture
 from monograph.capture.caught_refusals import raise_swallowed, raise_swallowed_before
@@ -210,6 +212,8 @@ class Trace:
         try:
             return self.request.module(*self.arguments[0], **self.arguments[1])
         except Exception as error:
+            with showing():
+                error.args = told(error.args)
             raise_swallowed_before(error)
             raise
         finally:

@@ -25,6 +25,8 @@ def uncompiled() -> AbstractContextManager[object]:
 
 CHECKER: Final[tuple[Any, str]] = (torch, "_check_with")
 """What `torch._check` and its relatives call with an error's type, a condition and a text."""
+SAYING: Final[tuple[Any, ...]] = (torch._assert, torch.autograd.profiler.record_function.__init__)
+"""Functions that are given a text for people: of an assertion, and of a part of a profile."""
 
 
 def autocast_settings(cast: torch.autocast) -> tuple[str, torch.dtype, bool, bool]:

@@ -148,6 +148,7 @@ class ThreadState:
     strange_item: Callable[..., Any]
     strange_truth: Callable[..., None]
     strange_use: Callable[..., None]
+    text: Callable[..., Any] | None
     told: BaseException | None
     truth: Callable[..., Any] | None
     uncatchable: tuple[type[BaseException], ...]

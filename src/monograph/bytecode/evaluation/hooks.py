@@ -111,6 +111,15 @@ class Hooks:
         del left, right
         return NotImplemented
 
+    def text(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a function in C that makes text returns; NotImplemented: as Python has it.
+
+        `str`, `repr`, `ascii`, `format`, `str.format`, `str.join` and `%`, of what is not all texts
+        and numbers. Whoever answers with what is `ours` answers for it wherever it goes.
+        """
+        del function, args, kwargs
+        return NotImplemented
+
     def truth(self, frame: InterpreterFrame | None, value: Any) -> Any:
         """True or False: what a condition on this value means; NotImplemented: as Python has it.
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.opcodes.registry import opcode
-from monograph.bytecode.semantics.string_conversion import as_ascii, as_repr, as_text, formatted
+from monograph.bytecode.semantics.string_conversion import (
+    as_ascii,
+    as_repr,
+    as_text,
+    formatted,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import InterpreterFrame
@@ -49,4 +55,7 @@ def BUILD_STRING(frame: InterpreterFrame, n: int) -> None:
     stack = frame.stack
     parts: list[Any] = stack[len(stack) - n :]
     del stack[len(stack) - n :]
-    stack.append("".join(parts))
+    try:
+        stack.append("".join(parts))
+    except TypeError:  # one is what hooks have in the place of a text
+        stack.append(text_of(frame.interpreter, str.join, ["", parts]))

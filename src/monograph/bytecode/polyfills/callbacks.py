@@ -9,7 +9,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation.calling import call, call_function, call_native, interpret_always
-from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, ours
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup, ours
 from monograph.bytecode.polyfills.in_python import all_, any_, extreme, sum_
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.semantics.iteration import (
@@ -22,6 +23,7 @@ from monograph.bytecode.semantics.iteration import (
     lend_iterable,
 )
 from monograph.bytecode.semantics.operators import compare, tell_contents, truth
+from monograph.bytecode.semantics.string_conversion import text_of
 
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
@@ -224,9 +226,21 @@ def next_of(interpreter: ThreadState, iterator: Any, *default: Any) -> Any:
 
 @polyfill(str.join)
 def joined(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Join texts."""
-    lent = [args[0], *(lend_iterable(interpreter, value) for value in args[1:])]
-    return call_native(interpreter, str.join, lent, kwargs)
+    """Join texts, once all of them are there."""
+    lent = [args[0], *(_all_texts(interpreter, value) for value in args[1:])]
+    return text_of(interpreter, str.join, lent, kwargs)
+
+
+def _all_texts(interpreter: ThreadState, values: Any) -> Any:
+    lent = lend_iterable(interpreter, values)
+    is_made = type(lent) in SIMPLE or lookup(type(lent), "__iter__") is MISSING
+    return lent if is_made else call_native(interpreter, list, [lent], {})
+
+
+@polyfill(str.format)
+def text_formatted(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Fill a text in."""
+    return text_of(interpreter, str.format, args, kwargs)
 
 
 def _listed(interpreter: ThreadState, iterable: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from monograph.bytecode.evaluation import native_calls
 from monograph.bytecode.evaluation.calling import call_function, call_native
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import MUTABLE, SIMPLE, find_special, lookup
+from monograph.bytecode.semantics.string_conversion import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,8 @@ def binary(interpreter: ThreadState, row: Binary, left: Any, right: Any) -> Any:
     if not _is_python(interpreter, row, kind, other):
         if row.in_place is not None and interpreter.written is not None:
             tell_contents(interpreter, left)
+        if kind is str and row.name == "__mod__":
+            return text_of(interpreter, row.function, [left, right])
         return call_native(interpreter, row.function, [left, right], {})
     if row.in_place is not None:
         answer = _ask(interpreter, kind, row.in_place, left, right)

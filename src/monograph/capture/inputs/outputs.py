@@ -12,6 +12,7 @@ import torch
 from monograph.abstract.aliasing import ARGUMENT, overwritten, source_of, view_chain
 from monograph.abstract.layout import is_contiguous, is_dense
 from monograph.abstract.number_methods import plain
+from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import is_droppable
@@ -107,6 +108,8 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
         return value
     if type(value) in _OUTPUT_CONSTANTS:
         return value
+    if type(value) is SymbolicText:
+        return value.text()
     path = f"output[{index}]"
     refusal = problem("unsupported-output", path=path, type=type(value))
     recorder.refuse(refusal, f"`{path}` is None")

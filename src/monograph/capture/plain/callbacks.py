@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
+from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.capture.code_policy import OURS, is_users
 from monograph.capture.profilers import can_wait, resume
@@ -32,7 +33,7 @@ _CLOSED: Final = frozenset(
         *(type(None), type(Ellipsis), type(NotImplemented)),
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size),
         *(StaticTensor, SymbolicTensor, torch.Tensor, torch.nn.Parameter),
-        *(torch.SymInt, torch.SymFloat, torch.SymBool),
+        *(torch.SymInt, torch.SymFloat, torch.SymBool, SymbolicText),
     }
 )
 """Kinds of values that lead to no Python of the user's."""

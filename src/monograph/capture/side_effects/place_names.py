@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from monograph.bytecode import InterpreterFrame
     from monograph.capture.side_effects.tracking import WriteTarget
 
 
@@ -103,3 +104,13 @@ def containers(forward: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]
         else:
             continue
         yield path, value
+
+
+def is_running(frame: InterpreterFrame, name: str) -> bool:
+    """Whether the variable belongs to a call in progress, not to one that ended before."""
+    outer = frame.back
+    while outer is not None:
+        if name in outer.code.co_cellvars:
+            return True
+        outer = outer.back
+    return False

@@ -47,9 +47,12 @@ def in_general(
         try:
             found = run(inputs, facts)
         except Restart as restart:
-            if restart.reason != "decide":
+            if restart.reason == "decide":
+                options = replace(options, decided=True)
+            elif restart.reason == "texts":
+                options = replace(options, texts_made=True)
+            else:
                 raise
-            options = replace(options, decided=True)
             continue
         except Exception as error:
             again = _otherwise(options, inputs, facts, error)

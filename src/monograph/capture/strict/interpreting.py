@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import torch
 
+from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Hooks, Interpreter, SymbolicIterator, ours
 from monograph.bytecode.branches.branch_targets import iterates_next
@@ -53,11 +54,12 @@ from monograph.capture.side_effects.impure_functions import (
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.capture.side_effects.observations import Assumption, Island, is_plain
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
-from monograph.capture.side_effects.place_names import Called
+from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
+from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
-from monograph.capture.strict.polyfills import REPLACEMENTS, of_plain_number, product
+from monograph.capture.strict.polyfills import of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.number_classes import class_of, is_instance, type_of
@@ -83,7 +85,7 @@ if TYPE_CHECKING:
 _NO_NEWS: Final = frozenset(
     {
         *(FunctionType, MethodType, *BOUND_TO_C, ModuleType, type, StaticTensor),
-        *(SymbolicTensor, torch.Size, torch.SymInt, torch.SymFloat, torch.SymBool),
+        *(SymbolicTensor, SymbolicText, torch.Size, torch.SymInt, torch.SymFloat, torch.SymBool),
     }
 )
 """Kinds of values that decide nothing by being read, and lead nowhere that is not seen anyway."""
@@ -129,6 +131,8 @@ class Strict(Hooks):
         self._on_sizes = control_flow == "capture_sizes"
         callbacks = Callbacks(self._watch_plainly, self._give)
         self.natively = callbacks.around
+        self._texts = DeferredTexts(recorder)
+        self.text = self._texts.text
         self._interpreter = Interpreter(self)
         self._interpret = partial(callbacks.call, self._interpreter.call)
         self._layers_are_native = functional_is_original()
@@ -199,6 +203,8 @@ class Strict(Hooks):
 
         Raises: capture-failed, outside-read, and what C code swallowed.
         """
+        if self._texts.are_any and self._texts.are_in(error):
+            return
         is_caught = type(error) is RecursionError and is_tried(frame.code, frame.lasti)
         if is_caught and not self._is_harmless(STACK_LEFT, frame, []):
             self.refuse(refusal(STACK_LEFT, self.scopes.user_frames(sys._getframe())))
@@ -227,7 +233,7 @@ class Strict(Hooks):
         """
         if self._forks and (other := self._stands_for(callee, args, kwargs, frame)) is not None:
             return other
-        known = REPLACEMENTS.get(id(callee))
+        known = self._texts.hand_over(callee, args, kwargs)
         if known is not None:
             return known
         kind = type(callee)
@@ -329,7 +335,7 @@ class Strict(Hooks):
 
     def read_cell(self, frame: InterpreterFrame, name: str, value: Any) -> Any:
         """Note a plain value of an enclosing function, unless that is running."""
-        if type(value) not in _NO_NEWS and not _is_running(frame, name):
+        if type(value) not in _NO_NEWS and not is_running(frame, name):
             self._read(frame, "closure", id(frame.function), name, value)
         return value
 
@@ -586,13 +592,3 @@ def _raised(error: MonographError, *_: Any) -> NoReturn:
 def _is_known_for_good(function: Any) -> bool:
     """Whether a function in C reads nothing from outside whatever it is given, given it once."""
     return type(function.__self__) in (ModuleType, type) and function is not hash
-
-
-def _is_running(frame: InterpreterFrame, name: str) -> bool:
-    """Whether the variable belongs to a call in progress, not to one that ended before."""
-    outer = frame.back
-    while outer is not None:
-        if name in outer.code.co_cellvars:
-            return True
-        outer = outer.back
-    return False

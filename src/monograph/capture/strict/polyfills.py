@@ -157,24 +157,3 @@ def product(shape: torch.Size, /) -> Any:
 
 replaces(builtins.isinstance)(is_instance)
 replaces(builtins.type)(type_of)
-
-
-# --- text: what is printed may decide what is looked up, so it is the example's ------------------
-
-
-@replaces(builtins.str)
-def text(*args: Any, **kwargs: Any) -> str:
-    """`str(n)` is the text of a number, so the number is fixed."""
-    return str(*(plain(arg) for arg in args), **kwargs)
-
-
-@replaces(builtins.repr)
-def representation(value: Any, /) -> str:
-    """`repr(n)` is the text of a number, so the number is fixed."""
-    return repr(plain(value))
-
-
-@replaces(builtins.format)
-def formatted(value: Any, spec: str = "", /) -> str:
-    """`format(n)`, and `f"{n}"`: the text of a number, so the number is fixed."""
-    return format(plain(value), spec)

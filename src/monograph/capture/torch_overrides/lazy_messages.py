@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.branches.pure_evaluation import Unsure, result_of
@@ -47,6 +48,8 @@ def text_of_message(message: Any) -> str:
         result = result_of(message, _InMessages())
     except Unsure:
         return ""
+    if type(result) is SymbolicText:
+        return result.shown(names=True)
     return result if isinstance(result, str) else ""
 
 
@@ -96,6 +99,8 @@ def _shown(value: Any, conversion: str, spec: str) -> str:
     """A value in a text; numbers that are not known yet, and tensors, by what they are."""
     if isinstance(value, _SYMBOLIC):
         return _name(value)
+    if type(value) is SymbolicText:
+        return value.shown(names=True)
     if isinstance(value, torch.Size | list | tuple):
         shown = [_shown(each, "", "") for each in value]
         return f"{type(value).__name__}({', '.join(shown)})" if shown else "()"

@@ -17,13 +17,14 @@ from typing import Any, Final
 import torch
 
 from monograph.abstract.number_methods import STANDS_FOR
+from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.code_policy import INTERPRETER, OURS, TORCH
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 
-_STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range}
+_STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range, SymbolicText: str}
 _TOLD: Final = (OURS, TORCH, f"{Path(json.__file__).parent}{os.sep}")
 """Who is told the truth: JSON's encoder looks for ints in C, and says of others what they are."""
 

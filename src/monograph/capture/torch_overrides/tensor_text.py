@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
+import logging
 import sys
+import warnings
+from contextlib import contextmanager
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from monograph.capture.installation import OVERRIDES, heard_by, listening
+from monograph.abstract.symbols import is_shown, showing
+from monograph.capture.installation import OVERRIDES, THREAD, heard_by, listening
+from monograph.capture.internal_errors import is_written_by_user
 from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from monograph.abstract.tensor import AbstractTensor
     from monograph.capture.recording.recorder import Recorder
 
@@ -25,7 +34,7 @@ def refuse_text(recorder: Recorder, tensor: AbstractTensor) -> None:
 
     Raises: value-read.
     """
-    if listening() is not recorder:
+    if listening() is not recorder or is_shown():
         return
     known = recorder.scopes.filter
     file = known.asker(sys._getframe())
@@ -37,11 +46,75 @@ def refuse_text(recorder: Recorder, tensor: AbstractTensor) -> None:
 def _print(original: Any) -> Any:
     @functools.wraps(original)
     def print_types(*args: Any, **kwargs: Any) -> None:
-        """Print for people: tensors by what they are, without values."""
-        with heard_by(None):
+        """Print for people: tensors by what they are, without values, and no number is fixed."""
+        with for_people(is_read_by_people(kwargs.get("file"))):
             original(*args, **kwargs)
 
     return print_types
 
 
-__all__ = ["refuse_text"]
+@OVERRIDES.override(logging.Logger, "handle")
+def _log(original: Any) -> Any:
+    @functools.wraps(original)
+    def log_types(logger: logging.Logger, record: logging.LogRecord) -> None:
+        with for_people(_is_log_for_people(logger)):
+            original(logger, record)
+
+    return log_types
+
+
+@contextmanager
+def for_people(shown: bool = True) -> Generator[None]:  # noqa: FBT001, FBT002 - it is what it says
+    """What is asked inside is asked for people, who decide nothing; or not, if code may read it."""
+    if not shown:
+        yield
+        return
+    with heard_by(None), showing():
+        yield
+
+
+def is_read_by_people(file: Any) -> bool:
+    """Whether code cannot read what is written to a file; None is where `print` writes to."""
+    file = sys.stdout if file is None else file
+    known = (*THREAD.terminals[:2], sys.__stdout__, sys.__stderr__)
+    return file is None or any(file is each for each in known)
+
+
+def note_terminals() -> None:
+    """Remember where prints and warnings go before user code runs."""
+    THREAD.terminals = (sys.stdout, sys.stderr, *_shows_warnings())
+
+
+def _shows_warnings() -> tuple[Any, Any]:
+    return warnings.showwarning, vars(warnings).get("_showwarnmsg_impl")
+
+
+def are_warnings_for_people() -> bool:
+    """Whether nobody has begun to record warnings since."""
+    return THREAD.terminals[2:] == _shows_warnings()
+
+
+def _is_log_for_people(logger: logging.Logger | None) -> bool:
+    """Whether what a logger writes is read by no code: by none of users', and not from memory."""
+    while logger is not None:
+        if not all(map(_is_for_people, [*logger.filters, *logger.handlers])):
+            return False
+        logger = logger.parent if logger.propagate else None
+    return True
+
+
+def _is_for_people(part: Any) -> bool:
+    code = getattr(type(part), "emit", None) or getattr(type(part), "filter", None)
+    is_in_memory = type(part) is logging.StreamHandler and isinstance(part.stream, io.StringIO)
+    if is_in_memory or hasattr(part, "buffer") or hasattr(part, "queue"):
+        return False
+    return isinstance(code, FunctionType) and not is_written_by_user(code.__code__.co_filename)
+
+
+__all__ = [
+    "are_warnings_for_people",
+    "for_people",
+    "is_read_by_people",
+    "note_terminals",
+    "refuse_text",
+]

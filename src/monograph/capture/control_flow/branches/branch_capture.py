@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
-from monograph.abstract.symbols import to_python
+from monograph.abstract.symbols import showing, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.branches.branch_execution import (
     MOVED,
@@ -397,7 +397,8 @@ def _only_side(recorder: Recorder, frame: InterpreterFrame, value: Any, restart:
 
 def _assert_not(recorder: Recorder, condition: Any, restart: Restart) -> None:
     holds = to_python(torch.sym_not(condition))
-    recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
+    with showing(names=True):
+        recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
 
 
 def _is_caught(frame: InterpreterFrame | None) -> bool:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.symbols import to_python, to_sym
+from monograph.abstract.symbolic_text import SymbolicText
+from monograph.abstract.symbols import is_shown, to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_text
 from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.capture.recording.scalar_tensors import filler, number_tensor
+from monograph.capture.restart import Restart
 from monograph.diagnostics import Cause, problem
 from monograph.integers import Expr, Real, Relation, symbols
 
@@ -121,6 +123,8 @@ class StateMerge:
                 items = tuple(self.meet(a, b, inner) for a, b in pairs)
                 self.containers.append((left, right, MergedContainer(type(left), items, keys)))
                 return self.containers[-1][-1]
+        if are_texts(left, right):
+            return CommonValue(one_of_texts(left, right))
         if stand_alike(left, right):
             return CommonValue(left)
         raise _disagree(left, right, name)
@@ -150,6 +154,8 @@ class StateMerge:
                     (left, right, MergedContainer(type(value), items, _keys(value)))
                 )
                 return self.containers[-1][-1]
+        if type(value) is SymbolicText:
+            return CommonValue(one_of_texts(value, value))
         return CommonValue(value)
 
     def returned(self) -> list[list[Any]]:
@@ -176,6 +182,23 @@ class StateMerge:
         self.lefts.append(left)
         self.rights.append(right)
         return RegionResult(len(self.lefts) - 1, reads)
+
+
+def are_texts(left: Any, right: Any) -> bool:
+    """Whether both are texts, of which one is not made yet."""
+    kinds = {type(left), type(right)}
+    return SymbolicText in kinds and kinds <= {SymbolicText, str}
+
+
+def one_of_texts(left: Any, right: Any) -> SymbolicText:
+    """The text that was made on either way; once it decides, texts are made at once."""
+
+    def made() -> str:
+        if not is_shown():
+            raise Restart("texts")
+        return f"{left} or {right}" if left is not right else str(left)
+
+    return SymbolicText(made)
 
 
 def _is_inside(tensor: AbstractTensor, region: Region) -> bool:
@@ -305,9 +328,11 @@ __all__ = [
     "MergedValues",
     "RegionResult",
     "StateMerge",
+    "are_texts",
     "carried",
     "described",
     "is_same",
     "items_of",
     "kind_of_number",
+    "one_of_texts",
 ]

@@ -20,11 +20,13 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
 from monograph.capture.control_flow.branches.state_merge import (
     CONTAINERS,
+    are_texts,
     carried,
     described,
     is_same,
     items_of,
     kind_of_number,
+    one_of_texts,
 )
 from monograph.capture.recording.scalar_tensors import number_tensor
 from monograph.capture.restart import Restart
@@ -74,6 +76,8 @@ class CarriedState:
         self.values = [*frame.stack[:-1], *self._live(frame)]
         self.names = [""] * self.n_stack + list(frame.body.slots)
         self.leaves = {leaf.path: leaf for leaf in _leaves(self.values, self.names)}
+        self.texts: dict[Path, Any] = {}
+        """Texts that an iteration makes anew, which decide nothing."""
         self.carried: list[Path] = []
         self.made: list[Any] = []
         """What the last iteration that was recorded ended with, of what is carried."""
@@ -101,6 +105,7 @@ class CarriedState:
                 path: _as_it_was(last, value)
                 for (path, last), value in zip(self.born.items(), born, strict=True)
             }
+        known |= self.texts
         values = [_rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
         return values[: self.n_stack], values[self.n_stack :]
 
@@ -144,8 +149,15 @@ class CarriedState:
             for path, leaf in self.leaves.items()
             if path not in self.carried and not _stays(leaf.value, ended[path].value)
         ]
+        texts = [path for path in more if are_texts(self.leaves[path].value, ended[path].value)]
+        if not self.texts.keys() >= set(texts):
+            for path in texts:
+                self.texts[path] = one_of_texts(self.leaves[path].value, ended[path].value)
+            raise Restart("carry")
         fresh: list[Path] = []
         for path in more:
+            if path in texts:
+                continue
             last = ended[path].value
             if self.makes_last and self.leaves[path].value is MISSING and _is_carriable(last):
                 self.born[path] = last
