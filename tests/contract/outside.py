@@ -1,5 +1,6 @@
 """Row `outside`: values that differ between calls though the inputs do not."""
 
+import logging
 import random
 import time
 
@@ -131,3 +132,87 @@ class DropoutLayers(nn.Module):
     def forward(self, x):
         y, _ = self.attention(x[None], x[None], x[None], need_weights=False)
         return self.drop(y)
+
+
+@probe("outside", vec, agrees=TWICE)
+def measured(x):
+    """How long a line took is shown to nobody."""
+    begin, at = time.perf_counter(), time.time_ns()
+    y = x * 2
+    taken = [time.perf_counter() - begin, (time.time_ns() - at) // 1000]
+    return y, len(taken)
+
+
+class Timer:
+    """Keeps how long its block took."""
+
+    def __enter__(self):
+        self.begin = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.taken = (time.monotonic() - self.begin) * 1e3
+
+
+@probe("outside", vec, agrees=TWICE)
+def timed_block(x):
+    """A context manager measures, and logs what it found."""
+    with Timer() as timer:
+        y = x.sin()
+    logging.getLogger(__name__).debug("took %.2f ms", timer.taken)
+    return y
+
+
+@probe("outside", vec, calls=TWICE, refused=("outside-read",))
+def decided_by_a_clock(x):
+    """What is returned depends on how fast the machine is."""
+    begin = time.perf_counter()
+    y = x.cos()
+    return y if time.perf_counter() - begin < 1e-9 else y + 1
+
+
+@probe("outside", vec, calls=TWICE, refused=("outside-read",))
+def returned_clock(x):
+    """The time is part of the result."""
+    return x, time.time()
+
+
+@probe("outside", vec, calls=TWICE, refused=("outside-read",))
+def text_of_a_clock(x):
+    """The time goes through a text."""
+    return x * float(str(time.time()))
+
+
+@probe("outside", vec, agrees=TWICE)
+def own_random_numbers(x):
+    """A generator that the call makes of a plain seed draws the same in every call."""
+    rng = random.Random(7)
+    order = list(range(3))
+    rng.shuffle(order)
+    return x[order] * rng.uniform(0, 1) + rng.gauss(0, 1)
+
+
+@probe("outside", vec, calls=TWICE, refused=("outside-read",))
+def own_random_numbers_of_nothing(x):
+    """A generator that the call makes of the system's random bytes."""
+    return x * random.Random().random()
+
+
+@probe("outside", vec, calls=TWICE, refused=("outside-read",))
+def reseeded(x):
+    """A generator of a plain seed is seeded again, with the system's random bytes."""
+    rng = random.Random(7)
+    rng.seed()
+    return x * rng.random()
+
+
+@probe("outside", vec, calls=TWICE, refused=("outside-read", "attribute-changed"))
+class KeptGenerator(nn.Module):
+    """A generator of the module goes on with each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.rng = random.Random(3)
+
+    def forward(self, x):
+        return x * self.rng.random()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from monograph.bytecode.evaluation.recursion_limit import with_room
-from monograph.capture.control_flow.higher_order import operators
+from monograph.capture.control_flow.higher_order import inlining, operators
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD
 from monograph.capture.internal_errors import refusal_of
@@ -33,6 +33,7 @@ from monograph.capture.size_probing.probing import probed
 from monograph.capture.size_probing.size_hints import in_general
 from monograph.capture.torch_overrides import (
     autograd_overrides,
+    clocks,
     export_queries,
     guarded_queries,
     mode_queries,
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
 
 OVERRIDING = (
     *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
-    *(number_classes, scope_tracking, symbolic_numbers, tensor_text, torch_functions),
+    *(clocks, inlining, number_classes, scope_tracking),
+    *(symbolic_numbers, tensor_text, torch_functions),
 )
 """The families of function overrides, each of which enters its own into the table."""
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host.dispatch import modes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,3 +32,16 @@ def context_class(function: Any) -> Any:
 def are_transforms_active() -> bool:
     """Whether this thread is inside `torch.func.grad`, `vmap` or a relative of theirs."""
     return torch._C._are_functorch_transforms_active()
+
+
+def is_wrapped(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is what a transform of `torch.func` gives to its function."""
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def indexes_by_numbers() -> bool:
+    """Whether a number that is mapped is an index, as `flex_attention` has it of its functions.
+
+    It enters the mode `TransformGetItemToIndex`, in a file that imports Dynamo.
+    """
+    return any(type(mode).__name__ == "TransformGetItemToIndex" for mode in modes())

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from torch._higher_order_ops.associative_scan import associative_scan_op
 from torch._higher_order_ops.cond import cond_op
+from torch._higher_order_ops.flex_attention import flex_attention, sdpa_dense
+from torch._higher_order_ops.hints_wrap import hints_wrapper
 from torch._higher_order_ops.map import map_impl
 from torch._higher_order_ops.scan import scan_op
 from torch._higher_order_ops.while_loop import while_loop_op
@@ -16,6 +18,18 @@ MAP: Final[Any] = map_impl
 WHILE_LOOP: Final[Any] = while_loop_op
 SCAN: Final[Any] = scan_op
 ASSOCIATIVE_SCAN: Final[Any] = associative_scan_op
+
+FLEX_ATTENTION: Final[Any] = flex_attention
+HINTS_WRAPPER: Final[Any] = hints_wrapper
+
+COMPILE_REGIONS: Final = (
+    importlib.import_module("torch._higher_order_ops.invoke_subgraph"),
+    "invoke_subgraph_placeholder",
+)
+"""What `torch.compiler.nested_compile_region` calls with a function and its arguments."""
+
+attention_of_scores: Final[Any] = sdpa_dense
+"""What `flex_attention` computes in eager code, by operators: its scores are a tensor."""
 
 ASSOCIATIVE_SCANS: Final[Any] = importlib.import_module("torch._higher_order_ops.associative_scan")
 generic_associative_scan: Final[Any] = ASSOCIATIVE_SCANS.generic_associative_scan
@@ -34,10 +48,14 @@ def unvectorised(function: Any) -> Any:
 __all__ = [
     "ASSOCIATIVE_SCAN",
     "ASSOCIATIVE_SCANS",
+    "COMPILE_REGIONS",
     "COND",
+    "FLEX_ATTENTION",
+    "HINTS_WRAPPER",
     "MAP",
     "SCAN",
     "WHILE_LOOP",
+    "attention_of_scores",
     "generic_associative_scan",
     "unvectorised",
 ]

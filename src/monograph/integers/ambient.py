@@ -18,7 +18,7 @@ from monograph.integers.real import Real
 from monograph.integers.relation import Truth, eq, ne, negate, relation_symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "active",
@@ -208,6 +208,7 @@ def decide(r: Truth) -> bool:
     example = here.hint_of_relation(r)
     if example is None:
         here.premises[NEVER] = True
+        _refuse_outside(here, relation_symbols(r))
         refusal = _undecidable(here, r)
         if here.example is None:
             raise refusal
@@ -272,12 +273,20 @@ def plain_value(number: Expr | Real, refuse: "Callable[[float | None], Monograph
 
     `refuse` makes the refusal, given what the number is for the example if that is known.
     """
+    _refuse_outside(active(), number.symbols)
     example = active().example
     if example is None:
         refusal = refuse(None)
         refusal.is_asked = True
         raise refusal
     return example.value_of(number, refuse)
+
+
+def _refuse_outside(here: Facts, symbols: "Iterable[Expr]") -> None:
+    """Nothing rests on what no program computes, such as a clock."""
+    for symbol in symbols:
+        if symbol in here.outside:
+            here.outside[symbol]()
 
 
 def _undecidable(here: Facts, r: Truth) -> MonographError:

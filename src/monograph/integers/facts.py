@@ -101,6 +101,7 @@ class Facts:
         "listener",
         "locate",
         "outer",
+        "outside",
         "overlook",
         "pool",
         "premises",
@@ -122,6 +123,8 @@ class Facts:
         self.spoken: dict[Expr, str] = {}
         self.knowledge = Knowledge(self.pool, self._precedence)
         self.locate: Callable[[], Origin] = _nowhere
+        # Symbols that no program computes, and what refuses to use one, or tells a draft its value.
+        self.outside: dict[Expr, Callable[[], float]] = {}
         # What else may answer where user code asks for the truth of a number: (the question, the
         # number, the frame that asks) -> the answer, or None if it must be decided.
         self.overlook: Callable[[Truth, object, FrameType | None], bool | None] | None = None
@@ -165,6 +168,7 @@ class Facts:
         copied._hints = {**self._hints}
         copied._known_hints = {**self._known_hints}
         copied.float_inputs = {*self.float_inputs}
+        copied.outside = self.outside
         copied.spoken = {**self.spoken}
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere

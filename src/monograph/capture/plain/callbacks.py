@@ -20,7 +20,7 @@ from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.capture.code_policy import OURS, is_users
 from monograph.capture.profilers import can_wait, resume
 from monograph.capture.side_effects.digests import GIVEN_AS_THEY_ARE
-from monograph.capture.side_effects.native_state import BOUND_TO_C
+from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Callbacks:
 
     def _keeps_users(self, value: Any, kind: type, depth: int) -> bool:
         """Whether an object that is neither a function nor a container may call the user's."""
-        package = kind.__module__.partition(".")[0]
+        package = package_of(kind)
         if package not in _KNOWN_PACKAGES:
             return True
         if isinstance(value, np.ndarray):

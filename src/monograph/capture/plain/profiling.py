@@ -34,9 +34,11 @@ from monograph.capture.side_effects.digests import CACHED, LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
     CALL_STACK,
     OWNERS,
+    SEEDING,
     STACK_LEFT,
     SUSPECTS,
     Read,
+    SeededGenerators,
     find_outside,
     find_outside_code,
     is_dropped,
@@ -129,6 +131,7 @@ class Plain:
         self._reads = reads
         self._changed_aside: set[tuple[int, str]] = set()
         self._plans: Any = {}
+        self._seeded = SeededGenerators()
         self._quiet = set(_QUIET)
         """Kinds of objects whose methods in C change nothing that is not known."""
         self._codes: list[CodeType] = []
@@ -224,6 +227,7 @@ class Plain:
         before = before if callable(before) else None
         plans, quiet, watched_c = self._plans, self._quiet, SUSPECTS | _WATCHED_C
         plans.update((id(code), _ASIDE) for code in _ASIDE)
+        plans[id(SEEDING)] = SEEDING
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
             if event == "call":
@@ -281,6 +285,8 @@ class Plain:
             self._reach.enter(frame, plan)
             if plan.compared or "__class__" in plan.names:
                 self._compares(frame, plan)
+        elif plan is SEEDING:
+            self._seeded.note(frame.f_locals["self"], (frame.f_locals["x"],))
         elif plan is not None:
             self._judge(plan, frame.f_back, frame.f_locals)
 
@@ -339,7 +345,7 @@ class Plain:
                 self._judge(_ANY_HASH, frame, {})
         else:
             found = find_outside(function, ())
-            if found is not None:
+            if found is not None and not self._seeded.draws_in(function, frame):
                 self._judge(found, frame, {})
 
     def _calls_opaque(self, frame: FrameType, owner: Any) -> bool:

@@ -305,6 +305,8 @@ class GraphWriter:
         if isinstance(value, Relation):
             return self._write_relation(value)
         if isinstance(value, Real):
+            if value.kind == "unbacked":
+                return self._write_symbol(*value.symbols)
             return self._function(value.kind, value.args, value)
         if is_symbol(value):
             return self._write_symbol(value)
@@ -315,6 +317,8 @@ class GraphWriter:
     def _write_symbol(self, symbol: Expr) -> Any:
         source = self._sources.get(symbol)
         if source is None:
+            if symbol in active().outside:
+                return active().outside[symbol]()
             reason = f"nothing in the graph computes the size {symbol}"
             raise problem("bug", reason=reason)
         node, dim, coefficient, offset = source

@@ -22,6 +22,7 @@ from monograph.capture.recording.unbacked_values import (
     plain_number,
     tensor_from,
 )
+from monograph.host.autograd import are_transforms_active, indexes_by_numbers, is_wrapped
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def getitem(recorder: Recorder, tensor: AbstractTensor, index: Any) -> Any:
 
     Raises: IndexError, TypeError and ValueError as eager does (too many indices, out of range).
     """
+    if are_transforms_active() and (mapped := _mapped_indices(index)):
+        return aten.index.Tensor(tensor, mapped)
     view, indices = _apply(recorder, tensor, index)
     if indices is not None:
         return recorder.call(aten.index.Tensor, (view, indices), {})
@@ -143,6 +146,19 @@ def _apply(recorder: Recorder, tensor: AbstractTensor, index: Any) -> tuple[Any,
     if not indices:
         return view, None
     return view, [indices.get(i) for i in range(max(indices) + 1)]
+
+
+def _mapped_indices(index: Any) -> list[torch.Tensor]:
+    """Indices of which `torch.vmap` maps some, where one `index` takes them all; else none.
+
+    A number is an element there for `flex_attention` alone, which says so by a mode.
+    """
+    steps = list(index) if isinstance(index, tuple) else [index]
+    if not all(isinstance(step, torch.Tensor) for step in steps):
+        return []
+    if not any(is_wrapped(step) for step in steps):
+        return []
+    return steps if indexes_by_numbers() or all(step.dim() for step in steps) else []
 
 
 def _as_steps(index: Any) -> tuple[Any, ...]:

@@ -279,14 +279,12 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             node.meta["val"] = None
 
     def write_last_assertions(self) -> None:
-        """No assumption leaves the capture unchecked.
-
-        Raises: bug, where nothing computes what one is about.
-        """
+        """Check every assumption. Raises: outside-read (of a clock); bug (nothing computes it)."""
         self.write_assertions()
         for guard in self._assertions_waiting:
-            about = relation_text(guard.relation)
-            raise problem("bug", reason=f"nothing computes what {about} is about")
+            self.writer.assertion(guard.relation)
+            reason = f"nothing computes what {relation_text(guard.relation)} is about"
+            raise problem("bug", reason=reason)
 
     def assert_now(self, relation: Relation, message: str) -> None:
         """The program checks a relation here, and says this where it does not hold."""

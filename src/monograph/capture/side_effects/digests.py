@@ -36,7 +36,7 @@ from monograph.capture.side_effects.container_contents import (
     content_of,
     is_a,
 )
-from monograph.capture.side_effects.native_state import BOUND_TO_C
+from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.snapshots import has_attributes
@@ -276,4 +276,4 @@ def _beyond_snapshots(value: Any) -> Iterable[Any]:
 
 def is_users_class(cls: type) -> bool:
     """Whether what hangs on a class is the user's to change."""
-    return cls.__module__.partition(".")[0] not in _OF_NO_USER
+    return package_of(cls) not in _OF_NO_USER

@@ -24,14 +24,15 @@ import time
 import traceback
 import uuid
 import weakref
+from functools import partial
 from operator import attrgetter
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
-from monograph.capture.code_policy import TORCH, is_library
+from monograph.capture.code_policy import OURS, TORCH, is_library
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
@@ -189,9 +190,14 @@ def resolve() -> None:
         if now != _STAND[at]:
             for name in names:
                 function = getattr(module, name)
-                if id(function) not in _FUNCTIONS:
+                if id(function) not in _FUNCTIONS and not _is_override(function):
                     _enter(function, _FUNCTIONS[id(_before(_STAND[at], names, name))])
             _STAND[at] = now
+
+
+def _is_override(function: Any) -> bool:
+    """Whether it is ours, which stands there while another thread captures."""
+    return isinstance(function, FunctionType) and function.__code__.co_filename.startswith(OURS)
 
 
 def _before(stood: Any, names: list[str], name: str) -> Any:
@@ -272,6 +278,56 @@ OWNERS: Final = frozenset({random.Random, random.SystemRandom, type(os.environ),
 """The classes whose methods read from outside."""
 
 
+class SeededGenerators:
+    """Generators of random numbers that a call makes itself, of a seed that is always the same.
+
+    What they draw is the same in every call, so it is a constant of the program.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, Any] = {}
+
+    def maker(self, callee: Any) -> Callable[..., Any] | None:
+        """What calls a function that makes one; None for all others."""
+        return partial(self._make, callee) if id(callee) in _MAKERS else None
+
+    def _make(self, maker: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        made = maker(*args, **kwargs)
+        self.note(made, (*args, *kwargs.values()))
+        return made
+
+    def note(self, made: Any, seeds: Sequence[Any]) -> None:
+        """A generator begins with these."""
+        if _is_seed(seeds) and type(made) in _GENERATORS:
+            self._known[id(made)] = made
+
+    def draws(self, method: Any, args: Sequence[Any]) -> bool:
+        """Whether a method of one of them is called, and leaves it what it is."""
+        owner = getattr(method, "__self__", None)
+        if id(owner) not in self._known:
+            owner, args = (args[0], args[1:]) if args else (None, ())
+        if id(owner) not in self._known:
+            return False
+        name = getattr(method, "__name__", "")
+        return name != "setstate" and (name != "seed" or _is_seed(args))
+
+    def draws_in(self, method: Any, frame: FrameType) -> bool:
+        """As `draws`, where a frame calls what is written in C."""
+        seed = (frame.f_locals["a"],) if frame.f_code is _RESEEDING else ()
+        return self.draws(method, seed)
+
+
+def _is_seed(seeds: Sequence[Any]) -> bool:
+    return len(seeds) == 1 and type(seeds[0]) in {bool, int, float, str, bytes}
+
+
+_GENERATORS: Final = frozenset({random.Random, *_NUMPY_RANDOM})
+_MAKERS: Final = frozenset({*map(id, (*_GENERATORS, np.random.default_rng))})
+SEEDING: Final = random.Random.__init__.__code__
+"""The code by which plain capture sees that one is made."""
+_RESEEDING: Final = random.Random.seed.__code__
+
+
 def _of_owner(owner: Any, name: str) -> Read | None:
     """What a method reads, by the object it is bound to."""
     if isinstance(owner, random.Random):
@@ -291,6 +347,11 @@ def _identity_hash(args: Sequence[Any]) -> Read | None:
     if len(args) == 1 and type(args[0]).__hash__ is object.__hash__:
         return Read("hash", _IDENTITY)
     return None
+
+
+def clock(what: str) -> Read:
+    """A clock by its name."""
+    return Read(what, _CLOCK)
 
 
 def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:

@@ -57,9 +57,19 @@ UNKNOWN: Final = object()
 """What is read of an object that is opaque."""
 
 
+def package_of(kind: type) -> str:
+    """The package that a class says it is of; Cython's functions have no text there.
+
+    >>> package_of(dict)
+    'builtins'
+    """
+    module: Any = kind.__module__
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
 def keeps_state(kind: type) -> bool:
     """Whether objects of a type hold what is in no `__dict__` and no slot, and may change."""
-    package = kind.__module__.partition(".")[0]
+    package = package_of(kind)
     if package in _OF_FUNCTIONS or issubclass(kind, _HAS_NO_STATE):
         return False
     if issubclass(kind, _BUFFERS):

@@ -28,6 +28,7 @@ from monograph.capture.side_effects.native_state import (
     UNKNOWN,
     keeps_state,
     objects_in,
+    package_of,
     read_native,
     same_native,
     write_native,
@@ -322,7 +323,7 @@ def _reading_of_kind(kind: type) -> Reading | None:
             return reading
     if keeps_state(kind):
         return _NATIVE
-    has_slots = kind.__module__.partition(".")[0] not in _OF_NO_USER and bool(_slots(kind))
+    has_slots = package_of(kind) not in _OF_NO_USER and bool(_slots(kind))
     return _SLOTS if has_slots else None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.capture.side_effects.container_contents import attributes_of, is_a
+from monograph.capture.side_effects.native_state import package_of
 from monograph.capture.side_effects.opaque_objects import HiddenState, keep
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _is_users(value: Any, kind: type) -> bool:
 
 def has_attributes(kind: type) -> bool:
     """Whether the attributes of objects of a class are state that code may write to."""
-    return kind.__module__.partition(".")[0] not in _OWN_BUSINESS
+    return package_of(kind) not in _OWN_BUSINESS
 
 
 def _attributes(owner: Any) -> Any:

@@ -45,6 +45,7 @@ from monograph.capture.side_effects.impure_functions import (
     CALL_STACK,
     STACK_LEFT,
     Read,
+    SeededGenerators,
     find_outside,
     is_dropped,
     is_own_business,
@@ -137,6 +138,7 @@ class Strict(Hooks):
         self._interpret = partial(callbacks.call, self._interpreter.call)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
+        self._seeded = SeededGenerators()
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
@@ -283,8 +285,8 @@ class Strict(Hooks):
         if found is None:
             if type(callee) in BOUND_TO_C and _is_known_for_good(callee):
                 self._harmless[id(callee)] = callee
-            return None
-        if frame is None:
+            return self._seeded.maker(callee)
+        if frame is None or self._seeded.draws(callee, args):
             return None
         if not self._is_harmless(found, frame, args):
             self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _ASKING: Final = frozenset({"is_compiling", "is_exporting"})
 """Functions of PyTorch that only pass the question on."""
 _ENCODER: Final = f"{TORCH}nn/modules/transformer.py"
-_OPERATORS: Final = "torch._higher_order_ops."
+_OPERATORS: Final = ("torch._higher_order_ops.", "torch.nn.attention.flex_attention")
+_MARKS: Final = f"{TORCH}_dynamo/decorators.py"
+"""What Dynamo is told of tensors, which asks whether Dynamo itself runs."""
 
 
 @OVERRIDES.override_code(torch.compiler.is_compiling)
@@ -39,6 +41,8 @@ def _is_compiling(original: Any) -> Any:
         while frame is not None and frame.f_code.co_name in _ASKING:
             frame = frame.f_back
         file = recorder.scopes.filter.asker(frame)
+        if file == _MARKS:
+            return original()
         if file.startswith(TORCH):
             return file != _ENCODER or not _packs_rows(recorder)
         told, package = recorder.exporting, is_installed(file)

@@ -1,0 +1,117 @@
+"""Operators that only say how a function is compiled are recorded as what the function computes."""
+
+import io
+
+import pytest
+import torch
+from torch import nn
+
+import monograph
+from monograph import Dim
+
+pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without")
+
+
+@torch.compiler.nested_compile_region
+def marked(x, y):
+    """Mark a region that is compiled once."""
+    return x.sin() + y
+
+
+class Marked(nn.Module):
+    """A region is called twice."""
+
+    def forward(self, x, y):
+        return marked(x, y) * marked(y, x)
+
+
+class Hinted(nn.Module):
+    """A function with hints for a compiler."""
+
+    def forward(self, x, y):
+        hinted = torch.ops.higher_order.hints_wrapper
+        return hinted(lambda a, b: torch.relu(a) + b, (x, y), {}, hints={"wide": True})
+
+
+class Attention(nn.Module):
+    """Scores are changed by a function that reads a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("slopes", torch.randn(2))
+
+    def forward(self, q, k, v):
+        from torch.nn.attention.flex_attention import flex_attention  # noqa: PLC0415 - slow
+
+        def bias(score, _batch, head, row, column):
+            return score + self.slopes[head] * (row - column)
+
+        return flex_attention(q, k, v, score_mod=bias)
+
+
+class Masked(nn.Module):
+    """A block mask is made inside, of documents that are an input."""
+
+    def forward(self, q, k, v, documents):
+        from torch.nn.attention import flex_attention as flex  # noqa: PLC0415 - slow
+
+        def within(batch, _head, row, column):
+            return (documents[batch, row] == documents[batch, column]) & (row >= column)
+
+        mask = flex.create_block_mask(within, 2, None, q.shape[2], q.shape[2], device="cpu")
+        return flex.flex_attention(q, k, v, block_mask=mask, return_lse=True)
+
+
+def heads(batch=2, length=12):
+    """Give queries, keys and values."""
+    return tuple(torch.randn(batch, 2, length, 4) for _ in range(3))
+
+
+def documents(batch=2, length=12):
+    """Give queries, keys, values and the document that each is of."""
+    return (*heads(batch, length), torch.randint(0, 2, (batch, length)).sort().values)
+
+
+def pair():
+    """Give two vectors."""
+    return torch.randn(3), torch.randn(3)
+
+
+def transposed():
+    """Give heads that lie behind the length in memory."""
+    return tuple(torch.randn(2, 12, 2, 4).transpose(1, 2) for _ in range(3))
+
+
+CASES = {
+    "region": (Marked, pair, [pair], None),
+    "hints": (Hinted, pair, [pair], None),
+    "scores": (Attention, heads, [heads], None),
+    "laid out otherwise": (Attention, transposed, [transposed], None),
+    "masked": (Masked, documents, [documents], None),
+    "any batch and length": (
+        Attention,
+        heads,
+        [heads, lambda: heads(5, 3), lambda: heads(1, 1)],
+        ({0: Dim("b", min=1, max=9), 2: Dim("n", min=1, max=99)},) * 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+@pytest.mark.parametrize("name", CASES)
+def test_inlined_regions(name, strict):
+    """They agree with eager in every form, and nothing of the operator is left."""
+    build, example, calls, shapes = CASES[name]
+    module = build()
+    program = monograph.export(module, example(), dynamic_shapes=shapes, strict=strict)
+    assert all("higher_order" not in str(node.target) for node in program.graph.nodes)
+    file = io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    forms = [program, program.run_decompositions(), monograph.load(file)]
+    for call in calls:
+        inputs = call()
+        expected = module(*inputs)
+        for form in forms:
+            torch.testing.assert_close(form.module()(*inputs), expected, check_stride=True)
+        torch.testing.assert_close(monograph.unflatten(program)(*inputs), expected)
