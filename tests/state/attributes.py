@@ -768,3 +768,70 @@ class _Slotted:
 
     def __init__(self):
         self.n = 0
+
+
+class Recorded(nn.Module):
+    """A layer whose hook keeps what the layer computed in a dict of the model's."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.seen = {}
+        self.layer.register_forward_hook(self.keep)
+
+    def keep(self, _module, _inputs, output):
+        """Remember a result."""
+        self.seen["layer"] = [output, output.detach()]
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+@state()
+class ActivationsRecorded(Recorded):
+    """A hook keeps results that nobody reads."""
+
+
+@state()
+class ActivationsUsed(Recorded):
+    """What the hook kept in this call is read in it."""
+
+    def forward(self, x):
+        return self.layer(x), self.seen["layer"][1].mean()
+
+
+@state(KEPT)
+class ActivationsOfTheCallBefore(Recorded):
+    """What the hook kept in the call before is added."""
+
+    def forward(self, x):
+        before = self.seen["layer"][1] if self.seen else 0
+        return self.layer(x) + before
+
+
+@state(KEPT)
+class ActivationsAsked(Recorded):
+    """What the hook kept in the call before is asked how it lies in memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen["layer"] = [torch.zeros(3, requires_grad=True)]
+
+    def forward(self, x):
+        follows = self.seen["layer"][0].requires_grad
+        return self.layer(x * 2 if follows else x)
+
+
+@state(KEPT)
+class ActivationsCounted(Recorded):
+    """A hook appends to a list, whose length decides."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def keep(self, _module, _inputs, output):
+        self.seen.append(output)
+
+    def forward(self, x):
+        return self.layer(x) * (1 + len(self.seen))

@@ -34,9 +34,12 @@ def are_transforms_active() -> bool:
     return torch._C._are_functorch_transforms_active()
 
 
+_is_wrapped: Any = getattr(torch._C, "_functorch").is_functorch_wrapped_tensor  # noqa: B009 - the stubs do not list it
+
+
 def is_wrapped(tensor: torch.Tensor) -> bool:
     """Whether a tensor is what a transform of `torch.func` gives to its function."""
-    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return _is_wrapped(tensor)
 
 
 def indexes_by_numbers() -> bool:

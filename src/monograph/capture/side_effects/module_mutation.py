@@ -23,7 +23,7 @@ from monograph.abstract.tensor_type import type_of
 from monograph.capture.installation import THREAD, Overrides
 from monograph.capture.recording.operators import is_droppable
 from monograph.capture.side_effects.opaque_objects import HiddenState
-from monograph.capture.side_effects.snapshots import Snapshot, leads_to
+from monograph.capture.side_effects.snapshots import Snapshot, held_of
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
 
 if TYPE_CHECKING:
@@ -281,6 +281,22 @@ def _note_write(module: Any, name: str) -> None:
 # --- beginning where a call ended ------------------------------------------------------------
 
 
+def _may_be_recognised(tensor: AbstractTensor) -> bool:
+    """Whether the next call may ask if its input is this tensor, where nobody sees it ask."""
+    recorder: Any = tensor.recorder
+    return recorder.facts.runs_plainly and _lies_in_an_input(tensor)
+
+
+class _Over:
+    """In the place of a recorder: the call is over that made a tensor, and nobody may use it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise problem("leaked-tensor", op=name)
+
+
+_OVER: Any = _Over()
+
+
 class Left:
     """What a run left behind, plain attributes and other places; taken before it is put back."""
 
@@ -296,13 +312,18 @@ class Left:
             for name in after.attributes
             if (id(after.module), name) in changed
         ] + [place.before for place in self._places]
-        abstract = AbstractTensor | torch.SymInt | torch.SymFloat
+        numbers = torch.SymInt | torch.SymFloat | torch.SymBool
         self.can_begin_a_call = not any(
             (id(saved.module), name) in changed
             for saved, kind in tables
             for name in {**saved.tables[kind], **saved.module.__dict__[kind]}
-        ) and not any(leads_to(value, abstract) for value in values)
-        """Whether all of it is plain: entries of tables and abstract tensors belong to that run."""
+        ) and not any(held_of(value, numbers) for value in values)
+        """Whether all of it is plain, or abstract tensors, which a call after that one cannot use.
+
+        Entries of tables and symbolic numbers belong to that run.
+        """
+        self._tensors = [each for value in values for each in held_of(value, AbstractTensor)]
+        self.can_begin_a_call &= not any(map(_may_be_recognised, self._tensors))
 
     @contextmanager
     def in_place(self) -> Generator[None]:
@@ -310,13 +331,18 @@ class Left:
         seen: set[int] = set()
         before = [Snapshot(after.module, seen) for after in self._after]
         places = [place.as_now() for place in self._places]
+        recorders = [(each, each.recorder) for each in self._tensors]
         try:
+            for each in self._tensors:
+                each.recorder = _OVER
             for after in self._after:
                 after.restore_attributes()
             for place in self._places:
                 place.put_back()
             yield
         finally:
+            for each, recorder in recorders:
+                each.recorder = recorder
             for snapshot in before:
                 snapshot.restore()
             for place in reversed(places):

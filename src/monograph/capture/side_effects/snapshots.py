@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from types import FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.side_effects.container_contents import attributes_of, is_a
 from monograph.capture.side_effects.native_state import package_of
 from monograph.capture.side_effects.opaque_objects import HiddenState, keep
@@ -112,6 +113,9 @@ class Snapshot:
                 _restore(owner, content)
 
 
+_DEEPEST: Final = 8
+
+
 def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
     """(container or object, copy of its contents) of everything a value leads to, once each."""
     waiting = [value]
@@ -141,12 +145,10 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
         waiting.extend(inner)
 
 
-def leads_to(value: Any, kind: Any) -> bool:
-    """Whether a value is, or holds, something of this kind."""
-    if isinstance(value, kind):
-        return True
+def held_of(value: Any, kind: Any) -> list[Any]:
+    """What is of this kind among a value and what it holds."""
     held = [each for _, content in _contents(value, set()) for each in _values(content)]
-    return any(isinstance(each, kind) for each in held)
+    return [each for each in (value, *held) if isinstance(each, kind)]
 
 
 def _values(content: Any) -> Any:
@@ -206,8 +208,20 @@ def _restore(owner: Any, content: Any) -> None:
             refill(current, content)
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and type(one) in _ATOMS and one == other
+def _equal(now: Any, before: Any, depth: int = 0) -> bool:
+    """Whether they are alike for all that a call may ask of what the one before it left."""
+    if type(now) in _ATOMS:
+        return type(now) is type(before) and now == before
+    if isinstance(now, AbstractTensor) and isinstance(before, AbstractTensor):
+        one, other = now.tensor_type, before.tensor_type
+        is_alike = one.dtype == other.dtype and one.device == other.device
+        return now.recorder is not before.recorder and is_alike and one.rank == other.rank
+    if type(now) not in {list, tuple, dict} or type(now) is not type(before) or depth > _DEEPEST:
+        return False
+    if type(now) is dict and list(now) != list(before):
+        return False
+    pairs = zip(_values(now), _values(before), strict=False)
+    return len(now) == len(before) and all(_equal(a, b, depth + 1) for a, b in pairs)
 
 
 def refill(container: Any, content: Any) -> None:
