@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.diagnostics import ArchiveError, problem
+from monograph.host.dispatch import is_fake
 from monograph.host.trees import pytree
 from monograph.program import InputKind, OutputKind
 from monograph.program.calling.result_comparison import first_difference
@@ -44,7 +45,7 @@ def _tensors(program: ExportedProgram) -> list[Any]:
 
 
 def _has_no_data(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.device.type == "meta"
+    return isinstance(value, torch.Tensor) and (value.device.type == "meta" or is_fake(value))
 
 
 def _written_state(program: ExportedProgram) -> dict[str, torch.Tensor]:

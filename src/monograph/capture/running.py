@@ -44,6 +44,7 @@ from monograph.capture.torch_overrides import (
 )
 from monograph.capture.tracing import Request, Trace
 from monograph.diagnostics import MonographError, problem, together
+from monograph.host.dispatch import without_fake_mode
 from monograph.integers import Facts, use
 from monograph.logs import listener_for
 
@@ -94,6 +95,7 @@ def capture(request: Request) -> Capture:
             collections_unwatched(),
             taking_turns(modules),
             OVERRIDES.installed(modules),
+            without_fake_mode(),
             _untouched(request.problems),
         ):
             captured = with_room(Session(request).run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -25,6 +26,7 @@ DISABLED_TORCH_FUNCTION: Any = torch._C._disabled_torch_function_impl
 
 _is_alias_of: Any = getattr(torch._C, "_is_alias_of")  # noqa: B009 - the stubs do not list it
 
+_FAKE: Final = "torch._subclasses.fake_tensor"
 _DISPATCH = "__torch_dispatch__"  # the stubs of Tensor do not list it
 
 
@@ -61,7 +63,19 @@ def has_memory(tensor: torch.Tensor) -> bool:
 
     Asks `_is_zerotensor`.
     """
-    return tensor.layout is torch.strided and not tensor._is_zerotensor()
+    has_numbers = tensor.layout is torch.strided and not is_fake(tensor)
+    return has_numbers and not tensor._is_zerotensor()
+
+
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Whether it is a FakeTensor: a type on a device, without numbers."""
+    return type(tensor).__module__ == _FAKE
+
+
+def without_fake_mode() -> AbstractContextManager[Any]:
+    """Leave `FakeTensorMode`, if this thread is in it: real tensors may be used again."""
+    is_inside = any(type(mode).__module__ == _FAKE for mode in active_modes())
+    return without_modes() if is_inside else nullcontext()
 
 
 MODE_STACK: Final = (_python_dispatch, "_get_current_dispatch_mode_stack")
@@ -76,6 +90,12 @@ def address_of(tensor: torch.Tensor) -> int:
     Raises: RuntimeError (it is a wrapper subclass, or shares a storage with one).
     """
     return torch._C.TensorBase.data_ptr(tensor)
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Equal for tensors of one memory; where there is none, for those of one storage (`_cdata`)."""
+    storage = tensor.untyped_storage()
+    return (not is_fake(tensor) and storage.data_ptr()) or -storage._cdata
 
 
 def owns_memory(tensor: torch.Tensor) -> bool:
@@ -179,7 +199,8 @@ def has_kernel(overload: OpOverload, key: str) -> bool:
 
 def has_own_dispatch(tensor: torch.Tensor) -> bool:
     """Whether a tensor is of a subclass that handles operators itself."""
-    return getattr(type(tensor), _DISPATCH) is not getattr(torch.Tensor, _DISPATCH)
+    own = getattr(type(tensor), _DISPATCH) is not getattr(torch.Tensor, _DISPATCH)
+    return own and not is_fake(tensor)
 
 
 def has_own_functions(tensor: torch.Tensor) -> bool:

@@ -19,6 +19,7 @@ from monograph.abstract.tensor_type import TensorType, unusual_layout
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, has_kernel, python_dispatcher, schema_of
 from monograph.host.fake_kernels import context_given
+from monograph.host.flags import default_device
 from monograph.integers import Expr, Real, Relation
 from monograph.rules.fake_kernel_context import FakeKernelContext
 
@@ -150,7 +151,8 @@ def infer(
             if symbolic:
                 stack.enter_context(python_dispatcher())
             if is_custom and context is not None:
-                stack.enter_context(context_given(context))
+                by_default = _META if device == default_device() else None
+                stack.enter_context(context_given(context, by_default))
             result = overload(*meta_args, **meta_kwargs)
     except MonographError:
         raise

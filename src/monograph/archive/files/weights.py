@@ -27,7 +27,7 @@ from monograph.archive.schema.json_fields import (
     text,
 )
 from monograph.archive.schema.values import device_json, device_of, dtype_code, dtype_of, layout_of
-from monograph.host.dispatch import has_own_dispatch
+from monograph.host.dispatch import has_own_dispatch, is_fake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -134,10 +134,14 @@ def _owners(blocks: Mapping[tuple[Any, ...], Block]) -> dict[Any, Block]:
 def writable(name: str, value: Any) -> torch.Tensor:
     """The tensor as its bytes are to be written, without a lazy conjugation or negation.
 
+    What has none, as a FakeTensor, is written as one of the meta device.
+
     Raises: Refused.
     """
     if not isinstance(value, torch.Tensor):
         raise Refused(f"`{name}` is a {type(value).__name__}, which only pickle can hold")
+    if is_fake(value):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if has_own_dispatch(value) or value.layout != torch.strided:
         raise Refused(f"`{name}` is a tensor of a kind that only pickle can hold")
     return value.detach().resolve_conj().resolve_neg()

@@ -179,6 +179,17 @@ class GraphWriter:
         """Where a symbol's value is read: `size(node, dim) == coefficient * symbol + offset`."""
         self._sources.setdefault(symbol, (node, dim, coefficient, offset))
 
+    def size_source(self, size: Expr, node: Node, dim: int) -> None:
+        """A tensor is born with this size: what it makes of one new symbol can be taken back."""
+        if is_symbol(size):
+            self.source(size, node, dim, 1, 0)
+            return
+        (coefficient, atoms), *rest = terms(size)
+        offset = rest[0][0] if rest and not rest[0][1] else 0
+        is_linear = len(atoms) == 1 and is_symbol(atoms[0]) and len(rest) == bool(offset)
+        if is_linear and coefficient > 0 and atoms[0] not in self._numbers:
+            self.source(atoms[0], node, dim, coefficient, offset)
+
     # --- real tensors ------------------------------------------------------------------------
 
     def know(self, real: torch.Tensor, abstract: AbstractTensor) -> None:

@@ -46,7 +46,7 @@ from monograph.capture.run_options import ExportingAnswers, RunOptions
 from monograph.diagnostics import MonographError, problem
 from monograph.host.dispatch import TorchDispatchMode, restride, without_modes
 from monograph.host.fx_nodes import append_node
-from monograph.integers import Expr, is_symbol, relation_text
+from monograph.integers import Expr, relation_text
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
@@ -406,8 +406,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     def _bind_new_sizes(self, result: TensorType, node: Node) -> None:
         """Data-dependent sizes are read off the tensor that was born with them."""
         for dim, size in enumerate(result.shape):
-            if isinstance(size, Expr) and self.facts.is_unbacked(size) and is_symbol(size):
-                self.writer.source(size, node, dim, 1, 0)
+            if isinstance(size, Expr) and self.facts.is_unbacked(size):
+                self.writer.size_source(size, node, dim)
 
     def _wrap_many(
         self,

@@ -16,6 +16,7 @@ from torch.fx.node import Node
 from monograph.capture.queries.query_kinds import Answer
 from monograph.capture.side_effects.garbage_collection import uncollected_alone
 from monograph.diagnostics import frame_filter, problem
+from monograph.host.dispatch import storage_key
 from monograph.host.flags import region_operators
 from monograph.integers import Facts, use
 from monograph.passes import core_decompositions, decompose, facts_of_program
@@ -252,7 +253,7 @@ def _in_one_memory(program: ExportedProgram) -> Iterator[dict[str, torch.Tensor]
     for spec in program.graph_signature.input_specs:
         tensor = state_input.get(spec.target or "")
         if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and tensor.numel():
-            address = tensor.untyped_storage().data_ptr()
+            address = storage_key(tensor)
             groups.setdefault(address, {})[spec.arg.name] = tensor
     yield from groups.values()
 
@@ -290,7 +291,7 @@ def _check_state(program: ExportedProgram, done: Decomposed, known: set[str]) ->
     memory: dict[int, list[str]] = {}
     for target in targets.values():
         if isinstance(state_input.get(target), torch.Tensor):
-            memory.setdefault(state_input[target].untyped_storage().data_ptr(), []).append(target)
+            memory.setdefault(storage_key(state_input[target]), []).append(target)
     for name in done.rewritten:
         tensor = state_input.get(targets.get(name) or "")
         if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
@@ -300,7 +301,7 @@ def _check_state(program: ExportedProgram, done: Decomposed, known: set[str]) ->
         target = targets.get(name)
         if target is None or name in known or not state_input[target].numel():
             continue
-        shared = memory[state_input[target].untyped_storage().data_ptr()]
+        shared = memory[storage_key(state_input[target])]
         if len(shared) > 1:
             others = [other for other in shared if other != target]
             raise problem("state-shares-memory", at=(), names=[target, *others])
