@@ -6,9 +6,13 @@ and parameters, and the state of the random generator.
 """
 
 import copy
+import enum
 import random
+from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from types import FunctionType
 
 import numpy as np
 import torch
@@ -165,20 +169,25 @@ def observed(module: nn.Module, call: Call, other: nn.Module) -> list[Seen] | Ex
 def observed_once(module: nn.Module, call: Call, seed: int, other: nn.Module) -> Seen:
     """One call and what is visible of it; afterwards the caller reuses the inputs' memory."""
     args, kwargs = inputs_of(call, seed)
-    tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    numbers: dict[int, tuple[int, object]] = {}
+    tensors = [
+        leaf for leaf in pytree.tree_leaves(opened((args, kwargs), {})) if isinstance(leaf, Tensor)
+    ]
     before = module.state_dict(keep_vars=True)
     names = sorted(before.keys() & other.state_dict().keys())
     module.zero_grad()
     seed_all(seed)
     with call.under():
         result = module(*args, **kwargs)
+    inputs = opened((args, kwargs), numbers)
+    result = opened(result, numbers)
     drawn, grad_mode = torch.random.get_rng_state(), torch.is_grad_enabled()
     torch.set_grad_enabled(True)
     after = module.state_dict(keep_vars=True)
     seen = Seen(
         kept(result),
         classes(result),
-        kept((args, kwargs)),
+        kept(inputs),
         aliases(tensors, result, module, []),
         {name: aliases([], result, module, [name]) for name in names},
         {name for name in names if after[name] is not before[name]},
@@ -190,6 +199,56 @@ def observed_once(module: nn.Module, call: Call, seed: int, other: nn.Module) ->
     )
     overwrite(tensors)
     return seen
+
+
+def opened(tree: object, numbers: dict[int, tuple[int, object]]) -> object:
+    """Objects of classes that no pytree knows as dicts of what they hold, and where they are again.
+
+    Objects are the same where they have the same number: in the inputs, and in the result.
+    """
+    kind = type(tree)
+    if isinstance(tree, Tensor | nn.Module | type | enum.Enum) or tree is None:
+        return tree
+    if kind in {list, tuple}:
+        return kind([opened(each, numbers) for each in tree])
+    if kind in {dict, OrderedDict}:
+        return kind((key, opened(each, numbers)) for key, each in tree.items())
+    if pytree.is_namedtuple_class(kind):
+        return kind(*[opened(each, numbers) for each in tree])
+    if not is_users(kind):
+        return tree
+    if id(tree) in numbers:
+        return {"again": numbers[id(tree)][0]}
+    numbers[id(tree)] = (len(numbers), tree)
+    found = {"class": kind.__qualname__, **held_by(tree)}
+    return {name: opened(each, numbers) for name, each in found.items()}
+
+
+def is_users(kind: type) -> bool:
+    """Whether a class is one of these tests', or a bag of attributes of Python's."""
+    if kind in pytree.SUPPORTED_NODES or issubclass(kind, torch.Size | np.ndarray | FunctionType):
+        return False
+    return kind.__module__ in {"types", "collections"} or kind.__module__.startswith("tests.")
+
+
+def held_by(tree: object) -> dict[str, object]:
+    """Content and attributes of an object, read past its class."""
+    kind = type(tree)
+    found = {}
+    for base in (OrderedDict, dict, list, tuple):
+        if issubclass(kind, base):
+            content = base.items(tree) if issubclass(base, dict) else base.__iter__(tree)
+            found["content"] = list(content)
+            break
+    if kind.__dictoffset__:
+        found |= object.__getattribute__(tree, "__dict__")
+    slots = [(each, name) for each in kind.__mro__ for name in vars(each).get("__slots__", ())]
+    for owner, name in slots:
+        is_private = name.startswith("__") and not name.endswith("__")
+        mangled = f"_{owner.__name__}{name}" if is_private else name
+        with suppress(AttributeError):
+            found[mangled] = object.__getattribute__(tree, mangled)
+    return found
 
 
 def seed_all(seed: int) -> None:

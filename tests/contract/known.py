@@ -21,12 +21,14 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
     "strict": {"tensor_of_an_array_written": "memory-exposed"},
     "loaded": {
         "an_int_without_end": "archive-cannot-hold",
+        "functions_by_name": "archive-cannot-hold",
         "modules_spaces": "archive-cannot-hold",
         "tensors_spaces": "archive-cannot-hold",
     },
 }
 """Programs, by form: no graph without writes reshapes the caller's tensor or overwrites what
-autograd keeps, and files have no room for such an int, nor for names with a line break in them."""
+autograd keeps, and files have no room for such an int, nor for functions, nor for names with a line
+break in them."""
 
 CALLS_REFUSED: dict[str, dict[tuple[str, str], str]] = {
     "decomposed": {("one_tensor_written", "example"): "contract-broken"},

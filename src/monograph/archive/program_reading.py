@@ -25,6 +25,7 @@ from monograph.archive.torch_export_files import (
 )
 from monograph.archive.versions import check_schema
 from monograph.diagnostics import MonographError
+from monograph.host.trees import has_objects, unflatten
 from monograph.program import (
     ConstantArgument,
     ExportedProgram,
@@ -77,10 +78,12 @@ def assembled(
     signature = read_signature(parts["signature"])
     calls = _module_calls(parts["module_call_graph"])
     symbols = symbols_of_torch(written, budget) if side is None else side.symbols
+    root = _root(calls)
     values = ValueReader(symbols.facts, symbols.expressions)
+    if examples is not None and has_objects(root.in_spec):
+        examples = _structured(examples, root.in_spec)
     names = [each.arg.name for each in signature.input_specs]
     module = GraphDeserializer(parts["graph"], values, {}).module(names)
-    root = _root(calls)
     known = _foreign(written, module, signature, root, symbols) if side is None else _ours(side)
     _check_state(module, signature, state, constants)
     _settle_constants(signature, module, known.contract)
@@ -112,6 +115,14 @@ def assembled(
     )
     _validated(program)
     return program
+
+
+def _structured(examples: Any, in_spec: Any) -> Any:
+    """Example inputs that hold objects: in files they are leaves."""
+    leaves, _ = examples
+    if len(leaves) != in_spec.num_leaves:
+        raise Refused("its examples are not as many as its inputs")
+    return unflatten(leaves, in_spec)
 
 
 def program_of_schema(

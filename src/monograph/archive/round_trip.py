@@ -9,7 +9,7 @@ import torch
 
 from monograph.diagnostics import ArchiveError, problem
 from monograph.host.dispatch import is_fake
-from monograph.host.trees import pytree
+from monograph.host.trees import leaves_of, tree_map
 from monograph.program import InputKind, OutputKind
 from monograph.program.calling.result_comparison import first_difference
 
@@ -63,14 +63,14 @@ def _written_state(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 def _run(program: ExportedProgram, examples: Any) -> Any:
     kept = {name: value.detach().clone() for name, value in _written_state(program).items()}
-    args, kwargs = copy.deepcopy(examples)
+    args, kwargs = tree_map(copy.deepcopy, examples)
     module = program.module()
     module.materialize()  # a program that cannot be called at all is no result to compare
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)
             result = module(*args, **kwargs)
-        leaves = pytree.tree_leaves((result, args, kwargs))
+        leaves = leaves_of((result, args, kwargs))
         return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
     except ArchiveError as error:  # the trust boundary's word for what the program raises
         return error.__cause__ or error

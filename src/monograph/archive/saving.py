@@ -30,6 +30,7 @@ from monograph.archive.schema.json_fields import is_state_name
 from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.sidecar import sidecar_json
 from monograph.archive.versions import ARCHIVE_VERSION
+from monograph.host.trees import flatten, has_objects
 from monograph.integers import Facts
 from monograph.program import ExportedProgram
 
@@ -202,8 +203,11 @@ def _examples(program: ExportedProgram) -> bytes:
     """The example inputs, or nothing where they are of a kind that only pickle can hold."""
     if program.example_inputs is None:
         return b""
+    examples = program.example_inputs
+    if has_objects(program.in_spec):
+        examples = (tuple(flatten(examples)[0]), {})
     try:
-        return pickled(program.example_inputs)
+        return pickled(examples)
     except Refused:
         return b""
 

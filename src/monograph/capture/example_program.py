@@ -19,7 +19,7 @@ from monograph.capture.recovery.error_recovery import Continuing, Problems
 from monograph.capture.side_effects.process_state import Situation
 from monograph.diagnostics import problem
 from monograph.host.dispatch import dispatch_keys, share_memory, with_dispatch_keys, without_modes
-from monograph.host.trees import pytree
+from monograph.host.trees import flatten, leaves_of, unflatten
 
 if TYPE_CHECKING:
     from monograph.capture.tracing import Request
@@ -61,7 +61,7 @@ def repeating_request(request: Request, call: ExampleCall) -> Request:
         _register(module, name, before)
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        return _repeated(call, module, pytree.tree_leaves((args, kwargs)))
+        return _repeated(call, module, leaves_of((args, kwargs)))
 
     return _standing_in(request, module, forward)
 
@@ -98,7 +98,7 @@ def _repeated(call: ExampleCall, module: torch.nn.Module, leaves: list[Any]) -> 
     writes += [(state[name], after) for name, (_, after) in call.state.items()]
     for tensor, after in writes:
         tensor.detach().copy_(after)
-    return pytree.tree_unflatten(_results(call, leaves), call.spec)
+    return unflatten(_results(call, leaves), call.spec)
 
 
 def _results(call: ExampleCall, leaves: list[Any]) -> list[Any]:
@@ -158,14 +158,14 @@ def _called(module: torch.nn.Module, request: Request) -> ExampleCall:
 
 def _run(module: torch.nn.Module, request: Request) -> ExampleCall:
     """One call, on inputs of its own."""
-    flat, spec = pytree.tree_flatten((tuple(request.args), dict(request.kwargs or {})))
+    flat, spec = flatten((tuple(request.args), dict(request.kwargs or {})))
     leaves = [_kept(leaf) for leaf in flat]
-    args, kwargs = pytree.tree_unflatten(leaves, spec)
+    args, kwargs = unflatten(leaves, spec)
     result = module(*args, **kwargs)
-    returned, out_spec = pytree.tree_flatten(result)
+    returned, out_spec = flatten(result)
     given = [_kept(leaf) for leaf in flat]
     written = {i: _kept(leaf) for i, leaf in enumerate(leaves) if not _same(leaf, given[i])}
-    keeps_structure = pytree.tree_flatten((args, kwargs))[1] == spec
+    keeps_structure = flatten((args, kwargs))[1] == spec
     return ExampleCall(given, leaves, returned, out_spec, written, is_repeatable=keeps_structure)
 
 

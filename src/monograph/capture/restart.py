@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Reason = Literal[
-    "copy", "carry", "track objects", "merge later", "one side", "no merge", "decide", "texts"
+    "copy",
+    "carry",
+    "track objects",
+    "merge later",
+    "one side",
+    "no merge",
+    "decide",
+    "texts",
+    "count",
 ]
 
 
@@ -29,6 +37,8 @@ class Restart(BaseException):  # no error: user code must not catch it
     - "no merge": the sides end where nothing can be made of them.
     - "decide": the whole run, with comparisons of sizes that are bools.
     - "texts": the whole run, with texts of what only the run tells made at once.
+    - "count": the whole run, with the ints that forward replaces as symbols; `cause` are their
+      paths.
     """
 
     def __init__(self, reason: Reason, cause: Any = None) -> None:

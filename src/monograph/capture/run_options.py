@@ -25,7 +25,8 @@ class RunOptions:
     With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
     program asserts that they still do; tensors that hold a quotient of sizes are that number.
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
-    made at once, as a text decides something.
+    made at once, as a text decides something. `counted` are the paths of the ints in what is passed
+    in that forward replaces by others: they vary, as `Dim.AUTO` does.
     """
 
     literal: AbstractSet[str] = frozenset()
@@ -36,6 +37,7 @@ class RunOptions:
     state_decides: bool = False
     asked: list[str] = field(default_factory=list[str])
     texts_made: bool = False
+    counted: AbstractSet[str] = frozenset()
 
 
 @dataclass(slots=True)

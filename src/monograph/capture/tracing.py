@@ -28,6 +28,7 @@ from monograph.capture.recording.module_calls import ModuleCalls
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recording.scopes import Scopes
 from monograph.capture.recovery.error_recovery import Continuing
+from monograph.capture.restart import Restart
 from monograph.capture.run_options import ExportingAnswers
 from monograph.capture.side_effects.module_mutation import (
     Left,
@@ -176,6 +177,9 @@ class Trace:
                 if self.recorder.shown:
                     check_shown(self.recorder)
                 after = self.given.aftermath(result[0])
+                counted = self.given.counted(after, {leaf.path for leaf in self.inputs.leaves})
+                if counted:
+                    raise Restart("count", counted)
                 if not self._judge_effects(seer.lasting(lines), after, lines):
                     return None
                 return close_outputs(self.recorder, self.state, result[0], after.values), after

@@ -7,32 +7,17 @@ declaration and in the example inputs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from monograph.diagnostics import problem
 from monograph.dims.arguments import bound_arguments
-from monograph.dims.nesting import nested
-from monograph.host.trees import pytree
+from monograph.dims.nesting import IntInput, is_int_input, nested
+from monograph.host.trees import tree_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class IntInput:
-    """An int among the example inputs that a ShapesCollection can tell from others."""
-
-    val: int
-
-
-def is_int_input(value: object) -> bool:
-    """Whether it stands for an int: an `IntInput`, or what torch.export has for it."""
-    kind = type(value)
-    is_torchs = kind.__module__ == "torch.export.dynamic_shapes" and kind.__name__ == "_IntWrapper"
-    return is_torchs or isinstance(value, IntInput)
 
 
 def unwrapped(inputs: Any) -> Any:
@@ -41,7 +26,7 @@ def unwrapped(inputs: Any) -> Any:
     >>> unwrapped((IntInput(3), [4]))
     (3, [4])
     """
-    return pytree.tree_map_only(is_int_input, lambda given: given.val, inputs)
+    return tree_map(lambda given: given.val if is_int_input(given) else given, inputs, is_int_input)
 
 
 class ShapesCollection:

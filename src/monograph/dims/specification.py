@@ -8,6 +8,7 @@ All mistakes are collected and reported together.
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,17 @@ import torch
 
 from monograph.diagnostics import MonographError, nearest, problem, together
 from monograph.dims.arguments import Arguments
+from monograph.dims.cache_forms import by_attributes, is_grouped
 from monograph.dims.dim import DerivedDim, Dim, DimHint, from_torch
 from monograph.dims.nesting import child_named, children
 from monograph.dims.one_line import read_line
+from monograph.host.trees import Visits
 from monograph.integers import parse_relation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+_DICTS = (dict, OrderedDict, defaultdict)
 Entry = Dim | DerivedDim | DimHint | None
 """One dimension's declaration after normalisation; None means static."""
 
@@ -64,6 +68,7 @@ class _Reader:
         self.declared: list[Declared] = []
         self.numbers: list[DeclaredNumber] = []
         self.leaf = 0
+        self.visits = Visits()
         self.named: dict[str, tuple[Dim, str]] = {}
         self.sizes: dict[str, tuple[int, str]] = {}
 
@@ -76,6 +81,10 @@ class _Reader:
         """`tensor` is how the input is written (`x[0]`), `path` how its declaration is."""
         found = children(value)
         if found is not None:
+            if self.visits.is_again(value):
+                return
+            if is_grouped(value, spec):
+                spec = by_attributes(value, spec)
             self._walk_container(value, found, spec, tensor, path)
             return
         leaf, self.leaf = self.leaf, self.leaf + 1
@@ -113,7 +122,7 @@ class _Reader:
                     nothing[place or 0] = spec[key]
                 return nothing
             meant = _meant(unknown, value, inside)
-        elif not isinstance(value, dict):
+        elif type(value) not in _DICTS:
             found = children(spec)
             if found is not None and len(found) == len(inside):
                 return [child for _, child in found]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.diagnostics import problem
-from monograph.host.trees import pytree
+from monograph.host.trees import leaves_of, tree_map
 from monograph.program.calling.result_comparison import first_difference
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def _answers(program: ExportedProgram, seed: int) -> list[list[Any]] | None:
 def _called(run: Callable[..., Any], examples: Any) -> list[list[Any]]:
     found: list[list[Any]] = []
     for _ in range(CALLS):
-        args, kwargs = copy.deepcopy(examples)
+        args, kwargs = tree_map(copy.deepcopy, examples)
         with torch.no_grad():
             result = run(*args, **kwargs)
-        leaves = pytree.tree_leaves(result)
+        leaves = leaves_of(result)
         found.append([x.clone() if isinstance(x, torch.Tensor) else x for x in leaves])
     return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.diagnostics import ContractError
-from monograph.host.trees import pytree, unflatten
+from monograph.host.trees import flatten, leaves_of, tree_map, unflatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -31,7 +31,7 @@ def agrees_with(program: ExportedProgram, module: torch.nn.Module, args: Any, kw
     A call that the program refuses, or the module raises at, is no difference. Nothing can be
     compared of a module, or for inputs, on the meta device: whether they agree is not known.
     """
-    tensors = [*module.parameters(), *module.buffers(), *pytree.tree_leaves((args, kwargs))]
+    tensors = [*module.parameters(), *module.buffers(), *leaves_of((args, kwargs))]
     if any(isinstance(each, torch.Tensor) and each.is_meta for each in tensors):
         return False
     run = program.module()
@@ -54,7 +54,7 @@ def _agree(run: torch.nn.Module, module: torch.nn.Module, inputs: Any) -> bool:
 def _variations(example: Any) -> Iterator[Any]:
     """The example; then each mask of it without padding, or with some where it had none."""
     yield example
-    leaves, spec = pytree.tree_flatten(example)
+    leaves, spec = flatten(example)
     masks = [i for i, leaf in enumerate(leaves) if _is_mask(leaf)]
     if masks:
         for i in masks:
@@ -74,10 +74,10 @@ def _is_mask(leaf: Any) -> bool:
 
 def _called(function: Callable[..., Any], inputs: Any) -> list[Any]:
     """The leaves of the result; inputs and the generator are the same each time."""
-    args, kwargs = pytree.tree_map(_copied, inputs)
+    args, kwargs = tree_map(_copied, inputs)
     state = torch.random.get_rng_state()
     try:
-        return pytree.tree_leaves(function(*args, **kwargs))
+        return leaves_of(function(*args, **kwargs))
     finally:
         torch.random.set_rng_state(state)
 

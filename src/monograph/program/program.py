@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
+from monograph.host.trees import tree_map
 from monograph.lazy_imports import deferred
 from monograph.passes.graph_walks import calls
 from monograph.program.conditions import Conditions, Explanation, conditions_of, explain_size
@@ -303,6 +304,9 @@ class ExportedProgram:
         for name in shared:
             memo[id(getattr(self, name))] = getattr(self, name)
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        # Objects are copied as they are made, by their attributes, whatever their class needs.
+        copied = tree_map(lambda leaf: copy.deepcopy(leaf, memo), self.example_inputs)
+        memo[id(self.example_inputs)] = copied
         return ExportedProgram(**copy.deepcopy(fields, memo))
 
     def transform(self, *passes: Rewrite | Callable[[Any], Any]) -> ExportedProgram:

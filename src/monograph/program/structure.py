@@ -12,10 +12,20 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
-from monograph.host.trees import children_of, node_type, pytree
+from monograph.host.objects import CHILD, ObjectState, fits, is_object, steps, unlike
+from monograph.host.trees import (
+    ObjectNode,
+    SharedNode,
+    Visits,
+    children_of,
+    is_container,
+    leaf_paths,
+    node_type,
+    parts_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from monograph.host.trees import TreeSpec
     from monograph.program.signature import CallNames
@@ -29,21 +39,13 @@ def input_paths(names: CallNames, args: Sequence[Any], kwargs: Mapping[str, Any]
         *zip(names.positional, args, strict=True),
         *((name, kwargs[name]) for name in names.keywords),
     ]
-    return [path for name, value in roots for path in _leaf_paths(name, value)]
-
-
-def _leaf_paths(path: str, value: object) -> Iterator[str]:
-    if node_type(value) not in pytree.SUPPORTED_NODES:
-        yield path
-        return
-    for step, part in children_of(value):
-        yield from _leaf_paths(path + step, part)
+    visits = Visits()
+    return [path for name, value in roots for path in leaf_paths(name, value, visits)]
 
 
 def _parts(value: object) -> tuple[list[Any], Any] | None:
     """Return the children and the context of a container, None for a leaf."""
-    node = pytree.SUPPORTED_NODES.get(node_type(value))
-    return None if node is None else node.flatten_fn(value)
+    return parts_of(value, node_type(value)) if is_container(value) else None
 
 
 # ------------------------------------------------------------------------------------- flattening
@@ -55,6 +57,7 @@ class _FlattenCode:
         self.constants: dict[str, Any] = {"Differs": _DiffersError}
         self.constants |= {"children": _children, "alike": _alike}
         self.leaves: list[str] = []
+        self.objects: list[str] = []
         self.count = 0
 
     def fresh(self, prefix: str, value: Any = None) -> str:
@@ -69,6 +72,13 @@ class _FlattenCode:
         if spec.is_leaf():
             self.leaves.append(name)
             return
+        if spec.type is SharedNode:
+            self.refuse(f"{name} is not {self.objects[spec.context]}")
+            return
+        if spec.type is ObjectNode:
+            if self.objects:
+                self.refuse(" or ".join([f"{name} is {other}" for other in self.objects]))
+            self.objects.append(name)
         parts = [self.fresh("v") for _ in range(spec.num_children)]
         targets = "".join(f"{part}, " for part in parts)
         if spec.type in _EXACT:
@@ -100,9 +110,11 @@ class _DiffersError(Exception):
 
 def _children(value: object, spec: TreeSpec) -> list[Any]:
     """Return the children of a container of a registered type, if it is like the example's."""
-    if node_type(value) is not spec.type:
+    if spec.type is not ObjectNode and node_type(value) is not spec.type:
         raise _DiffersError
-    parts, context = pytree.SUPPORTED_NODES[spec.type].flatten_fn(value)
+    if spec.type is ObjectNode and not is_object(value):
+        raise _DiffersError
+    parts, context = parts_of(value, spec.type)
     if len(parts) != spec.num_children or not _alike(context, spec.context):
         raise _DiffersError
     return parts
@@ -110,6 +122,8 @@ def _children(value: object, spec: TreeSpec) -> list[Any]:
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether keys or contexts are equal, and of the same types: 1 is not True, nor 1.0."""
+    if isinstance(one, ObjectState):
+        return isinstance(other, ObjectState) and fits(other, one)
     if one != other or type(one) is not type(other):
         return False
     return not isinstance(one, list | tuple) or all(map(_alike, one, other))
@@ -170,10 +184,11 @@ def structure_clause(
         (*args_spec.children(), *kwargs_spec.children()),
         strict=True,
     )
+    met: list[tuple[str, Any]] = []
     for name, spec in specs:
         if name not in given:
             return Clause(name, _expected(spec), "no argument")
-        clause = _difference(name, spec, given[name])
+        clause = _difference(name, spec, given[name], met)
         if clause is not None:
             return clause
     order = [name for name in kwargs if name in names.gathered]
@@ -199,16 +214,65 @@ def _bound(
     return given, extra
 
 
-def _difference(path: str, spec: TreeSpec, value: object) -> Clause | None:
+def _difference(
+    path: str, spec: TreeSpec, value: object, met: list[tuple[str, Any]]
+) -> Clause | None:
+    """The first difference at or below a path; `met` are the objects before, which it joins."""
     if spec.is_leaf():
         return None
+    if spec.type is SharedNode:
+        other, same = met[spec.context]
+        return None if value is same else Clause(path, f"the object at {other}", "another")
+    if spec.type is ObjectNode:
+        again = next((other for other, each in met if each is value), None)
+        if again is not None:
+            return Clause(path, "an object of its own", f"the one at {again}")
+        met.append((path, value))
+        clause = _unlike(path, spec.context, value)
+        if clause is not None:
+            return clause
+    return _difference_inside(path, spec, value, met)
+
+
+def _unlike(path: str, expected: ObjectState, value: object) -> Clause | None:
+    """In what an object that is taken by its attributes differs, beside its children."""
+    if not is_object(value):
+        return Clause(path, with_article(expected.kind.__name__), _described(value))
+    given = parts_of(value, ObjectNode)[1]
+    step = unlike(expected, given)
+    if step is None:
+        return None
+    if not step:
+        return Clause(path, with_article(expected.kind.__name__), with_article(given.kind.__name__))
+    name = step.removeprefix(".")
+    return Clause(path + step, _attribute(expected, name), _attribute(given, name))
+
+
+def _attribute(state: ObjectState, name: str) -> str:
+    """What an object has under a name, in words."""
+    held = dict(state.attributes)
+    if name not in held:
+        return "no such attribute"
+    return "a tensor, number or container" if held[name] is CHILD else repr(held[name])
+
+
+def _difference_inside(
+    path: str, spec: TreeSpec, value: object, met: list[tuple[str, Any]]
+) -> Clause | None:
+    if spec.type is ObjectNode:
+        parts, names = parts_of(value, ObjectNode)[0], steps(spec.context)
+        found = (
+            _difference(path + step, child, part, met)
+            for step, child, part in zip(names, spec.children(), parts, strict=True)
+        )
+        return next((clause for clause in found if clause is not None), None)
     parts = _parts(value)
     if parts is None or node_type(value) is not spec.type or not _alike(parts[1], spec.context):
         return Clause(path, _expected(spec), _described(value))
     if len(parts[0]) != spec.num_children:
         return Clause(path, _expected(spec), _described(value))
     found = (
-        _difference(path + step, child, part)
+        _difference(path + step, child, part, met)
         for (step, part), child in zip(children_of(value), spec.children(), strict=True)
     )
     return next((clause for clause in found if clause is not None), None)
@@ -237,6 +301,8 @@ def _described(value: object) -> str:
 
 
 def _container(node_type: Any, context: Any, count: int) -> str:
+    if node_type is ObjectNode:
+        return with_article(context.kind.__name__)
     if node_type in _DICTS:
         keys = ", ".join(repr(key) for key in context)
         name = with_article(node_type.__name__)

@@ -21,7 +21,7 @@ from monograph.archive.files.pickle_writing import LEGACY, find_registered
 from monograph.archive.files.weights import bytes_tensor, check_reach
 from monograph.archive.files.zip_reading import Container, members_of
 from monograph.archive.schema.json_fields import integer
-from monograph.archive.schema.structures import find_loaded
+from monograph.archive.schema.plain_values import find_loaded
 from monograph.archive.schema.values import device_of
 from monograph.host.trees import pytree
 

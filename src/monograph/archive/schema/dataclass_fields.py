@@ -12,7 +12,6 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
-from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,17 +19,9 @@ import torch
 
 import monograph.program.contract
 from monograph.archive.errors import Refused
-from monograph.archive.schema.enums import LAYOUT_OF, LAYOUTS, MEMORY_FORMAT_OF, MEMORY_FORMATS
-from monograph.archive.schema.json_fields import boolean, integer, listed, mapping, only_key, text
-from monograph.archive.schema.structures import find_loaded, read_structure, structure_text
-from monograph.archive.schema.values import (
-    device_json,
-    device_of,
-    dtype_code,
-    dtype_of,
-    float_json,
-    float_of,
-)
+from monograph.archive.schema.json_fields import integer, listed, mapping, only_key, text
+from monograph.archive.schema.plain_values import READ_SIMPLE, SIMPLE
+from monograph.archive.schema.structures import read_structure, structure_text
 from monograph.capture.inputs.mutation_spec import (
     Change,
     Changes,
@@ -39,7 +30,6 @@ from monograph.capture.inputs.mutation_spec import (
     FromOutput,
     GivenObject,
     MadeContainer,
-    MadeObject,
     PlainValue,
 )
 from monograph.diagnostics import Edit, Frame, Place, place
@@ -64,7 +54,7 @@ if TYPE_CHECKING:
 
 _CHANGES: Final = (
     *(Changes, Change, FromInput, FromObject, FromOutput),
-    *(GivenObject, MadeContainer, MadeObject, PlainValue),
+    *(GivenObject, MadeContainer, PlainValue),
 )
 """What a call does to what it is given."""
 
@@ -150,20 +140,14 @@ class RecordWriter:
         return {"expr": self.expressions.write(value)}
 
 
-def _enum(_: RecordWriter, value: Enum) -> Any:
-    fqn = f"{type(value).__module__}:{type(value).__qualname__}"
-    if find_loaded(fqn) is not type(value):
-        raise Refused(
-            f"{type(value).__module__}.{type(value).__qualname__}", "archive-unknown-type"
-        )
-    return {"enum": [fqn, value.name]}
+def _simple(
+    kind: Any, tag: str, write: Callable[[Any], Any]
+) -> tuple[Any, Callable[[RecordWriter, Any], Any]]:
+    return kind, lambda _, x: {tag: write(x)}
 
 
 WRITERS: Final[Sequence[tuple[Any, Callable[[RecordWriter, Any], Any]]]] = (
-    (Enum, _enum),
-    (float, lambda _, x: {"float": float_json(x)}),
-    (complex, lambda _, x: {"complex": [float_json(x.real), float_json(x.imag)]}),
-    (bytes, lambda _, x: {"bytes": x.hex()}),
+    *[_simple(*each) for each in SIMPLE],
     ((Expr, Real, Relation), RecordWriter.expression),
     ((Frame, Place), RecordWriter.spot),
     (TreeSpec, lambda _, x: {"structure": structure_text(x, {})}),
@@ -177,11 +161,6 @@ WRITERS: Final[Sequence[tuple[Any, Callable[[RecordWriter, Any], Any]]]] = (
     ),
     ((set, frozenset), lambda writer, x: {"set": sorted(writer.several(x), key=repr)}),
     (Sequence, RecordWriter.several),
-    (torch.dtype, lambda _, x: {"dtype": dtype_code(x)}),
-    (torch.device, lambda _, x: {"device": device_json(x)}),
-    (torch.layout, lambda _, x: {"layout": LAYOUTS[x]}),
-    (torch.memory_format, lambda _, x: {"memory_format": MEMORY_FORMATS[x]}),
-    (type(...), lambda _, __: {"ellipsis": True}),
 )
 
 
@@ -244,12 +223,8 @@ class RecordReader:
         return found
 
 
-def _read_enum(_: RecordReader, inner: Any) -> Enum:
-    fqn, name = (text(each) for each in listed(inner))
-    found = find_loaded(fqn)
-    if found is None or not issubclass(found, Enum) or name not in found.__members__:
-        raise Refused(f"{fqn[:80]}.{name[:40]}", "archive-unknown-type")
-    return found.__members__[name]
+def _read_simple(read: Callable[[Any], Any]) -> Callable[[RecordReader, Any], Any]:
+    return lambda _, x: read(x)
 
 
 def _three(reader: RecordReader, inner: Any) -> tuple[Any, Any, Any]:
@@ -258,20 +233,12 @@ def _three(reader: RecordReader, inner: Any) -> tuple[Any, Any, Any]:
 
 
 READERS: Final[Mapping[str, Callable[[RecordReader, Any], Any]]] = {
-    "bytes": lambda _, x: bytes.fromhex(text(x)),
-    "complex": lambda _, x: complex(*[float_of(each) for each in listed(x)]),
-    "device": lambda _, x: device_of(x),
-    "dtype": lambda _, x: dtype_of(x),
-    "ellipsis": lambda _, x: ... if boolean(x) else None,
-    "enum": _read_enum,
+    **{tag: _read_simple(read) for tag, read in READ_SIMPLE.items()},
     "expr": lambda reader, x: reader.expressions.value(text(x)),
-    "float": lambda _, x: float_of(x),
-    "layout": lambda _, x: LAYOUT_OF[integer(x)],
     "list": lambda reader, x: [reader.read(each) for each in listed(x)],
     "map": lambda reader, x: {
         reader.read(key): reader.read(each) for key, each in map(listed, listed(x))
     },
-    "memory_format": lambda _, x: MEMORY_FORMAT_OF[integer(x)],
     "place": RecordReader.place,
     "range": lambda reader, x: range(*_three(reader, x)),
     "record": RecordReader.record,

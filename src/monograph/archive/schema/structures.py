@@ -7,14 +7,21 @@ process, an enum among the modules that are loaded.
 from __future__ import annotations
 
 import json
-import sys
 from collections import OrderedDict, defaultdict, deque
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.archive.errors import Refused
 from monograph.archive.schema.json_fields import integer, listed, mapping, parse_json, text
-from monograph.host.trees import pytree
+from monograph.archive.schema.plain_values import (
+    class_name,
+    class_of,
+    constant_json,
+    find_loaded,
+    read_constant,
+)
+from monograph.host.objects import CHILD, ObjectState, base_of
+from monograph.host.trees import ObjectNode, SharedNode, pytree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,10 +29,15 @@ if TYPE_CHECKING:
     from monograph.host.trees import TreeSpec
 
 VERSION = 1
+OBJECT, SHARED = "monograph.object", "monograph.shared"
+"""The types of nodes that are objects, and objects again; no class has a name like these."""
 DEEPEST = 64
 
 FACTORIES: Final[Mapping[str, Any]] = {
     each.__name__: each for each in (bool, dict, float, int, list, set, str, tuple)
+}
+CONTENTS: Final[Mapping[str, type]] = {
+    each.__name__: each for each in (OrderedDict, dict, list, tuple, deque)
 }
 NAMED_TUPLE: Final = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE["collections.namedtuple"]
 NAMELESS: Final = pytree.NO_SERIALIZED_TYPE_NAME_FOUND
@@ -43,11 +55,27 @@ def structure_text(spec: TreeSpec, fields: dict[str, list[str]]) -> str:
 def _node(spec: TreeSpec, fields: dict[str, list[str]]) -> dict[str, Any]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
+    if spec.type is SharedNode:
+        return {"type": SHARED, "context": str(spec.context), "children_spec": []}
+    if spec.type is ObjectNode:
+        context = json.dumps(_state_json(spec.context))
+        children = [_node(child, fields) for child in spec.children()]
+        return {"type": OBJECT, "context": context, "children_spec": children}
     return {
         "type": _type_name(spec.type),
         "context": _context(spec, fields),
         "children_spec": [_node(child, fields) for child in spec.children()],
     }
+
+
+def _state_json(state: ObjectState) -> dict[str, Any]:
+    """The class and the attributes of an object; null is a child."""
+    attributes = [
+        [name, None if value is CHILD else [constant_json(value)]]
+        for name, value in state.attributes
+    ]
+    content = None if state.content is None else state.content.__name__
+    return {"class": class_name(state.kind), "content": content, "attributes": attributes}
 
 
 def _type_name(kind: Any) -> str:
@@ -94,7 +122,40 @@ def read_structure(written: Any) -> TreeSpec:
     version, node = listed(parse_json(memoryview(text(written).encode())))
     if integer(version) != VERSION:
         raise Refused(f"a structure of version {version}", "archive-newer")
-    return _spec(mapping(node), 0)
+    found = _spec(mapping(node), 0)
+    _check_shared(found, 0)
+    return found
+
+
+def _check_shared(spec: TreeSpec, n_objects: int) -> int:
+    """Hold that nodes that are objects again come after these; returns how many there are."""
+    if spec.type is SharedNode and not 0 <= spec.context < n_objects:
+        raise Refused("a structure shares an object that it does not have")
+    before, n_objects = n_objects, n_objects + (spec.type is ObjectNode)
+    for child in spec.children():
+        inside = _check_shared(child, n_objects)
+        n_objects = inside
+    return max(before, n_objects)
+
+
+def _state(written: Any) -> ObjectState:
+    """What an object is beside its children.
+
+    Raises: Refused.
+    """
+    found = mapping(parse_json(_bytes(written)))
+    name = found["content"]
+    content = None if name is None else CONTENTS.get(text(name))
+    if name is not None and content is None:
+        raise Refused(f"an object has the content of a {name[:40]!r}")
+    kind = class_of(found["class"], content)
+    if base_of(kind) is None or (content or base_of(kind)) is not base_of(kind):
+        raise Refused(f"{kind.__module__}.{kind.__qualname__}"[:120], "archive-unsafe")
+    pairs = [(text(name), held) for name, held in map(listed, listed(found["attributes"]))]
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise Refused("an object has one attribute twice")
+    attributes = [(n, CHILD if held is None else read_constant(*listed(held))) for n, held in pairs]
+    return ObjectState(kind, tuple(attributes), content)
 
 
 def _spec(node: dict[str, Any], depth: int) -> TreeSpec:
@@ -106,6 +167,16 @@ def _spec(node: dict[str, Any], depth: int) -> TreeSpec:
         if children or node["context"] is not None:
             raise Refused("a leaf of a structure has children")
         return pytree.treespec_leaf()
+    if kind == OBJECT:
+        state = _state(node["context"])
+        if len(children) != len(state.children) + (state.content is not None):
+            raise Refused(f"an object has {len(children)} children")
+        return pytree.TreeSpec(ObjectNode, state, children)
+    if kind == SHARED:
+        number = text(node["context"])
+        if children or not number.isdecimal() or len(number) > 9:
+            raise Refused("an object that is there again has children")
+        return pytree.TreeSpec(SharedNode, int(number), [])
     python_type, context = _python_type(text(kind), node["context"])
     spec = pytree.TreeSpec(python_type, context, children)
     _check_children(spec, len(children))
@@ -162,15 +233,6 @@ def _context_of(value: Any) -> Any:
     return value
 
 
-def find_loaded(fqn: str) -> Any:
-    """What `module:Class` names, where that module is loaded already; None else."""
-    module, _, qualname = fqn.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in qualname.split("."):
-        found = vars(found).get(part) if hasattr(found, "__dict__") else None
-    return found if isinstance(found, type) else None
-
-
 def _enum_member(fqn: str, name: str) -> Enum:
     found = find_loaded(fqn)
     if found is None or not issubclass(found, Enum) or name not in found.__members__:
@@ -200,4 +262,4 @@ def _check_children(spec: TreeSpec, count: int) -> None:
         raise Refused(f"a container of {expected} has {count} children")
 
 
-__all__ = ["find_loaded", "read_structure", "structure_text"]
+__all__ = ["read_structure", "structure_text"]

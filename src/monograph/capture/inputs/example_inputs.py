@@ -31,11 +31,12 @@ from monograph.dims import (
     unwrapped,
 )
 from monograph.host.dispatch import has_own_dispatch, has_own_functions
-from monograph.host.trees import children_of, pytree
+from monograph.host.trees import CyclicTreeError, Visits, flatten, leaf_paths
 from monograph.integers import Expr, Real, ge, le, parse_relation, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from torch.fx.node import Node
 
@@ -154,14 +155,18 @@ def read_inputs(
         dynamic_shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
         args, kwargs = unwrapped((args, kwargs))
     arguments = bound_arguments(module, args, kwargs)
-    flat, spec = pytree.tree_flatten((args, kwargs))
-    names = _paths(arguments.by_name, len(flat))
+    flat, spec = flattened((args, kwargs), arguments.by_name)
+    visits = Visits()
+    names = _paths(arguments.by_name, len(flat), visits)
     _check_leaves(flat, names)
     specification = Specification()
     if dynamic_shapes is not None:
         specification = read_specification(dynamic_shapes, arguments)
     declared = {each.leaf: each for each in specification.declared}
     numbers = {each.leaf: each for each in specification.numbers}
+    counted = options.counted
+    if visits.paths:
+        counted |= _kept_sizes(specification, flat, names, visits.paths)
     makers = _Symbols(facts, options, specification.relations)
     leaves: list[InputLeaf] = []
     for i, (value, path) in enumerate(zip(flat, names, strict=True)):
@@ -170,6 +175,8 @@ def read_inputs(
             tensor_type = makers.abstract_type(type_of(value), path, declared.get(i))
         elif i in numbers:
             number = makers.number(value, numbers[i])
+        elif path in counted:
+            number = makers.number(value, DeclaredNumber(i, path, Dim.AUTO))
         leaves.append(InputLeaf(path, _placeholder_name(path), value, tensor_type, number))
     return Inputs(
         args=args,
@@ -192,20 +199,50 @@ def read_inputs(
     )
 
 
-def _paths(arguments: Mapping[str, Any], count: int) -> list[str]:
-    paths = [path for name, value in arguments.items() for path in _leaf_paths(name, value)]
+def flattened(tree: Any, roots: Mapping[str, Any]) -> tuple[list[Any], Any]:
+    """The leaves and the structure of a tree, whose parts people know by these names.
+
+    Raises: cyclic-container.
+    """
+    try:
+        return flatten(tree)
+    except CyclicTreeError:
+        pass
+    for name, value in roots.items():
+        try:
+            flatten(value)
+        except CyclicTreeError as error:
+            path, holder = f"{name}{error.path}", f"{name}{error.holder}"
+            refusal = problem("cyclic-container", path=path, holder=holder, type=error.kind)
+            raise refusal from None
+    raise AssertionError("a cycle is in one of the parts")
+
+
+def _paths(arguments: Mapping[str, Any], count: int, visits: Visits) -> list[str]:
+    paths = [path for name, value in arguments.items() for path in leaf_paths(name, value, visits)]
     if len(paths) != count:
         return [f"input_{i}" for i in range(count)]
     return paths
 
 
-def _leaf_paths(path: str, value: Any) -> Iterator[str]:
-    """Where each leaf is, as a user writes it."""
-    if pytree.tree_is_leaf(value):
-        yield path
-        return
-    for step, child in children_of(value):
-        yield from _leaf_paths(path + step, child)
+def _kept_sizes(
+    specification: Specification, flat: list[Any], paths: list[str], objects: AbstractSet[str]
+) -> frozenset[str]:
+    """The paths of ints that objects keep beside tensors whose sizes vary, and that are such sizes.
+
+    A cache that notes its `batch_size` does. What forward makes of them is guarded.
+    """
+    sizes: dict[str, set[int]] = {}
+    for each in specification.declared:
+        owner = each.path.rpartition(".")[0]
+        if owner in objects:
+            shape = zip(each.entries, flat[each.leaf].shape, strict=True)
+            sizes.setdefault(owner, set()).update([n for entry, n in shape if entry is not None])
+    return frozenset(
+        path
+        for path, value in zip(paths, flat, strict=True)
+        if type(value) is int and value in sizes.get(path.rpartition(".")[0], ())
+    )
 
 
 def _placeholder_name(path: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.inputs.example_inputs import CONSTANTS
+from monograph.capture.inputs.example_inputs import CONSTANTS, flattened
 from monograph.capture.inputs.mutation_spec import (
     Change,
     Changes,
@@ -22,20 +22,21 @@ from monograph.capture.inputs.mutation_spec import (
     FromOutput,
     GivenObject,
     MadeContainer,
-    MadeObject,
     PlainValue,
     Way,
     attributes_of,
     entries_of,
-    is_object,
     kind_of,
     objects_among,
+    steps_text,
 )
 from monograph.diagnostics import problem
-from monograph.host.trees import children_of, pytree
+from monograph.host.objects import is_plain
+from monograph.host.trees import children_of, flatten, is_container
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.capture.inputs.mutation_spec import Source
@@ -114,7 +115,7 @@ class Given:
         if not self._known:
             return Aftermath()
         changed = [known for known in self._known.values() if known.is_changed()]
-        writer = _SpecWriter(self._known, self._leaves, pytree.tree_leaves(result))
+        writer = _SpecWriter(self._known, self._leaves, flattened(result, {"output": result})[0])
         found: list[Change] = []
         lost: list[Any] = []
         for known in changed:
@@ -126,6 +127,22 @@ class Given:
         if lost or not (found or returned):
             return Aftermath(lost=tuple(lost))
         return Aftermath(Changes(writer.table(), tuple(found), returned), writer.values)
+
+    def counted(self, aftermath: Aftermath, paths: AbstractSet[str]) -> frozenset[str]:
+        """The paths of the ints, among those of inputs, in whose place there are others now."""
+        found: set[str] = set()
+        changes = Changes(()) if aftermath.changes is None else aftermath.changes
+        for change in changes.changed:
+            given: Any = changes.objects[change.number]
+            owner = self._names.get(given.root, str(given.root)) + steps_text(given.steps)
+            before = [(".{}", *pair) for pair in change.attributes_before]
+            before += [("[{!r}]", *pair) for pair in change.entries_before or ()]
+            now = [*change.attributes, *(change.entries or ())]
+            for step, name, held in before:
+                is_int = isinstance(held, PlainValue) and type(held.value) is int
+                if is_int and (name, held) not in now:
+                    found.add(owner + step.format(name))
+        return frozenset(found & paths)
 
     def differences(self) -> dict[tuple[int, str], Callable[[], bool]]:
         """How to ask whether an object is changed, by what `lines` of a refusal go by."""
@@ -249,18 +266,11 @@ class _SpecWriter:
         return FromOutput(self._outputs[id(value)])
 
     def _made(self, value: Any) -> Source:
-        is_container = not pytree.tree_is_leaf(value)
-        if not is_container and not _can_be_made(value):
-            raise _LostError
-        if is_container and any(child is value for _, child in children_of(value)):
+        if not is_container(value) or any(child is value for _, child in children_of(value)):
             raise _LostError
         number = self._add(value, None)
-        if is_container:
-            parts, structure = pytree.tree_flatten(value, is_leaf=lambda each: each is not value)
-            made = MadeContainer(structure, tuple(map(self.source, parts)))
-        else:
-            made = MadeObject(type(value), _pairs(attributes_of(value), self.source))
-        self._table[number] = made
+        parts, structure = flatten(value, is_leaf=lambda each: each is not value)
+        self._table[number] = MadeContainer(structure, tuple(map(self.source, parts)))
         return FromObject(number)
 
     def result(self, result: Any) -> Source | None:
@@ -270,32 +280,24 @@ class _SpecWriter:
         def is_known(value: Any) -> bool:
             return id(value) in known
 
-        parts, structure = pytree.tree_flatten(result, is_leaf=is_known)
+        parts, structure = flatten(result, is_leaf=is_known)
         if not any(map(is_known, parts)):
             return None
         sources: list[Source] = []
-        at = 0
         for part in parts:
             if is_known(part):
                 given = id(part) in self._known
                 number = self.number(part) if given else self._numbers[id(part)]
                 sources.append(FromObject(number))
-                at += len(pytree.tree_leaves(part))
             else:
-                sources.append(FromOutput(at))
-                at += 1
+                sources.append(FromOutput(self._outputs[id(part)]))
         if is_known(result):
             return sources[0]
         return FromObject(self._add(result, MadeContainer(structure, tuple(sources))))
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, CONSTANTS)
-
-
-def _can_be_made(value: Any) -> bool:
-    """Whether an object is its attributes and nothing else."""
-    return is_object(value) and type(value).__new__ is object.__new__
+    return isinstance(value, CONSTANTS) or is_plain(value)
 
 
 def are_given(one: Any, other: Any) -> bool:

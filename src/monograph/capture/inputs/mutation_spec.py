@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host import objects
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -69,18 +71,10 @@ class GivenObject:
 
 @dataclass(frozen=True, slots=True)
 class MadeContainer:
-    """A container that the call makes; `structure` has one level."""
+    """A container or an object that the call makes; `structure` has one level."""
 
     structure: Any
     parts: tuple[Source, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MadeObject:
-    """An object that the call makes, of a class that is no registered container."""
-
-    kind: Any
-    attributes: tuple[tuple[str, Source], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +100,7 @@ class Changes:
     `result` is where the result comes from, if an object of the table is in it.
     """
 
-    objects: tuple[GivenObject | MadeContainer | MadeObject, ...]
+    objects: tuple[GivenObject | MadeContainer, ...]
     changed: tuple[Change, ...] = ()
     result: Source | None = None
 
@@ -127,40 +121,39 @@ Way = tuple[int | str, tuple[tuple[str, Any], ...]]
 
 def is_object(value: Any) -> bool:
     """Whether somebody who was given it may change it: a container, an object with attributes."""
-    if isinstance(value, _CONTAINERS):
+    kind = type(value)
+    if issubclass(kind, _CONTAINERS):
         return True
-    return not isinstance(value, _NO_OBJECTS) and (hasattr(value, "__dict__") or _has_slots(value))
-
-
-def _has_slots(value: Any) -> bool:
-    return any(vars(cls).get("__slots__") for cls in type(value).__mro__)
+    has_attributes = bool(kind.__dictoffset__) or any(
+        vars(c).get("__slots__") for c in kind.__mro__
+    )
+    return has_attributes and not issubclass(kind, _NO_OBJECTS)
 
 
 def entries_of(value: Any) -> dict[Any, Any] | None:
     """What a list, a deque or a dict holds, by key, in order; None of anything else."""
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, list | tuple | deque):
-        return dict(enumerate(value))
-    return dict.fromkeys(value) if isinstance(value, set) else None
+    kind = type(value)
+    if issubclass(kind, set):
+        return dict.fromkeys(set.__iter__(value))
+    if not issubclass(kind, dict | list | tuple | deque):
+        return None
+    content = objects.content_of(value)
+    return dict(content) if issubclass(kind, dict) else dict(enumerate(content))
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
     """What an object's own attributes are, wherever its class keeps them."""
-    if isinstance(value, tuple):
-        return {}
-    found: dict[str, Any] = dict(getattr(value, "__dict__", {}))
-    for cls in type(value).__mro__:
-        slots: Any = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in {"__dict__", "__weakref__"} and hasattr(value, name):
-                found[name] = getattr(value, name)
-    return found
+    return {} if type(value) is tuple else objects.attributes_of(value)
 
 
 def kind_of(value: Any) -> str:
     """The class of an object, in text."""
     return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def steps_text(steps: tuple[tuple[str, Any], ...]) -> str:
+    """How a user writes a way: `.layers[0]`."""
+    return "".join([f".{key}" if how == "attribute" else f"[{key!r}]" for how, key in steps])
 
 
 def objects_among(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[Way, Any]]:
@@ -193,7 +186,6 @@ __all__ = [
     "FromOutput",
     "GivenObject",
     "MadeContainer",
-    "MadeObject",
     "PlainValue",
     "Source",
     "Way",
@@ -202,4 +194,5 @@ __all__ = [
     "is_object",
     "kind_of",
     "objects_among",
+    "steps_text",
 ]

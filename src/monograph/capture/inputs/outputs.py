@@ -15,10 +15,11 @@ from monograph.abstract.number_methods import plain
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.inputs.example_inputs import flattened
 from monograph.capture.recording.operators import is_droppable
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
-from monograph.host.trees import TreeSpec, pytree
+from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Real, Relation
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def close_outputs(
 
     Raises: unsupported-output.
     """
-    flat, spec = pytree.tree_flatten(result)
+    flat, spec = flattened(result, {"output": result})
     spec = _with_plain_keys(spec)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
     if recorder.known_aliases is not None:

@@ -15,7 +15,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.diagnostics import problem
-from monograph.host.trees import pytree
+from monograph.host.trees import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -82,7 +82,7 @@ class ModuleCalls:
 
     def _leaves(self, tree: Any, path: str) -> tuple[tuple[Leaf, ...], Any]:
         flat: Sequence[Any]
-        flat, spec = pytree.tree_flatten(tree)
+        flat, spec = flatten(tree)
         return tuple(self._leaf(value, path) for value in flat), spec
 
     def _leaf(self, value: Any, path: str) -> Leaf:

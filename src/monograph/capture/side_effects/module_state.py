@@ -87,7 +87,7 @@ class ModuleState:
             node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
             abstract = make_tensor(type_of(real), node, recorder)
             _copy_markers(real, abstract)
-            abstract.__class__ = type(real)
+            abstract.shown_class = type(real)
             node.meta["val"] = abstract
             writer.know(real, abstract)
             if not is_parameter:

@@ -51,6 +51,8 @@ def in_general(
                 options = replace(options, decided=True)
             elif restart.reason == "texts":
                 options = replace(options, texts_made=True)
+            elif restart.reason == "count":
+                options = replace(options, counted=options.counted | restart.cause)
             else:
                 raise
             continue

@@ -5,6 +5,7 @@ args-not-a-tuple        given                              SpecError
 module-not-found        path, near                         SpecError
 scripted-module         path                               UnsupportedError
 forward-rejects-inputs  signature, given, reason           SpecError
+cyclic-container        path, holder, type                 UnsupportedError
 unsupported-input       path, type                         UnsupportedError
 unsupported-output      path, type                         UnsupportedError
 """
@@ -16,7 +17,7 @@ from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SpecError, UnsupportedError
 from monograph.diagnostics.wording import offer, paste
 
-LEAVES = "tensors, int, float, bool, str, None, and containers of them"
+LEAVES = "tensors, int, float, bool, str, None, and containers and objects that hold them"
 
 
 @message("not-a-module", SpecError)
@@ -97,9 +98,18 @@ def unsupported_input(*, path: str, type: object) -> Text:  # noqa: A002  (what 
         headline=f"the input `{path}` is a `{_name(type)}`, neither a tensor nor a constant",
         notes=(f"inputs are {LEAVES}",),
         helps=(
-            _registration(type),
             offer("if it never changes, keep it on the module", f"self.{_attribute(path)} = ..."),
         ),
+    )
+
+
+@message("cyclic-container", UnsupportedError)
+def cyclic_container(*, path: str, holder: str, type: object) -> Text:  # noqa: A002  (what it is)
+    """Say that a container holds itself: at `path` is what is at `holder`."""
+    return Text(
+        headline=f"a `{_name(type)}` holds itself: `{path}` is what is at `{holder}`",
+        notes=("inputs and outputs are trees of containers, whose leaves are tensors",),
+        helps=("leave the way back out, or keep it on the module",),
     )
 
 
@@ -111,18 +121,18 @@ def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what
         notes=(f"outputs are {LEAVES}",),
         helps=(
             "return its tensors instead, in a tuple or a dict",
-            _registration(type),
+            *_plain_number(type),
         ),
     )
 
 
-def _registration(of: object) -> str:
-    name = _name(of)
-    for plain in (int, float, complex, str):
-        if isinstance(of, type) and issubclass(of, plain):
-            return f"or return the plain number or text: `{plain.__name__}(...)`"
-    code = f"monograph.register_dataclass({name.rpartition('<locals>.')[2]})"
-    return offer("if it is a dataclass, register it", code)
+def _plain_number(of: object) -> list[str]:
+    """The help where a number or text is of a class of its own, as NumPy's are."""
+    return [
+        f"or return the plain number or text: `{plain.__name__}(...)`"
+        for plain in (int, float, complex, str)
+        if isinstance(of, type) and issubclass(of, plain)
+    ]
 
 
 def _name(of: object) -> str:

@@ -19,13 +19,14 @@ from monograph.capture.inputs.mutation_spec import (
     FromObject,
     FromOutput,
     GivenObject,
-    MadeContainer,
     attributes_of,
     entries_of,
     kind_of,
     objects_among,
+    steps_text,
 )
 from monograph.diagnostics import Clause, problem
+from monograph.host.objects import delete_attribute, write_attribute
 from monograph.host.trees import unflatten
 from monograph.program.calling.checks import same_value
 
@@ -158,9 +159,9 @@ class InputWriteBack:
             if entries is not None:
                 _refill(owner, entries)
             for name in each.deleted:
-                object.__delattr__(owner, name)
+                delete_attribute(owner, name)
             for name, value in attributes.items():
-                object.__setattr__(owner, name, value)
+                write_attribute(owner, name, value)
         if self.changes.result is not None:
             return values.value(self.changes.result)
         leaves = list(outputs[: self.out_spec.num_leaves])
@@ -192,12 +193,7 @@ class _Values:
 
     def _made(self, number: int) -> Any:
         entry: Any = self.table[number]
-        if isinstance(entry, MadeContainer):
-            return unflatten([self.value(part) for part in entry.parts], entry.structure)
-        made = object.__new__(entry.kind)
-        for name, value in self.pairs(entry.attributes).items():
-            object.__setattr__(made, name, value)
-        return made
+        return unflatten([self.value(part) for part in entry.parts], entry.structure)
 
 
 def _refill(owner: Any, entries: Mapping[Any, Any]) -> None:
@@ -216,8 +212,7 @@ def _refill(owner: Any, entries: Mapping[Any, Any]) -> None:
 def way_text(given: GivenObject, names: CallNames) -> str:
     """How a user writes where an object is: `cache.layers[0]`."""
     root = names.positional[given.root] if isinstance(given.root, int) else given.root
-    steps = (f".{key}" if how == "attribute" else f"[{key!r}]" for how, key in given.steps)
-    return "".join((root, *steps))
+    return f"{root}{steps_text(given.steps)}"
 
 
 __all__ = ["InputObjects", "InputWriteBack", "way_text"]

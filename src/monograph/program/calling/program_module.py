@@ -14,7 +14,7 @@ import torch
 from monograph.diagnostics import problem
 from monograph.host.calling import PyTreeCodeGen, PyTreeInfo, kept_out_of_dynamo
 from monograph.host.fx_modules import codegen
-from monograph.host.trees import has_sizes, unflatten
+from monograph.host.trees import is_special, unflatten
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.inference_results import as_inference
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
@@ -107,7 +107,7 @@ class CallCode(PyTreeCodeGen):
         text = super().generate_output(*args, **kwargs)
         if self.write_back is not None:
             builds = "return kept_result(found_objects, "
-        elif self.inference or has_sizes(self.out_spec):
+        elif self.inference or is_special(self.out_spec):
             builds = "return built_result("
         else:
             return text

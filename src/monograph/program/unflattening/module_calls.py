@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
-from monograph.host.trees import pytree, unflatten
+from monograph.host.trees import flatten, pytree, unflatten
 from monograph.program.calling.checks import same_value
 from monograph.program.calling.program_module import CallCode, ProgramModule
 from monograph.program.graph_module import GraphModule
@@ -122,7 +122,7 @@ def results_of(result: Any, spec: TreeSpec, name: str) -> list[Any]:
 
     Raises: contract-broken.
     """
-    leaves, found = pytree.tree_flatten(result)
+    leaves, found = flatten(result)
     if found != spec:
         clause = Clause(f"the result of {name}", str(spec), str(found))
         raise problem("contract-broken", clauses=[clause])

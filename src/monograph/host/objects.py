@@ -1,0 +1,383 @@
+"""Object pytrees: an instance of a class that nobody registered is a container of its attributes.
+
+Law: `made(state, children)` is an object of the same class that holds the same; looking at one
+object and making another runs none of their classes' code. `None` and flags are part of the
+structure, tensors, numbers and containers are children.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
+from dataclasses import dataclass
+from functools import cache
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MemberDescriptorType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ObjectNode:
+    """The type of the tree nodes that are objects; their class is in the context."""
+
+
+class SharedNode:
+    """The type of the tree nodes that are an object again; the context is the object's number."""
+
+
+class StandIn:
+    """An object of a class that is not loaded: its attributes, and no methods."""
+
+    def __repr__(self) -> str:
+        held = ", ".join([f"{name}={value!r}" for name, value in attributes_of(self).items()])
+        return f"{type(self).__qualname__}({held})"
+
+
+@dataclass(frozen=True, slots=True)
+class AliasText:
+    """A generic alias that typing noted on an object, by its text: files know no more of it."""
+
+    text: str
+
+
+class _Child:
+    """Stands for an attribute that is a child of the node."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+    def __reduce__(self) -> str:
+        return "CHILD"
+
+
+CHILD: Final = _Child()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectState:
+    """What an object is beside its children: its class, and its attributes in order.
+
+    `content` is the builtin class whose content is the first child, if the object has content.
+    """
+
+    kind: type
+    attributes: tuple[tuple[str, Any], ...]
+    content: type | None = None
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """The names of the attributes that are children."""
+        return tuple([name for name, value in self.attributes if value is CHILD])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectState) and self.kind is other.kind and fits(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, tuple([name for name, _ in self.attributes])))
+
+    def __repr__(self) -> str:
+        held = ", ".join([f"{name}={value!r}" for name, value in self.attributes])
+        return f"{self.kind.__qualname__}({held})"
+
+
+# --- which objects -----------------------------------------------------------------------------
+_CONTENTS: Final[tuple[type, ...]] = (OrderedDict, dict, list, tuple, deque)
+_BASES: Final = frozenset({object, SimpleNamespace, *_CONTENTS})
+_HEAP_TYPE: Final = 1 << 9
+"""The flag of classes that are made at run time; others are written in C."""
+_NO_CONTAINERS: Final = (
+    *(torch.Tensor, torch.nn.Module, torch.SymInt, torch.SymFloat, torch.SymBool, enum.Enum),
+    BaseException,
+)
+_PLAIN: Final = (
+    *(bool, str, bytes, complex, type(None), type(...), enum.Enum, type),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
+
+
+@cache
+def base_of(kind: type) -> type | None:
+    """The builtin class below a class written in Python; None if it is not written in Python."""
+    if kind in _CONTENTS or kind is object or issubclass(kind, (*_NO_CONTAINERS, *_PLAIN)):
+        return None
+    if not (kind.__dictoffset__ or any("__slots__" in vars(each) for each in kind.__mro__)):
+        return None
+    for each in kind.__mro__:
+        made = vars(each).get("__new__")
+        is_of_c = made is not None and not isinstance(getattr(made, "__func__", made), FunctionType)
+        if is_of_c or not each.__flags__ & _HEAP_TYPE:
+            return each if each in _BASES else None
+    return None
+
+
+def is_object(value: object) -> bool:
+    """Whether a value is an object that is its attributes, and its content, and nothing else."""
+    return base_of(type(value)) is not None
+
+
+def is_plain(value: object) -> bool:
+    """Whether an attribute is part of the structure: a flag, a text, a class; never a number."""
+    kind = type(value)
+    if kind is slice or kind is range:
+        parts: Any = value
+        return all(type(each) in _ENDS for each in (parts.start, parts.stop, parts.step))
+    if kind is frozenset:
+        members: Any = value
+        return all(type(each) in {int, float} or is_plain(each) for each in members)
+    return issubclass(kind, _PLAIN) or is_alias(value) or is_function(value)
+
+
+def is_alias(value: object) -> bool:
+    """Whether a value is a generic class with its parameters, such as `Box[int]`."""
+    return type(value) is AliasText or type(value).__module__ == "typing"
+
+
+_ENDS: Final = frozenset({int, type(None)})
+
+
+def is_function(value: Any) -> bool:
+    """Whether a value is a function that is always the same one: its module has it, or C."""
+    if type(value) is BuiltinFunctionType:
+        return type(value.__self__) in {ModuleType, type, type(None)}
+    if type(value) is not FunctionType:
+        return False
+    found: Any = sys.modules.get(value.__module__ or "")
+    for part in value.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(part)
+    return found is value
+
+
+# --- taking apart, making ----------------------------------------------------------------------
+def attributes_of(value: Any) -> dict[str, Any]:
+    """An object's own attributes, past whatever its class makes of reading them."""
+    found: dict[str, Any] = {}
+    if type(value).__dictoffset__:
+        found.update(object.__getattribute__(value, "__dict__"))
+    for name, slot in _slots(type(value)).items():
+        try:
+            found[name] = slot.__get__(value)
+        except AttributeError:
+            continue
+    return found
+
+
+@cache
+def _slots(kind: type) -> dict[str, Any]:
+    """The descriptors of slots by name, those of base classes first."""
+    return {
+        name: slot
+        for each in reversed(kind.__mro__)
+        if each.__flags__ & _HEAP_TYPE
+        for name, slot in vars(each).items()
+        if isinstance(slot, MemberDescriptorType) and name not in {"__dict__", "__weakref__"}
+    }
+
+
+def taken_apart(value: Any) -> tuple[list[Any], ObjectState]:
+    """The children of an object, and what else it is."""
+    base = base_of(type(value))
+    content = base if base in _CONTENTS else None
+    children: list[Any] = [] if content is None else [content_of(value)]
+    attributes: list[tuple[str, Any]] = []
+    for name, held in attributes_of(value).items():
+        if is_plain(held):
+            attributes.append((name, held))
+        else:
+            attributes.append((name, CHILD))
+            children.append(held)
+    return children, ObjectState(type(value), tuple(attributes), content)
+
+
+def content_of(value: Any) -> Any:
+    """What a container holds, as one of the builtin class below its own."""
+    kind: Any = next(each for each in _CONTENTS if issubclass(type(value), each))
+    if issubclass(kind, dict):
+        return kind(kind.items(value))
+    held = kind.__iter__(value)
+    return deque(held, deque.maxlen.__get__(value)) if kind is deque else kind(held)  # pyright: ignore[reportAttributeAccessIssue] - a descriptor
+
+
+def blank(state: ObjectState, content: Any = None) -> Any:
+    """An object of the class, with its content and without attributes."""
+    kind: Any = loaded(state.kind)
+    base: Any = base_of(kind)
+    if base is tuple:
+        return tuple.__new__(kind, content)
+    made = base.__new__(kind)
+    if issubclass(base, dict):
+        for key, each in content.items():
+            base.__setitem__(made, key, each)
+    elif state.content is not None:
+        if base is deque:
+            deque.__init__(made, (), content.maxlen)
+        base.extend(made, content)
+    return made
+
+
+def fill(made: Any, state: ObjectState, children: Sequence[Any]) -> None:
+    """Give an object its attributes; `children` are those of the attributes alone."""
+    held = iter(children)
+    for name, value in state.attributes:
+        plain = loaded(value) if isinstance(value, type) else value
+        write_attribute(made, name, next(held) if value is CHILD else plain)
+
+
+def write_attribute(owner: Any, name: str, value: Any) -> None:
+    """Give an object an attribute, past whatever its class makes of writing it."""
+    slot = _slots(type(owner)).get(name)
+    if slot is not None:
+        slot.__set__(owner, value)
+    else:
+        object.__getattribute__(owner, "__dict__")[name] = value
+
+
+def delete_attribute(owner: Any, name: str) -> None:
+    """Take an attribute away from an object, past whatever its class makes of it."""
+    slot = _slots(type(owner)).get(name)
+    if slot is not None:
+        slot.__delete__(owner)
+    else:
+        del object.__getattribute__(owner, "__dict__")[name]
+
+
+def made(state: ObjectState, children: Sequence[Any]) -> Any:
+    """An object of this state that holds these children."""
+    held = list(children)
+    content = None if state.content is None else held.pop(0)
+    found = blank(state, content)
+    fill(found, state, held)
+    return found
+
+
+def steps(state: ObjectState) -> list[str]:
+    """How a user writes the step to each child; that to the content is none."""
+    own = [] if state.content is None else [""]
+    return [*own, *[f".{name}" for name in state.children]]
+
+
+# --- comparing ---------------------------------------------------------------------------------
+def fits(expected: ObjectState, given: ObjectState) -> bool:
+    """Whether an object may stand for another: same class, attributes, and plain values.
+
+    Where the class is not loaded, attributes and plain values alone count.
+    """
+    return unlike(expected, given) is None
+
+
+def unlike(expected: ObjectState, given: ObjectState) -> str | None:
+    """The first difference: "" is the class, `.name` an attribute; None is no difference."""
+    if loaded(expected.kind) is not given.kind and not _stands_in(expected.kind, given.kind):
+        return ""
+    if expected.content is not given.content:
+        return ""
+    names = [[name for name, _ in each.attributes] for each in (expected, given)]
+    if names[0] != names[1]:
+        own, others = set(names[0]), set(names[1])
+        other = next((n for n in (*names[0], *names[1]) if (n in own) is not (n in others)), "")
+        return f".{other}" if other else ""
+    pairs = zip(expected.attributes, given.attributes, strict=True)
+    return next((f".{name}" for (name, one), (_, other) in pairs if not _same(one, other)), None)
+
+
+def _stands_in(expected: type, given: type) -> bool:
+    """Whether a class is the other's stand-in, or any bag of attributes where that is unknown."""
+    if name_of(expected) == name_of(given):
+        return issubclass(expected, StandIn) or issubclass(given, StandIn)
+    return given is SimpleNamespace and issubclass(loaded(expected), StandIn)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two plain values are the same, and of the same type."""
+    if one is other:
+        return True
+    if isinstance(one, type) and isinstance(other, type):
+        return loaded(one) is loaded(other)
+    if type(one) is AliasText:
+        return is_alias(other) and one.text == repr(other)
+    return type(one) is type(other) and not isinstance(one, _Child) and bool(one == other)
+
+
+# --- classes by name ---------------------------------------------------------------------------
+_OF_PYTHON: Final = (object, SimpleNamespace, UserDict, UserList, defaultdict)
+
+
+def name_of(kind: type) -> str:
+    """`module:Class`."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def is_safe(kind: type) -> bool:
+    """Whether a file may name a class: none of Python's library, none that acts when it goes."""
+    if kind in _OF_PYTHON:
+        return True
+    root = kind.__module__.partition(".")[0]
+    return root not in sys.stdlib_module_names and not hasattr(kind, "__del__")
+
+
+@cache
+def stand_in(name: str, content: type | None = None) -> type:
+    """The class that stands for one of this name, and content, while that is not loaded."""
+    module, _, qualname = name.partition(":")
+    own = {"__module__": module, "__qualname__": qualname}
+    bases = (StandIn,) if content is None else (StandIn, content)
+    return type(qualname.rpartition(".")[2], bases, own)
+
+
+def loaded(kind: type) -> type:
+    """The class itself; for one that stands in, the class of its name if it is loaded by now."""
+    if not issubclass(kind, StandIn) or kind is StandIn:
+        return kind
+    found = class_named(name_of(kind))
+    return kind if found is None or base_of(found) is not base_of(kind) else found
+
+
+def class_named(name: str) -> type | None:
+    """The class that `module:Class` names and that a file may name, if it is loaded."""
+    module, _, qualname = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in qualname.split("."):
+        found = vars(found).get(part) if hasattr(found, "__dict__") else None
+    if not isinstance(found, type) or not is_safe(found):
+        return None
+    return found
+
+
+__all__ = [
+    "CHILD",
+    "AliasText",
+    "ObjectNode",
+    "ObjectState",
+    "SharedNode",
+    "StandIn",
+    "attributes_of",
+    "base_of",
+    "blank",
+    "class_named",
+    "content_of",
+    "delete_attribute",
+    "fill",
+    "fits",
+    "is_alias",
+    "is_function",
+    "is_object",
+    "is_plain",
+    "is_safe",
+    "loaded",
+    "made",
+    "name_of",
+    "stand_in",
+    "steps",
+    "taken_apart",
+    "unlike",
+    "write_attribute",
+]
