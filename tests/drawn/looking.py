@@ -121,8 +121,11 @@ def held_by(value: object) -> list[object]:
     return []
 
 
-def outside_of(names: dict[str, object], module: nn.Module) -> Look:
-    """What is outside of a call: the globals, and the attributes of the module but its state."""
+def outside_of(names: dict[str, object], module: nn.Module | None = None) -> Look:
+    """What is outside of a call: the globals, and of a module its attributes but its state.
+
+    A program stands in a module's place and has no attributes: an export leaves them alone.
+    """
     look = Look()
     for name, value in names.items():
         if name[:1] in "GCTA":
@@ -130,11 +133,11 @@ def outside_of(names: dict[str, object], module: nn.Module) -> Look:
             look.at(value)
             if isinstance(value, Tensor):
                 look.at({**vars(value)})
-    for name, value in vars(module).items():
+    for name, value in vars(module).items() if module else ():
         if not name.startswith("_"):
             look.tokens.append(name)
             look.at(value)
-    look.tokens.append(sorted(module._modules))
+    look.tokens.append(sorted(module._modules) if module else ())
     return look
 
 

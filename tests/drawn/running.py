@@ -99,7 +99,6 @@ def observed(
     names: dict[str, object],
     inputs: Inputs,
     replaced: frozenset[str] | None = None,
-    outside_module: nn.Module | None = None,
 ) -> Seen:
     """Call once; `replaced` are the buffers whose memory is not compared, found where None."""
     args, kwargs = inputs.make()
@@ -133,8 +132,14 @@ def observed(
     apart.at([after.get(name) for name in sorted(replaced)])
     look.tokens.append("result")
     look.at(result)
-    outside = outside_of(names, outside_module or module)
-    seen = Seen(look, apart, outside, replaced, gradients(result, [*leaves, *after.values()]), rest)
+    seen = Seen(
+        look,
+        apart,
+        outside_of(names),
+        replaced,
+        gradients(result, [*leaves, *after.values()]),
+        rest,
+    )
     overwrite(leaves)
     return seen
 
@@ -304,7 +309,7 @@ def verdicts_of_form(
     program: Drawn, form: str, make: Callable, captured: tuple, only: int | None
 ) -> Iterator[Verdict]:
     """Make the form, and call it."""
-    exported_program, names, module = captured
+    exported_program, names, _ = captured
     try:
         made = make(exported_program)
     except Exception as error:  # noqa: BLE001 - judged
@@ -313,12 +318,12 @@ def verdicts_of_form(
     yield Verdict(form, -1, AGREES)
     for at, inputs in enumerate(program.calls):
         if only is None or at == only:
-            yield judged(program, form, at, inputs, (made, names, module))
+            yield judged(program, form, at, inputs, (made, names))
 
 
 def judged(program: Drawn, form: str, at: int, inputs: Inputs, made: tuple) -> Verdict:
     """Two calls with the same kind of inputs beside eager."""
-    called, names, original = made
+    called, names = made
     around, reference = program.made()
     start_anew(called, reference)
     for _ in range(2 if at < 2 else 1):
@@ -331,7 +336,7 @@ def judged(program: Drawn, form: str, at: int, inputs: Inputs, made: tuple) -> V
             torch.set_grad_enabled(True)
         try:
             replaced = expected.replaced if expected else frozenset()
-            actual = observed(called, names, inputs, replaced, original)
+            actual = observed(called, names, inputs, replaced)
         except MonographError as refused:
             return Verdict(form, at, RAISES) if error else refusal(form, at, refused)
         except Exception as raised:  # noqa: BLE001 - judged
