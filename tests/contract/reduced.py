@@ -234,6 +234,7 @@ def sizes_of_another(x, y):
     return x + z.shape[0], z.stride(0), y * 1, x.clone().resize_as_(y[0]).shape
 
 
+
 def none_of_three():
     """Three numbers, and that there is nothing to do."""
     return torch.arange(3.0), torch.tensor(0)
@@ -247,3 +248,64 @@ def a_loop_without_iterations(x, n):
     for each in range(count):
         x = x + each
     return x * 2
+
+def empty():
+    """No rows."""
+    return torch.randn(0, 4), torch.randn(0, 4)
+
+
+@probe("size", two, calls={**OTHERS, "empty": empty}, shapes=every_size)
+def raises_unused(x, y):
+    """There is no largest of nothing, also where nobody wants it."""
+    _ = x.argmax(), y.amax(0), x.norm(float("inf"))
+    return y * 2
+
+
+@probe("size", two, calls={**OTHERS, "empty": empty}, shapes=every_size)
+def positions_unused(x, y):
+    """There is no first row of nothing."""
+    _ = x.index_select(0, torch.tensor([0])), (y > 0).index_fill(0, torch.tensor([0]), True)
+    return y * 2
+
+
+@probe("overlap", two, calls=OTHERS)
+def view_detached_in_place(x, y):
+    """A view cannot be, and what is lowered has nothing left that could raise."""
+    x.detach_()
+    return y * 2
+
+
+@probe("overlap", two, calls=OTHERS)
+def number_assigned(x, y):
+    """A number is copied to rows, which must not lie in one memory."""
+    x[:2] = -1.0
+    return y * 2
+
+
+@probe("write", two, calls=OTHERS, shapes=every_size)
+def number_copied(x, y):
+    """A number takes a tensor's place."""
+    z = x * 1
+    z[0].copy_(3.5)
+    y.copy_(x.shape[0])
+    return z
+
+
+@probe("outside", two, calls=OTHERS, refused=("write-outlives-call",))
+def generator_forked(x, y):
+    """The generator stands after the call where it stood before."""
+    with torch.random.fork_rng(devices=[]):
+        z = torch.rand(2)
+    return x * y, z
+
+
+@probe("data", two, calls=OTHERS)
+def tensor_in_an_exception(x, y):
+    """What is caught may hold a tensor; nobody asks for its text."""
+    try:
+        if y.shape[-1] > 2:
+            raise LookupError(x)
+    except LookupError as error:
+        y = error.args[0] * 2
+    return y
+

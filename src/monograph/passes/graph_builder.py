@@ -24,7 +24,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.graph_writer import GraphWriter
-from monograph.capture.recording.operators import OPERATORS, is_droppable
+from monograph.capture.recording.operators import OPERATORS, is_unused
 from monograph.diagnostics import frame_filter, problem
 from monograph.host.fx_nodes import append_node, remove_node
 from monograph.integers import Expr, Real, Relation, is_symbol
@@ -193,7 +193,7 @@ class GraphBuilder:
             remove_node(self.writer.body_begin)
             self.writer.body_begin = None
         for node in reversed(self.writer.graph.nodes):
-            if not node.users and node.op == "call_function" and is_droppable(node.target):
+            if is_unused(node):
                 remove_node(node)
                 self.states.pop(node, None)
 

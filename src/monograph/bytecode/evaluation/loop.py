@@ -46,10 +46,11 @@ def run(frame: InterpreterFrame, thrown: BaseException | None = None) -> Mark:
                     return signal
                 error = frame.value
             except BaseException as caught:
-                note(frame, caught)
-                if not _handles(frame) or _is_given_up(frame, caught):
-                    raise
-                error = caught
+                error = note(frame, caught)
+                if not _handles(frame) or _is_given_up(frame, error):
+                    if error is caught:
+                        raise
+                    native_calls.raise_as_is(error)
             else:
                 frame.value = None
                 if not _handles(frame):

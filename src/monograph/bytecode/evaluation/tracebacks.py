@@ -62,12 +62,18 @@ def chain(error: BaseException, context: BaseException | None) -> None:
     error.__context__ = context
 
 
-def note(frame: InterpreterFrame, error: BaseException) -> None:
-    """Write down that an exception is leaving, or was raised in, the frame's instruction."""
+def note(frame: InterpreterFrame, error: BaseException) -> BaseException:
+    """Write down that an exception is leaving, or was raised in, the frame's instruction.
+
+    Returns it, or what refuses it, for which `with` and `finally` are left as well.
+    """
     interpreter = frame.interpreter
     if interpreter.passing is not error:
-        check_ours(error, frame)
-        interpreter.raised(frame, error)
+        try:
+            check_ours(error, frame)
+            interpreter.raised(frame, error)
+        except interpreter.uncatchable as refusal:
+            error = refusal
         if error.__context__ is None or error.__context__ is interpreter.told:
             chain(error, handled(interpreter))
     interpreter.passing = error
@@ -78,6 +84,7 @@ def note(frame: InterpreterFrame, error: BaseException) -> None:
     interpreter.clean = clean
     if TRACED.count:
         tell_exception(frame, error)
+    return error
 
 
 def show_users_frames(error: BaseException) -> None:

@@ -16,7 +16,7 @@ from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import flattened
-from monograph.capture.recording.operators import is_droppable
+from monograph.capture.recording.operators import is_unused
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
 from monograph.host.trees import TreeSpec
@@ -298,5 +298,5 @@ def drop_unused_nodes(graph: Graph, kept: Collection[Node] = ()) -> None:
     for node in reversed(graph.nodes):
         if node in kept:
             continue
-        if not node.users and node.op == "call_function" and is_droppable(node.target):
+        if is_unused(node):
             remove_node(node)

@@ -117,12 +117,13 @@ _OF_TENSORS: Final = (
         "({0}.requires_grad and ({0} if {0}._base is None else {0}._base).is_leaf"
         " or torch._debug_has_internal_overlap({0}) == 1)",
     ),
+    Question("overlaps_within", "(torch._debug_has_internal_overlap({}) == 1)"),
 )
 
 NEEDED: Final = frozenset({"needed", "needed_inside"})
 """Whether a call needs the gradient of a tensor: no is always the answer."""
 
-UNASKED: Final = NEEDED | {"followed", "followed_inside", "may_not_be_written"}
+UNASKED: Final = NEEDED | {"followed", "followed_inside", "may_not_be_written", "overlaps_within"}
 """What user code cannot ask, and is held to all the same."""
 
 OF_TENSORS: Final[Mapping[str, Question]] = MappingProxyType({q.name: q for q in _OF_TENSORS})

@@ -21,6 +21,7 @@ from monograph.capture.recording.unbacked_values import (
     known_value,
     plain_number,
     tensor_from,
+    write_number,
 )
 from monograph.host.autograd import are_transforms_active, indexes_by_numbers, is_wrapped
 from monograph.integers import ge, lt
@@ -62,7 +63,7 @@ def setitem(recorder: Recorder, tensor: AbstractTensor, index: Any, value: Any) 
     if indices is not None:
         _put(recorder, view, indices, value)
     elif not isinstance(value, torch.Tensor):
-        recorder.call(aten.fill_.Scalar, (view, value), {})
+        write_number(recorder, view, value)
     else:
         source = _without_leading_ones(recorder, recorder.abstract(value), view)
         recorder.call(aten.copy_.default, (view, source), {})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.aliasing import aliasing_of
+from monograph.abstract.kernel_errors import may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
@@ -20,6 +21,8 @@ from monograph.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from torch.fx.node import Node
 
     from monograph.abstract.layout import LayoutQuestion
     from monograph.abstract.tensor_type import TensorType
@@ -184,6 +187,16 @@ def is_droppable(target: Any) -> bool:
     if isinstance(target, OpOverload):
         return OPERATORS.of(target).droppable
     return not isinstance(target, HigherOrderOperator)
+
+
+def is_unused(node: Node) -> bool:
+    """Whether a node of a graph may go: nobody uses its result, and it does nothing else."""
+    return (
+        not node.users
+        and node.op == "call_function"
+        and is_droppable(node.target)
+        and not may_raise(node)
+    )
 
 
 def require_same_shape(

@@ -309,10 +309,19 @@ def special_operators(  # noqa: C901 - one small function for each operator
         """`t.detach_()` (which every `torch.tensor(...)` ends with) writes no data."""
         source = recorder.abstract(tensor)
         if not _is_fresh(source):
+            subject = recorder.answers_noted.owner(source)
+            if subject is not None:  # PyTorch detaches no view in place
+                recorder.answers_noted.note_tensor("has_no_base", subject, recorder.origin())
             source.node = recorder.append(aten.detach_.default, "detach_", (source.node,), {})
             source.node.meta["val"] = source
             recorder.mark_requires_grad(source, False)
         return source
+
+    def copied(tensor: Any, source: Any, *_: Any, **__: Any) -> Any:
+        """`t.copy_(3)`: a number is no tensor, as PyTorch's own kernels take it."""
+        if not is_number(source) or isinstance(source, complex):
+            return NotImplemented
+        return write_number(recorder, recorder.abstract(tensor), source)
 
     def equal(left: Any, right: Any) -> Any:
         a, b = recorder.abstract(left), recorder.abstract(right)
@@ -350,9 +359,18 @@ def special_operators(  # noqa: C901 - one small function for each operator
         **_RANGES,
         id(aten.detach.default): detached,
         id(aten.detach_.default): detached_in_place,
+        id(aten.copy_.default): copied,
         id(aten.equal.default): equal,
         id(aten.allclose.default): allclose,
     }
+
+
+def write_number(recorder: Recorder, tensor: AbstractTensor, value: Any) -> Any:
+    """Fill a tensor where eager code copies a number, which raises where elements share memory."""
+    subject = recorder.answers_noted.owner(tensor)
+    if subject is not None and subject.argument is not None:
+        recorder.answers_noted.note_tensor("overlaps_within", subject, recorder.origin())
+    return recorder.call(torch.ops.aten.fill_.Scalar, (tensor, value), {})
 
 
 def detach(recorder: Recorder, tensor: AbstractTensor) -> Any:

@@ -142,6 +142,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
     ):
         yield function, Switch(name)
     for module, names in (
+        (torch.random, "fork_rng"),
         (gc, "enable disable freeze unfreeze set_threshold set_debug"),
         (sys, "settrace setprofile"),
         (threading, "settrace setprofile"),

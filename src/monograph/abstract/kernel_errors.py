@@ -1,0 +1,55 @@
+"""Kernel errors: operators that raise for some data, or for dimensions without elements.
+
+A call of one stays in the graph where nobody uses its result: eager code raises there, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from monograph.abstract.tensor import AbstractTensor
+from monograph.host.dispatch import schema_of
+from monograph.host.operator_types import OpOverload
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+_OF_NO_ELEMENTS: Final = frozenset(
+    {
+        *("amax", "amin", "aminmax", "_aminmax", "argmax", "argmin", "max", "median", "min"),
+        *("kthvalue", "linalg_vector_norm", "mode", "nanmedian", "nanquantile", "norm", "quantile"),
+    }
+)
+"""Reductions that have no value where there is nothing to reduce."""
+_OF_INDICES: Final = frozenset(
+    {
+        *("_unsafe_index", "_unsafe_index_put", "bincount", "cross_entropy_loss", "embedding"),
+        *("embedding_bag", "gather", "index", "index_add", "index_copy", "index_fill"),
+        *("index_put", "index_reduce", "index_select", "nll_loss", "nll_loss2d", "nll_loss_nd"),
+        *("nll_loss_forward", "nll_loss2d_forward", "one_hot", "put", "scatter", "scatter_add"),
+        *("scatter_reduce", "take", "take_along_dim"),
+    }
+)
+"""Operators that take positions, which may lie outside of what there is."""
+_OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_inv"})
+"""Operators of matrices that some matrices have no result of."""
+_RAISING: Final = _OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA
+
+
+def may_raise(node: Node) -> bool:
+    """Whether a call may raise although the types of its arguments are right."""
+    target: Any = node.target
+    if not isinstance(target, OpOverload) or target.namespace != "aten":
+        return False
+    name = schema_of(target).name.removeprefix("aten::")
+    if name not in _RAISING:
+        return False
+    return name not in _OF_NO_ELEMENTS or not _has_elements(node.args[0])
+
+
+def _has_elements(argument: Any) -> bool:
+    """Whether all sizes are known, and none is 0."""
+    value = argument.meta.get("val")
+    if not isinstance(value, AbstractTensor):
+        return False
+    return all(isinstance(n, int) and n > 0 for n in value.tensor_type.shape)
