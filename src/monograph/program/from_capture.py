@@ -205,6 +205,7 @@ def contract_of(captured: Capture) -> Contract:
         guards=FoundLater(partial(_guards, captured)),
         ranges=tuple(ranges),
         names=captured.inputs.names,
+        apart=_apart(captured),
         apart_from_state=_apart_from_state(captured),
         dtype_asked=captured.recorder.asks_dtype,
         modes=ModesClause(tuple(modes.found.items()), modes.only_sets_flags),
@@ -220,6 +221,14 @@ def _unchecked(captured: Capture) -> Iterator[Answer]:
         if not found.is_checked and found.is_seen_in_results:
             diagnostic = found.error.diagnostic
             yield Answer(UNCHECKED, True, diagnostic.headline, None, diagnostic.at)
+
+
+def _apart(captured: Capture) -> tuple[tuple[int, int], ...]:
+    """Inputs that branches and loops write to, or that are given other sizes, are no other's."""
+    tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]
+    written = captured.recorder.apart
+    pairs = {(min(i, j), max(i, j)) for i in written for j in tensors if i != j}
+    return tuple(sorted(pairs))
 
 
 def _apart_from_state(captured: Capture) -> tuple[tuple[int, str], ...]:

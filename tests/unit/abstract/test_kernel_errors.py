@@ -1,4 +1,4 @@
-"""Calls that may raise although the types of their arguments are right stay where nobody uses them."""
+"""Calls that may raise stay in the graph where nobody uses their results."""
 
 import pytest
 import torch

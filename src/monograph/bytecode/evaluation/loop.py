@@ -46,11 +46,10 @@ def run(frame: InterpreterFrame, thrown: BaseException | None = None) -> Mark:
                     return signal
                 error = frame.value
             except BaseException as caught:
-                error = note(frame, caught)
-                if not _handles(frame) or _is_given_up(frame, error):
-                    if error is caught:
-                        raise
-                    native_calls.raise_as_is(error)
+                caught = note(frame, caught)  # or what refuses it; gone when this block is left
+                if not _handles(frame) or _is_given_up(frame, caught):
+                    raise caught  # noqa: TRY201 - it may be another one
+                error = caught
             else:
                 frame.value = None
                 if not _handles(frame):

@@ -66,7 +66,7 @@ def _note_tried_write(
     subject, *others = [noted.owner(each) for each in tensors]
     if subject is None:
         return
-    note_written(recorder, tensors[0], origin)
+    _note_written(recorder, tensors[0], origin)
     if target is torch.ops.aten.detach_.default:
         noted.note_tensor("has_no_base", subject, origin)
     beside = next((each for each in others if each not in (None, subject)), None)
@@ -79,12 +79,20 @@ def _note_tried_write(
         raise problem("outside-read", at=origin, what="except", because=because)
 
 
-def note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) -> None:
+def _note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) -> None:
     """Every call must decide alike whether what it gave may be written to."""
     noted = recorder.answers_noted
     subject = noted.owner(tensor)
     if subject is not None:
         noted.note_tensor("may_not_be_written", subject, origin)
+
+
+def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:
+    """A branch or a loop wrote to a copy, which what it was given holds afterwards only."""
+    _note_written(recorder, tensor, recorder.origin())
+    subject = recorder.answers_noted.owner(tensor)
+    if subject is not None and subject.argument is not None:
+        recorder.apart.add(subject.argument)
 
 
 def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
@@ -102,4 +110,4 @@ def _is_tried(node: Node) -> bool:
     return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
 
 
-__all__ = ["note_raising", "note_tried", "note_written"]
+__all__ = ["note_raising", "note_tried", "note_written_late"]
