@@ -11,17 +11,16 @@ import operator
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.fx.node import Node
 
-from monograph.abstract.aliasing import ARGUMENT, VIEW, aliasing_of
+from monograph.abstract.aliasing import ARGUMENT, FRESH, VIEW, aliasing_of, results_of
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor import AbstractTensor
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torch.fx.node import Node
+    from collections.abc import Iterable, Iterator
 
     from monograph.abstract.layout import LayoutQuestion
 
@@ -80,6 +79,17 @@ def _asked_of_arguments(node: Node, question: LayoutQuestion) -> tuple[LayoutQue
     return ("form",) if question == "form" and _keeps_form(node) else ("strides",)
 
 
+def copied_by_layout(node: Node | None) -> Iterator[tuple[Node, AbstractTensor]]:
+    """The calls behind a tensor that copied or did not as their argument lies, and that argument."""
+    while node is not None and isinstance(node.target, OpOverload):
+        by_layout = aliasing_of(node.target).decides_by_layout
+        source: Any = node.args[0] if by_layout or results_of(node) != FRESH else None
+        call, node = node, source if isinstance(source, Node) else None
+        value = None if node is None else node.meta.get("val")
+        if by_layout and isinstance(value, AbstractTensor):
+            yield call, value
+
+
 def _is_fresh(target: Any) -> bool:
     is_known = isinstance(target, OpOverload) and target.namespace == "aten"
     return is_known and not aliasing_of(target).may_alias
@@ -116,6 +126,7 @@ def _lies_in_rows(node: Node) -> bool:
 
 __all__ = [
     "CONTIGUOUS",
+    "copied_by_layout",
     "layout_sources",
     "makes_contiguous",
     "questions_behind",

@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import FRESH, aliasing_of, overwritten, results_of, source_of
+from monograph.abstract.aliasing import FRESH, overwritten, results_of, source_of
 from monograph.abstract.layout import is_dense
+from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import (
     AbstractTensor,
@@ -42,12 +43,11 @@ from monograph.capture.control_flow.dead_scopes import DeadScope
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
-from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import NEVER, fresh, use
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from torch.fx.graph import Graph
 
@@ -237,7 +237,7 @@ class Region:
         Raises: Restart, branch-writes (a copy cannot take its place).
         """
         root = tensor.storage_root
-        for copied in _copied_by_layout(tensor.node):
+        for _, copied in copied_by_layout(tensor.node):
             self.recorder.layout_asked(copied, "form")
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
@@ -406,17 +406,6 @@ def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | 
             return value if isinstance(value, AbstractTensor) else None
         node = source
     return None
-
-
-def _copied_by_layout(node: Node | None) -> Iterator[AbstractTensor]:
-    """The tensors of which one that is written to is a copy or a view, as they lie in memory."""
-    while node is not None and isinstance(node.target, OpOverload):
-        by_layout = aliasing_of(node.target).decides_by_layout
-        source = node.args[0] if by_layout or results_of(node) != FRESH else None
-        node = source if isinstance(source, Node) else None
-        value = None if node is None else node.meta.get("val")
-        if by_layout and isinstance(value, AbstractTensor):
-            yield value
 
 
 def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.capture.installation import OVERRIDES, listening
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -108,7 +109,10 @@ def _inference_begins(original: Any) -> Any:
     change = _grad_change(original, begins=True)
 
     def enter(mode: Any) -> Any:
-        result, recorder = change(mode), listening()
+        recorder = listening()
+        if recorder is not None and recorder.region is not None:
+            raise problem("branch-decides", what="whether a tensor is an inference tensor")
+        result = change(mode)
         if recorder is not None:
             recorder.scopes.inference.append(mode.mode)
             recorder.scopes.sets_inference = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.abstract.aliasing import FRESH, results_of, written_by
+from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.queries.inference_tensors import MARK, is_inference
@@ -29,7 +30,17 @@ def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tup
     for node in recorder.operations:
         if not is_removed(node) and not node.meta.get(MARK):
             _check_outside(recorder, node)
+    for leaf in leaves:
+        if isinstance(leaf.value, AbstractTensor):
+            _ask_layout(recorder, leaf.value)
     return tuple(place for place, leaf in enumerate(leaves) if _is_made(leaf.value))
+
+
+def _ask_layout(recorder: Recorder, tensor: AbstractTensor) -> None:
+    """A copy is made in the mode that it is made in, what is given back was made before."""
+    for call, source in copied_by_layout(tensor.node):
+        if call.meta.get(MARK) != is_inference(source):
+            recorder.layout_asked(source, "form")
 
 
 def _is_made(value: Any) -> bool:
