@@ -234,7 +234,6 @@ def sizes_of_another(x, y):
     return x + z.shape[0], z.stride(0), y * 1, x.clone().resize_as_(y[0]).shape
 
 
-
 def none_of_three():
     """Three numbers, and that there is nothing to do."""
     return torch.arange(3.0), torch.tensor(0)
@@ -248,6 +247,7 @@ def a_loop_without_iterations(x, n):
     for each in range(count):
         x = x + each
     return x * 2
+
 
 def empty():
     """No rows."""
@@ -309,3 +309,57 @@ def tensor_in_an_exception(x, y):
         y = error.args[0] * 2
     return y
 
+
+def gapped():
+    """The second takes every other column of its memory."""
+    return torch.randn(3, 4), torch.randn(3, 8)[:, ::2]
+
+
+IN_BRANCHES = {**OTHERS, "gapped": gapped, "overlapping": overlapping}
+
+
+@probe("layout", two, calls=IN_BRANCHES)
+def written_by_way_of_a_copy(x, y):
+    """On one side alone, and only where nothing is to be copied."""
+    if x.sum() > 0:
+        y.contiguous().add_(2)
+    return x * 1
+
+
+@probe("overlap", two, calls=IN_BRANCHES)
+def written_beside_a_read(x, y):
+    """A side writes to one, and then reads the other."""
+    if x.sum() > -99:
+        y.add_(1)
+        x = x * 2
+    return x * 1
+
+
+@probe("overlap", two, calls={**OTHERS, "one": lambda: two()[:1] * 2})
+def sizes_of_one_given_twice(x, y):
+    """What is transposed in place may be the other, too."""
+    y.t_()
+    return x.shape, x * 1
+
+
+@probe("mode", two, calls=OTHERS)
+def copied_in_inference_mode(x, y):
+    """What is given back is no inference tensor, what is copied is one."""
+    with torch.inference_mode():
+        x = x.contiguous()
+    return x, y.ravel()
+
+
+@probe("mode", two, calls=OTHERS, refused=("branch-decides", "data-dependent-branch"))
+def inference_mode_on_one_side(x, y):
+    """Data decide whether the result is an inference tensor."""
+    if x.sum() > 0:
+        with torch.inference_mode():
+            y = y * 2
+    return y
+
+
+@probe("data", two, calls=OTHERS)
+def truth_as_a_number(x, y):
+    """A bool out of data fills a tensor."""
+    return x.masked_fill(x > 0, (y > 0).any().item())

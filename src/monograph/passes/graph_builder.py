@@ -27,7 +27,7 @@ from monograph.capture.recording.graph_writer import GraphWriter
 from monograph.capture.recording.operators import OPERATORS, is_unused
 from monograph.diagnostics import frame_filter, problem
 from monograph.host.fx_nodes import append_node, remove_node
-from monograph.integers import Expr, Real, Relation, is_symbol
+from monograph.integers import Expr, Real, Relation, eq, is_symbol
 from monograph.rules.fallback import Memo
 
 if TYPE_CHECKING:
@@ -166,6 +166,9 @@ class GraphBuilder:
         number = as_stated(val)
         if isinstance(number, NUMBERS):
             self.writer.bind(number, node)
+            bit = next(iter(number.symbols)) if isinstance(number, Relation) else None
+            if bit is not None and number is eq(bit, 1):
+                self.writer.bind(bit, node)  # a truth that was read out of data
         elif isinstance(val, SymbolicTensor):
             for dim, size in enumerate(val.tensor_type.shape):
                 if isinstance(size, Expr) and self.facts.is_unbacked(size) and is_symbol(size):

@@ -327,6 +327,8 @@ class GraphWriter:
 
     def _write_symbol(self, symbol: Expr) -> Any:
         source = self._sources.get(symbol)
+        if source is None and active().is_unbacked(symbol):
+            raise problem("branch-value-outside")
         if source is None:
             if symbol in active().outside:
                 return active().outside[symbol]()
