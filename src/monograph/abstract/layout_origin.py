@@ -80,7 +80,7 @@ def _asked_of_arguments(node: Node, question: LayoutQuestion) -> tuple[LayoutQue
 
 
 def copied_by_layout(node: Node | None) -> Iterator[tuple[Node, AbstractTensor]]:
-    """The calls behind a tensor that copied or did not as their argument lies, and that argument."""
+    """The calls behind a tensor that copy or not as their argument lies, and that argument."""
     while node is not None and isinstance(node.target, OpOverload):
         by_layout = aliasing_of(node.target).decides_by_layout
         source: Any = node.args[0] if by_layout or results_of(node) != FRESH else None
