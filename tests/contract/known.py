@@ -11,6 +11,7 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "set_to_another": "not-functional",
         "sizes_after_resize": "not-functional",
         "sizes_of_another": "not-functional",
+        "sizes_of_one_given_twice": "not-functional",
         "DataWritten": "not-functional",
         "DataOfAResultWritten": "not-functional",
         "WrittenBesideData": "not-functional",

@@ -318,7 +318,7 @@ def gapped():
 IN_BRANCHES = {**OTHERS, "gapped": gapped, "overlapping": overlapping}
 
 
-@probe("layout", two, calls=IN_BRANCHES)
+@probe("layout", two, calls=IN_BRANCHES, refused=("data-dependent-branch",))
 def written_by_way_of_a_copy(x, y):
     """On one side alone, and only where nothing is to be copied."""
     if x.sum() > 0:
@@ -326,7 +326,7 @@ def written_by_way_of_a_copy(x, y):
     return x * 1
 
 
-@probe("overlap", two, calls=IN_BRANCHES)
+@probe("overlap", two, calls=IN_BRANCHES, refused=("data-dependent-branch",))
 def written_beside_a_read(x, y):
     """A side writes to one, and then reads the other."""
     if x.sum() > -99:
