@@ -66,6 +66,8 @@ GIVEN_AS_THEY_ARE: Final = LEAVES | {list, dict, tuple, set, type, ModuleType}
 """Kinds of values that C is given all the time: what there is outside is known when it is read."""
 _IN_SNAPSHOTS: Final = LEAVES | {dict, OrderedDict, defaultdict, list, deque, set}
 _TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+_OF_AUTOGRAD: Final = ("requires_grad", "grad")
+"""What code may set on tensors, beside their attributes in Python."""
 _PASSED_THROUGH: Final = (tuple, frozenset)
 _BOUND: Final = BOUND_TO_C | {MethodType}
 _OF_NO_USER: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]}) | (
@@ -140,6 +142,9 @@ class Digests:
         kind = type(value)
         if kind in _TENSORS:
             self._whole("attributes", value, root, by)
+            for name in _OF_AUTOGRAD if value.is_leaf else ():
+                held = getattr(value, name)
+                self._effects.add(WriteTarget("attribute", value, name, held, tracked=True, by=by))
             return attributes_of(value).values()
         if kind is ContextVar:
             before = value.get(MISSING)

@@ -214,9 +214,16 @@ def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
 def branch_returns(*, after: str = "if") -> Text:
     """Say that callers would get two tensors where eager code has one memory.
 
-    `after` is the word that the statement begins with: `if`, `for`.
+    `after` is the word that the statement begins with: `if`, `for`, or `loop`.
     """
     notes = ("callers who change one of them would not see it in the other",)
+    if after == "loop":
+        return Text(
+            headline="this loop leaves a tensor from before as it was, if no round comes; "
+            "callers would get a copy",
+            notes=notes,
+            helps=("return a copy of it, made by Tensor.clone",),
+        )
     if after == "for":
         return Text(
             headline="this `for` leaves a part of a tensor that callers see; it would be a copy",

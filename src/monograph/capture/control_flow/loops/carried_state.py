@@ -134,6 +134,8 @@ class CarriedState:
         for first, last, result, roots in zip(begun, self.made, ended, self.roots, strict=True):
             if isinstance(first, AbstractTensor):
                 aliases.may_alias([result, first, *roots])
+                if result.tensor_type.strides is None and first.tensor_type.strides is not None:
+                    aliases.copied(result, first.storage_root, "loop")
                 aliases.note_differences((first, last), result)
         for before, after in zip(self.values, values, strict=True):
             aliases.may_alias(_made_anew(before, after))
