@@ -56,11 +56,6 @@ _USERS_OPERATIONS: Final = ("abstract/", "bytecode/", "capture/strict/polyfills.
 """Files of ours that carry out what user code asks for, and may fail as that does."""
 
 
-def _said(error: BaseException) -> str:
-    """The texts that an exception was made with; its `__str__` may run the user's code."""
-    return " ".join(each for each in error.args if type(each) is str)
-
-
 def mistaken(error: BaseException) -> str:
     """How an exception that is no refusal is ours: "bug", "capture-failed", or "" for the module's.
 
