@@ -539,7 +539,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
         if op.inplace_view and isinstance(result, TensorType):
             self._keep_type(tensor)
-            subject = self.answers_noted.owner(tensor) if tensor.root is None else None
+            given = self.writer.placeholder_of.get(id(tensor))
+            subject = None if given is None else self.answers_noted.subjects.get(given)
             if subject is not None and subject.argument is not None:
                 self.apart.add(subject.argument)
             tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
