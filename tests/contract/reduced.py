@@ -363,3 +363,44 @@ def inference_mode_on_one_side(x, y):
 def truth_as_a_number(x, y):
     """A bool out of data fills a tensor."""
     return x.masked_fill(x > 0, (y > 0).any().item())
+
+
+@probe("overlap", two, calls={**OTHERS, "one": lambda: two()[:1] * 2}, refused=("outside-read",))
+def given_back_and_compared(x, y):
+    """Which inputs are one differs between calls, by whatever way they come."""
+    return y.positive() is x
+
+
+@probe("data", two, calls=OTHERS, refused=("outside-read",))
+def fails_after_what_is_caught(x, y):
+    """What would be caught decides that the program's own error does not come."""
+    try:
+        z = y.as_strided((50,), (1,))
+    except RuntimeError:
+        z = y
+    if z.shape == x.shape:
+        answer = 5
+    return x * answer
+
+
+@probe(
+    "layout",
+    lambda: (torch.randn(3, 8)[:, ::2], torch.randn(3, 4)),
+    calls=OTHERS,
+    refused=("branch-returns", "data-dependent-size"),
+)
+def left_by_no_round(x, y):
+    """Without a round it is the input, whose layout no round leaves."""
+    for _ in range(int((y > 0).sum().clamp(0, 3))):
+        x = x.tanh()
+    return x.view(-1, 2)
+
+
+@probe("outside", two, calls=OTHERS, refused=("write-outlives-call",))
+def global_followed(x, y):
+    """A tensor from outside keeps its flags."""
+    FOLLOWED.requires_grad = True
+    return x + y
+
+
+FOLLOWED = torch.ones(4)

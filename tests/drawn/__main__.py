@@ -17,7 +17,16 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.drawn.known import is_known
 from tests.drawn.reducing import kind_of, reduced
-from tests.drawn.running import AGREES, FORMS, INTERNAL, REFUSED, WRONG, drawn, verdicts
+from tests.drawn.running import (
+    AGREES,
+    FORMS,
+    INTERNAL,
+    REFUSED,
+    UNDETERMINED,
+    WRONG,
+    drawn,
+    verdicts,
+)
 
 BLOCK = 50
 FAULTS = (WRONG, INTERNAL)
@@ -82,7 +91,7 @@ def in_blocks(numbers: range, options: argparse.Namespace) -> Iterator[tuple[Cou
 
 def table(counts: Counts) -> str:
     """Forms by verdicts: exports, then calls."""
-    kinds = (AGREES, REFUSED, "raises", "known", *FAULTS)
+    kinds = (AGREES, REFUSED, "raises", UNDETERMINED, "known", *FAULTS)
     lines = [f"{'':28}" + "".join(f"{kind:>15}" for kind in kinds)]
     for form in FORMS:
         for at in ("exported", "called"):

@@ -23,7 +23,14 @@ _OF_NO_ELEMENTS: Final = frozenset(
 """Reductions that have no value where there is nothing to reduce."""
 _OF_INDICES: Final = frozenset(
     {
-        *("_unsafe_index", "_unsafe_index_put", "bincount", "cross_entropy_loss", "embedding"),
+        *(
+            "_unsafe_index",
+            "_unsafe_index_put",
+            "as_strided",
+            "bincount",
+            "cross_entropy_loss",
+            "embedding",
+        ),
         *("embedding_bag", "gather", "index", "index_add", "index_copy", "index_fill"),
         *("index_put", "index_reduce", "index_select", "nll_loss", "nll_loss2d", "nll_loss_nd"),
         *("nll_loss_forward", "nll_loss2d_forward", "one_hot", "put", "scatter", "scatter_add"),

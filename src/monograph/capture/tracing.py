@@ -172,6 +172,7 @@ class Trace:
                         raise
                     except Exception:  # what user code raises may come of what it caught
                         raise_swallowed(notes)
+                        note_implied(self.recorder)
                         raise
                 raise_swallowed(notes)
                 if self.recorder.shown:

@@ -226,7 +226,7 @@ def _unchecked(captured: Capture) -> Iterator[Answer]:
 def _apart(captured: Capture) -> tuple[tuple[int, int], ...]:
     """Inputs that branches and loops write to, or that are given other sizes, are no other's."""
     tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]
-    written = captured.recorder.apart
+    written = captured.recorder.answers_noted.apart
     pairs = {(min(i, j), max(i, j)) for i in written for j in tensors if i != j}
     return tuple(sorted(pairs))
 

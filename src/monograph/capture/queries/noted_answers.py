@@ -29,7 +29,7 @@ class Subject(NamedTuple):
 class NotedAnswers:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "_given", "answers", "hashed", "subjects")
+    __slots__ = ("_before", "_given", "answers", "apart", "hashed", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
@@ -37,6 +37,8 @@ class NotedAnswers:
         """By their placeholders."""
         self._before: dict[str, Any] = {}
         self._given: dict[int, Subject] = {}
+        self.apart: set[int] = set()
+        """The places of inputs that nothing else may share memory with."""
         self.hashed: set[int] = set()
         """The places of inputs that user code looked for in sets and dicts."""
 
@@ -53,6 +55,12 @@ class NotedAnswers:
     def owner(self, tensor: AbstractTensor) -> Subject | None:
         """What gave the memory that a tensor lies in, None where it did not come from outside."""
         return self._given.get(id(tensor.storage_root))
+
+    def keep_apart(self, tensor: AbstractTensor) -> None:
+        """Of an input itself: no call may give it in another place, or memory of it, too."""
+        subject = self._given.get(id(tensor))
+        if subject is not None and subject.argument is not None:
+            self.apart.add(subject.argument)
 
     def note(self, question: str, origin: object, path: str = "") -> None:
         """The surroundings of the call were asked."""

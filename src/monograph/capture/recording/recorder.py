@@ -93,8 +93,6 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.operations: list[Node] = []
         """Every operator recorded, in order, also those that are dropped in the end."""
         self.input_nodes: tuple[Node, ...] = ()
-        self.apart: set[int] = set()
-        """The places of inputs that nothing else may share memory with."""
         self.layouts_asked: set[tuple[int, LayoutQuestion]] = set()
         """By their places, the inputs whose layout decides what user code was told, and of what."""
         self.state_asked: set[Node] = set()
@@ -539,10 +537,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
         if op.inplace_view and isinstance(result, TensorType):
             self._keep_type(tensor)
-            given = self.writer.placeholder_of.get(id(tensor))
-            subject = None if given is None else self.answers_noted.subjects.get(given)
-            if subject is not None and subject.argument is not None:
-                self.apart.add(subject.argument)
+            self.answers_noted.keep_apart(tensor)
             tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
             if isinstance(tensor, StaticTensor):
                 restride(tensor, result.shape, result.stride(), result.offset)

@@ -6,7 +6,7 @@ PyTorch has no hook on these that costs nothing where nobody asks.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -104,6 +104,9 @@ def _grad_ends(original: Any) -> Any:
 OVERRIDES.override(torch.set_grad_enabled, "__enter__")(_grad_change)
 
 
+_MODE_ASKED: Final = "whether a tensor is an inference tensor"
+
+
 @OVERRIDES.override(torch.inference_mode, "__enter__")
 def _inference_begins(original: Any) -> Any:
     change = _grad_change(original, begins=True)
@@ -111,7 +114,7 @@ def _inference_begins(original: Any) -> Any:
     def enter(mode: Any) -> Any:
         recorder = listening()
         if recorder is not None and recorder.region is not None:
-            raise problem("branch-decides", what="whether a tensor is an inference tensor")
+            raise problem("branch-decides", what=_MODE_ASKED)
         result = change(mode)
         if recorder is not None:
             recorder.scopes.inference.append(mode.mode)
@@ -128,10 +131,12 @@ def _inference_ends(original: Any) -> Any:
     change = _grad_change(original, ends=True)
 
     def leave(mode: Any, *exception: Any) -> Any:
-        recorder = listening()
+        result, recorder = change(mode, *exception), listening()
+        if recorder is not None and recorder.region is not None:
+            raise problem("branch-decides", what=_MODE_ASKED)
         if recorder is not None:
             recorder.scopes.inference.pop()
-        return change(mode, *exception)
+        return result
 
     return leave
 

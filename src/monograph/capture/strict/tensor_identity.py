@@ -30,6 +30,9 @@ def are_one(left: Any, right: Any) -> Any:
     ways = _given_back(left.node), _given_back(right.node)
     met = [each for each in ways[0] if each in ways[1]]
     if not met:
+        recorder: Any = left.recorder
+        if all(any(node in way for node in recorder.input_nodes) for way in ways):
+            raise identity_refusal()
         return NotImplemented
     doubts = [way[node] for way in ways for node in met[:1] if way[node]]
     if doubts:

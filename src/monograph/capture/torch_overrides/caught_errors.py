@@ -90,9 +90,7 @@ def _note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) ->
 def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:
     """A branch or a loop wrote to a copy, which what it was given holds afterwards only."""
     _note_written(recorder, tensor, recorder.origin())
-    subject = recorder.answers_noted.owner(tensor)
-    if subject is not None and subject.argument is not None:
-        recorder.apart.add(subject.argument)
+    recorder.answers_noted.keep_apart(tensor.storage_root)
 
 
 def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
