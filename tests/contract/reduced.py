@@ -365,12 +365,6 @@ def truth_as_a_number(x, y):
     return x.masked_fill(x > 0, (y > 0).any().item())
 
 
-@probe("overlap", two, calls={**OTHERS, "one": lambda: two()[:1] * 2}, refused=("outside-read",))
-def given_back_and_compared(x, y):
-    """Which inputs are one differs between calls, by whatever way they come."""
-    return y.positive() is x
-
-
 @probe("data", two, calls=OTHERS, refused=("outside-read",))
 def fails_after_what_is_caught(x, y):
     """What would be caught decides that the program's own error does not come."""
@@ -387,7 +381,7 @@ def fails_after_what_is_caught(x, y):
     "layout",
     lambda: (torch.randn(3, 8)[:, ::2], torch.randn(3, 4)),
     calls=OTHERS,
-    refused=("branch-returns", "data-dependent-size"),
+    refused=("branch-returns", "specialized-value"),
 )
 def left_by_no_round(x, y):
     """Without a round it is the input, whose layout no round leaves."""

@@ -327,11 +327,11 @@ class GraphWriter:
 
     def _write_symbol(self, symbol: Expr) -> Any:
         source = self._sources.get(symbol)
-        if source is None and active().is_unbacked(symbol):
-            raise problem("branch-value-outside")
         if source is None:
             if symbol in active().outside:
                 return active().outside[symbol]()
+            if active().is_unbacked(symbol):
+                raise problem("branch-value-outside")
             reason = f"nothing in the graph computes the size {symbol}"
             raise problem("bug", reason=reason)
         node, dim, coefficient, offset = source

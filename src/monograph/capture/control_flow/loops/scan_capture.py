@@ -236,7 +236,8 @@ class _ForCapture(LoopCapture[Any]):
         stacks = list(rest)
         self.writes.copy_back(self.region, written)
         lasts = [*carrying.made, *carrying.born.values()]
-        self._part(slices, lasts, [*after, *born])
+        shares = [*carrying.roots, *self.shared[: len(born)]]
+        self._part(slices, lasts, [*after, *born], shares)
         # Of the results, those of tensors that are written to are these tensors.
         for shared, result in zip(self.shared, [*born, *roots, *stacks], strict=True):
             if shared:
@@ -255,18 +256,22 @@ class _ForCapture(LoopCapture[Any]):
         return move(self.frame, self.test.out, stack, slots)
 
     def _part(
-        self, slices: Sequence[AbstractTensor], lasts: Sequence[Any], results: Sequence[Any]
+        self,
+        slices: Sequence[AbstractTensor],
+        lasts: Sequence[Any],
+        results: Sequence[Any],
+        shares: Sequence[Sequence[AbstractTensor]],
     ) -> None:
         """A part of a tensor from outside that the last iteration gives is a copy if with gaps."""
         aliases = self.recorder.aliases
-        for last, result in zip(lasts, results, strict=True):
+        for last, result, shared in zip(lasts, results, shares, strict=True):
             if not isinstance(last, AbstractTensor) or is_dense(last.tensor_type):
                 continue
             root = last.storage_root
             if any(root is row.storage_root for row in self.rows):
                 owners = [each.storage_root for each in slices]
             else:
-                owners = [root] if self._is_of_outside(last) else []
+                owners = [root] if self._is_of_outside(last) else [*shared]
             for owner in owners:
                 aliases.may_alias([result, owner])
                 aliases.copied(result, owner, "for")
