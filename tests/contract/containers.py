@@ -586,3 +586,59 @@ class KeepsAnObject(nn.Module):
 
 
 probe("structure", lambda: (v(),))(KeepsAnObject)
+
+
+@probe("structure", lambda: (Linked(v()),), refused=("write-outlives-call",))
+def reclassed(o):
+    """What changes its class."""
+    o.__class__ = Layer
+    return o.x * 2
+
+
+@probe(
+    "structure",
+    lambda: (SimpleNamespace(a=v(), b=v()),),
+    calls={"other order": lambda: (SimpleNamespace(b=v(), a=v()),)},
+)
+def order_of_attributes(o):
+    """`vars` tells it."""
+    return [value * i for i, value in enumerate(vars(o).values())]
+
+
+@probe(
+    "structure",
+    lambda: (SimpleNamespace(x=v(), n=1),),
+    agrees={"more": lambda: (SimpleNamespace(x=v(), n=2),)},
+    calls={"many": lambda: (SimpleNamespace(x=v(), n=9),)},
+)
+def counted_and_compared(o):
+    """A counter that decides is guarded by what it decides."""
+    o.n += 1
+    return o.x * 2 if o.n > 3 else o.x
+
+
+@probe(
+    "structure",
+    lambda: (SimpleNamespace(x=v(), o=None), SimpleNamespace(x=v(2), o=None)),
+)
+def swapped(a, b):
+    """Objects that come to hold each other's values, and one the other."""
+    a.x, b.x = b.x, a.x
+    a.o = b
+    return a
+
+
+class HoldsAnother(nn.Module):
+    """What it holds is not what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.box = Box(torch.ones(3))
+
+    def forward(self, box):
+        """Write to the one, read the other."""
+        box.held = box.held + 1
+        return self.box.held * 2
+
+
+probe("structure", lambda: (Box(v()),))(HoldsAnother)

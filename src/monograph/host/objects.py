@@ -341,6 +341,15 @@ def loaded(kind: type) -> type:
     return kind if found is None or base_of(found) is not base_of(kind) else found
 
 
+def may_stand_for(value: Any, kind: str) -> bool:
+    """Whether a bag of attributes may stand for an object of `module.Class`: it is not loaded."""
+    if type(value) is not SimpleNamespace:
+        return False
+    parts = kind.split(".")
+    splits = ((".".join(parts[:at]), ".".join(parts[at:])) for at in range(1, len(parts)))
+    return all(class_named(f"{module}:{name}") is None for module, name in splits)
+
+
 def class_named(name: str) -> type | None:
     """The class that `module:Class` names and that a file may name, if it is loaded."""
     module, _, qualname = name.partition(":")
@@ -374,6 +383,7 @@ __all__ = [
     "is_safe",
     "loaded",
     "made",
+    "may_stand_for",
     "name_of",
     "stand_in",
     "steps",

@@ -123,7 +123,7 @@ def _loses_parts(value: Any, kind: Any) -> bool:
 
     A cache whose layers count is one. What the value itself holds beside is its author's affair.
     """
-    if kind is pytree.namedtuple or not is_object(value):
+    if kind in pytree.CONSTANT_NODES or not is_object(value):
         return False
     held = [each for each in _objects_in(attributes_of(value).values()) if not _is_known(each)]
     if not held:
@@ -247,6 +247,10 @@ class Visits:
         self._seen: dict[int, Any] = {}
         self.paths: set[str] = set()
         """Where they are."""
+
+    def has_met(self, value: Any) -> bool:
+        """Whether a value is one of them."""
+        return id(value) in self._seen
 
     def is_again(self, value: Any, path: str = "") -> bool:
         """Whether a value is an object that the walk has come to before."""

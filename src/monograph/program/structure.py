@@ -242,6 +242,9 @@ def _unlike(path: str, expected: ObjectState, value: object) -> Clause | None:
     step = unlike(expected, given)
     if step is None:
         return None
+    names = [", ".join([name for name, _ in each.attributes]) for each in (expected, given)]
+    if not step and names[0] != names[1] and expected.kind is given.kind:
+        return Clause(path, f"its attributes in the order {names[0]}", names[1])
     if not step:
         return Clause(path, with_article(expected.kind.__name__), with_article(given.kind.__name__))
     name = step.removeprefix(".")

@@ -17,6 +17,7 @@ from monograph.abstract.layout import is_dense, stride_order, strides_in_order
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import TensorType, type_of, unusual_layout
+from monograph.capture.inputs.mutation_spec import objects_among, steps_text
 from monograph.diagnostics import MonographError, problem, together
 from monograph.dims import (
     Arguments,
@@ -159,6 +160,8 @@ def read_inputs(
     visits = Visits()
     names = _paths(arguments.by_name, len(flat), visits)
     _check_leaves(flat, names)
+    if visits.paths:
+        _check_not_held(module, visits)
     specification = Specification()
     if dynamic_shapes is not None:
         specification = read_specification(dynamic_shapes, arguments)
@@ -250,6 +253,19 @@ def _placeholder_name(path: str) -> str:
     if path.isidentifier():
         return path
     return re.sub(r"\W", "_", path.replace("]", "").replace("'", "")).rstrip("_")
+
+
+def _check_not_held(module: torch.nn.Module, visits: Visits) -> None:
+    """An object among the inputs is another one than those that the module holds.
+
+    Raises: outside-read.
+    """
+    for path, each in module.named_modules():
+        for (root, steps), owner in objects_among((), vars(each)):
+            if visits.has_met(owner):
+                name = ".".join(filter(None, ("self", path, str(root)))) + steps_text(steps)
+                because = "an object that is among the inputs, too"
+                raise problem("outside-read", what=name, because=because)
 
 
 def _check_leaves(flat: list[Any], paths: list[str]) -> None:

@@ -58,10 +58,13 @@ class _Known:
     owner: Any
     entries: dict[Any, Any] | None
     attributes: dict[str, Any]
+    kind: type
     visits: int = 1
 
     def is_changed(self) -> bool:
-        """Whether it holds other objects now, or in another order."""
+        """Whether it holds other objects now, or in another order, or is of another class."""
+        if type(self.owner) is not self.kind:
+            return True
         entries = entries_of(self.owner)
         if entries is not None and (
             list(entries) != list(self.entries or {}) or _differing(self.entries or {}, entries)
@@ -104,7 +107,7 @@ class Given:
                 self._known[id(owner)].visits += 1
             else:
                 held = entries_of(owner), attributes_of(owner)
-                self._known[id(owner)] = _Known(way, owner, *held)
+                self._known[id(owner)] = _Known(way, owner, *held, type(owner))
 
     def looks_after(self, owner: Any, aftermath: Aftermath) -> bool:
         """Whether an object is one of these, and what became of it is not lost."""
@@ -180,6 +183,8 @@ def _change(known: _Known, writer: _SpecWriter) -> Change:
     Raises: _LostError.
     """
     owner = known.owner
+    if type(owner) is not known.kind:
+        raise _LostError
     before, now = known.entries or {}, entries_of(owner) or {}
     has_other_entries = list(before) != list(now) or bool(_differing(before, now))
     if has_other_entries and not isinstance(owner, _IN_ORDER):

@@ -26,7 +26,7 @@ from monograph.capture.inputs.mutation_spec import (
     steps_text,
 )
 from monograph.diagnostics import Clause, problem
-from monograph.host.objects import delete_attribute, write_attribute
+from monograph.host.objects import delete_attribute, may_stand_for, write_attribute
 from monograph.host.trees import unflatten
 from monograph.program.calling.checks import same_value
 
@@ -81,7 +81,7 @@ class InputWriteBack:
             if key not in held:
                 raise self._refusal(given, given.kind, "nothing")
             found = held[key]
-        if kind_of(found) != given.kind:
+        if kind_of(found) != given.kind and not may_stand_for(found, given.kind):
             raise self._refusal(given, given.kind, kind_of(found))
         return found
 

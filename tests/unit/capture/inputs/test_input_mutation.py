@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from monograph import SideEffectError, export
+from monograph import MonographError, SideEffectError, export
 
 
 def filled(d):
@@ -71,3 +71,27 @@ def test_the_callers_containers_are_untouched():
     with pytest.raises(SideEffectError):
         export(Fills(), (torch.ones(2), given))
     assert list(given) == ["a"]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_object_of_the_modules_own_is_no_input(strict):
+    """What is written to the one would be read from the other."""
+
+    class Box:
+        def __init__(self):
+            self.held = torch.ones(2)
+
+    class Reads(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.boxes = [Box()]
+
+        def forward(self, box):
+            box.held = box.held + 1
+            return self.boxes[0].held
+
+    module = Reads()
+    with pytest.raises(MonographError, match=r"`self.boxes\[0\]` reads an object") as caught:
+        export(module, (module.boxes[0],), strict=strict)
+    assert caught.value.diagnostic.name == "outside-read"
+    assert torch.equal(export(module, (Box(),), strict=strict).module()(Box()), torch.ones(2))
