@@ -124,27 +124,32 @@ class Reach(Digests):
     def enter(self, frame: FrameType, plan: Plan) -> None:
         """A function begins."""
         code = frame.f_code
+        by = ((code, frame.f_lasti),)
         variables = frame.f_locals
         if id(code) not in self._entered:
             self._entered.add(id(code))
             self._first[code] = frame
-            self._globals(frame.f_globals, plan, ((code, frame.f_lasti),))
+            self._globals(frame.f_globals, plan, by)
         if plan.cells:
             held = {name: variables.get(name, MISSING) for name in plan.cells}
             self._frames.append((frame, held))
         seen = self._seen
         for name, value in variables.items():
             if type(value) not in LEAVES and id(value) not in seen:
-                self._variable(name, value, plan, ((code, frame.f_lasti),))
+                self._variable(name, value, plan, by)
         if plan.writes_attributes:
             if plan.asks_for_classes and not self._asks_for_classes:
-                self._asks_for_classes = True
-                for cls in [each for each in self._kept if isinstance(each, type)]:
-                    self._class(cls, ((code, frame.f_lasti),))
+                self._ask_for_classes(by)
             for name, value in variables.items():
                 if plan.asks_for_classes or is_a(value, _WITH_ATTRIBUTES):
-                    by = ((code, frame.f_lasti),)
                     self._attributes_of(value, Called("object", name), by)
+
+    def _ask_for_classes(self, by: Chain) -> None:
+        """From now on code may write to the classes of objects: read those met, too."""
+        self._asks_for_classes = True
+        self._classes.clear()
+        for cls in [each for each in self._kept if isinstance(each, type)]:
+            self._class(cls, by)
 
     def _variable(self, name: str, value: Any, plan: Plan, by: Chain) -> None:
         """Follow an argument, or a variable of an enclosing function."""

@@ -6,8 +6,12 @@ for its class, or be half made: looking runs none of its code and changes nothin
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict, deque
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
 CONTAINERS: Final = (dict, list, deque, set)
@@ -44,11 +48,16 @@ def same_content(one: Any, other: Any) -> bool:
     """Whether two copies of content are of the same objects, in the same order."""
     if len(one) != len(other):
         return False
-    if isinstance(one, dict):
-        return all(map(same, one, other)) and all(map(same, one.values(), other.values()))
     if isinstance(one, set):
         return one == other
-    return all(map(same, one, other))
+    if isinstance(other, dict):
+        return _same_items(one, other) and _same_items(one.values(), other.values())
+    return _same_items(one, other)
+
+
+def _same_items(one: Iterable[Any], other: Iterable[Any]) -> bool:
+    """Nearly always they are the same objects, which is found without a call for each."""
+    return all(map(operator.is_, one, other)) or all(map(same, one, other))
 
 
 def refill_content(owner: Any, content: Any) -> None:

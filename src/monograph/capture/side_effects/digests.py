@@ -86,6 +86,9 @@ class Digests:
         self._kept: list[Any] = []
         """What was seen, so that no other object takes over an identity. A list: the garbage
         collector does not always know what a dict refers to, and `effects` asks it."""
+        effects.kept.append(self._kept)
+        self._classes: set[int] = set()
+        """The classes that were read, by identity."""
         self._asks_for_classes = False
         """Whether code was met that may write to the class of an object."""
         self._roots: dict[int, Called] = {}
@@ -177,7 +180,12 @@ class Digests:
 
     def _class(self, cls: type, by: Chain) -> None:
         """Follow what hangs on a class and its bases of the user's, but for what Python keeps."""
-        for each in filter(is_users_class, cls.__mro__):
+        for each in cls.__mro__:
+            if id(each) in self._classes:
+                continue
+            self._classes.add(id(each))
+            if not is_users_class(each):
+                continue
             if self._asks_for_classes:
                 self._whole("attributes", each, Called("class", each.__name__), by)
             for name, value in vars(each).items():
@@ -206,7 +214,7 @@ class Digests:
         for cached, misses in self._caches:
             if cached.cache_info().misses != misses:
                 cached.cache_clear()
-        for held in (self._seen, self._kept, self._roots, self._caches, self.opaque):
+        for held in (self._seen, self._kept, self._classes, self._roots, self._caches, self.opaque):
             held.clear()
 
 

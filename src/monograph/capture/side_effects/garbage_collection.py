@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.capture.installation import THREAD
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
 
 _ASKED: list[weakref.ref[MadeSince]] = []
 """Those that are told of collections, until nobody captures."""
@@ -40,10 +40,11 @@ class MadeSince:
         self._made: set[int] = set()
         _ASKED.append(weakref.ref(self))
 
-    def identities(self) -> set[int]:
-        """The identities of those that are alive, and of some that were."""
-        self.note(_young())
-        return self._made.difference(map(id, self._objects))
+    def among(self, values: Iterable[Any]) -> set[int]:
+        """The identities of those of some objects that are such ones."""
+        wanted = set(map(id, values))
+        young = wanted.intersection(map(id, gc.get_objects(generation=0)))
+        return (young | wanted & self._made).difference(map(id, self._objects))
 
     def includes(self, value: Any) -> bool:
         """Whether an object is one of them."""

@@ -21,7 +21,14 @@ import sys
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import (
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+)
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from torch.nn import Module
@@ -84,8 +91,10 @@ class WriteTarget:
         """Whether it holds the same objects again, or equal numbers and texts."""
         if self.kind == "hidden":
             return self.before.is_still_in(self.owner)
-        if self.kind in _WHOLE:
-            return same_content(_whole(self.kind, self.owner), self.before)
+        if self.kind == "attributes":
+            return same_content(_attributes(self.owner), self.before)
+        if self.kind == "contents":
+            return same_content(content_of(self.owner), self.before)
         return same(self.now(), self.before)
 
     def as_now(self) -> WriteTarget:
@@ -141,6 +150,8 @@ class Effects:
         self._lasting: list[WriteTarget] | None = None
         self._made: MadeSince | None = None
         self._collections = seeing_collections()
+        self.kept: list[list[Any]] = []
+        """Lists of what others keep alive for the sake of this record."""
 
     def __enter__(self) -> Self:
         """What there is now was there before the run."""
@@ -219,21 +230,48 @@ class Effects:
 
     def _find_lasting(self) -> list[WriteTarget]:
         changed = [place for place in self._places.values() if not place.is_as_before()]
+        changed = self._held_by_others(changed) if changed else changed
         if not changed:
             return []
         if self._made is None:
             raise Restart("track objects")
         untracked = [place.owner for place in changed if not place.tracked]
-        made = self._made.identities()  # the list above is of now, too
-        # An object from before may get its `__dict__` when somebody first looks for it.
-        attributes = (each.owner for each in self._places.values() if each.kind == "attributes")
-        dicts = {id(attributes_of(each)) for each in attributes if id(each) not in made}
-        elsewhere = _known_elsewhere(untracked, made - dicts)
+        elsewhere = self._known_elsewhere(untracked, self._made) if untracked else ()
+        made = self._made.among([place.owner for place in changed if place.tracked])
         return [
             place
             for place in changed
             if (id(place.owner) not in made if place.tracked else id(place.owner) in elsewhere)
         ]
+
+    def _held_by_others(self, changed: list[WriteTarget]) -> list[WriteTarget]:
+        """Those places whose owners anybody holds but this record: nobody sees the others."""
+        held = Counter([id(place.owner) for place in self._places.values()])
+        for kept in self.kept:
+            held.update(map(id, kept))
+        return [
+            place for place in changed if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
+        ]
+
+    def _known_elsewhere(self, untracked: list[Any], made: MadeSince) -> set[int]:
+        """Those (by identity) of some objects to which others refer than were made."""
+        # An object from before may get its `__dict__` when somebody first looks for it.
+        attributes = [each.owner for each in self._places.values() if each.kind == "attributes"]
+        new = made.among(attributes)
+        dicts = {id(attributes_of(each)) for each in attributes if id(each) not in new}
+        referrers = gc.get_referrers(*untracked)
+        new = made.among(referrers) - dicts
+        by_new_objects = Counter(
+            id(each)
+            for referrer in referrers
+            if id(referrer) in new
+            for each in gc.get_referents(referrer)
+        )
+        return {
+            id(each)
+            for each in untracked
+            if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
+        }
 
 
 class RegionEffects(Effects):
@@ -299,23 +337,6 @@ class RegionEffects(Effects):
         if self._made is None:
             raise Restart("track objects")
         return gc.is_tracked(value) and self._made.includes(value)
-
-
-def _known_elsewhere(untracked: list[Any], made: Collection[int]) -> set[int]:
-    """Those (by identity) of some objects to which others refer than were made."""
-    if not untracked:
-        return set()
-    by_new_objects = Counter(
-        id(each)
-        for referrer in gc.get_referrers(*untracked)
-        if id(referrer) in made
-        for each in gc.get_referents(referrer)
-    )
-    return {
-        id(each)
-        for each in untracked
-        if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
-    }
 
 
 def chain_of(frame: InterpreterFrame | None) -> Chain:
@@ -400,10 +421,19 @@ def _fill(cell: CellType, value: Any) -> None:
 
 # --- whole objects -----------------------------------------------------------------------------
 
+_PLAIN_DICTS: Final = frozenset({dict, MappingProxyType})
+"""The ones that copy themselves, which is fastest."""
+
 
 def _whole(kind: str, owner: Any) -> Any:
     """A copy of all that an object holds."""
-    return dict(attributes_of(owner)) if kind == "attributes" else content_of(owner)
+    return _attributes(owner).copy() if kind == "attributes" else content_of(owner)
+
+
+def _attributes(owner: Any) -> Any:
+    """The attributes of an object themselves, or a copy where code of the user's reads them."""
+    attributes = attributes_of(owner)
+    return attributes if type(attributes) in _PLAIN_DICTS else dict(attributes)
 
 
 def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
