@@ -6,6 +6,7 @@ Law, held in `tests/laws/test_draws.py`: a call draws where this says so and it 
 
 from __future__ import annotations
 
+import functools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,6 +83,7 @@ def draws_often(target: Any) -> bool:
     return schema_of(target).name.removeprefix("aten::") in _LAYERED
 
 
+@functools.cache
 def is_random(overload: OpOverload) -> bool:
     """Whether an operator may draw random numbers."""
     return torch.Tag.nondeterministic_seeded in overload.tags

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
 
-_GRAD, _AUTOCAST = region_operators()
-
+_REGIONS: Final[Mapping[Any, int]] = MappingProxyType(
+    dict(zip(region_operators(), (1, 4), strict=True))
+)
+"""Operators that run one graph as it is, and which of their arguments that is."""
 _CONTIGUOUS: Final = torch.ops.aten.contiguous.default
 _UNKNOWN: Final = None
 
@@ -83,7 +86,7 @@ class GraphProperties:
         """The operators that draw random numbers, in this graph and what it calls, in order."""
         self.draws_often = False
         """Whether one of them draws more than once."""
-        self._walk(graph)
+        self._count_draws(graph)
 
     def of(self, values: Sequence[Any]) -> list[OutputProperties]:
         """The properties of values that the graph returns, in order."""
@@ -104,25 +107,53 @@ class GraphProperties:
             found.append(OutputProperties(kind, inputs, shared, is_fresh, is_written))
         return found
 
-    # --- walking -----------------------------------------------------------------------------
+    # --- draws -------------------------------------------------------------------------------
+
+    def _count_draws(self, graph: torch.fx.Graph) -> None:
+        for node in graph.nodes:
+            if node.op != "call_function":
+                continue
+            if node.target in _REGIONS:
+                self._count_draws(subgraph_of(node.args[_REGIONS[node.target]]).graph)
+            elif isinstance(node.target, HigherOrderOperator):
+                for each in node.all_input_nodes:
+                    if each.op == "get_attr":
+                        self._count_draws(subgraph_of(each).graph)
+            elif drawn(node):
+                self.draws.append(node.name)
+                self.draws_often |= draws_often(node.target)
+
+    # --- memory ------------------------------------------------------------------------------
 
     def _of(self, value: Any) -> Any:
-        return self._owners.get(value, frozenset()) if isinstance(value, Node) else frozenset()
+        """Who may own the memory of a value; asked of what it may be a view of alone."""
+        if not isinstance(value, Node):
+            return frozenset()
+        waiting = [value]
+        while waiting:
+            unknown = [each for each in self._needed(waiting[-1]) if each not in self._owners]
+            if unknown:
+                waiting += unknown
+            else:
+                node = waiting.pop()
+                if node not in self._owners:
+                    self._owners[node] = self._owners_of(node)
+        return self._owners[value]
 
-    def _walk(self, graph: torch.fx.Graph) -> None:
-        for node in graph.nodes:
-            if node.op == "placeholder":
-                self._owners.setdefault(node, frozenset({node}))
-            elif node.op == "call_function":
-                self._owners[node] = self._owners_of(node)
-                self._note_draw(node)
-
-    def _note_draw(self, node: Node) -> None:
-        if drawn(node):
-            self.draws.append(node.name)
-            self.draws_often |= draws_often(node.target)
+    def _needed(self, node: Node) -> list[Node]:
+        """The values whose owners a value's depend on."""
+        if node.op != "call_function" or node in self._written or node in self._owners:
+            return []
+        if node.target in _REGIONS:
+            return node.all_input_nodes
+        is_part = node.target is operator.getitem
+        call: Any = node.args[0] if is_part else node
+        source = _source(node, call) if isinstance(call.target, OpOverload) else None
+        return [call] * is_part + [source] * (source is not None)
 
     def _owners_of(self, node: Node) -> Any:
+        if node.op != "call_function":
+            return frozenset({node}) if node.op == "placeholder" else frozenset()
         if node in self._written:
             return frozenset({self._inputs[self._written[node]]})
         target: Any = node.target
@@ -131,10 +162,8 @@ class GraphProperties:
             place: Any = node.args[1]
             owners = self._of(source)
             return owners[place] if isinstance(owners, list) else self._made(node)
-        if target is _GRAD or target is _AUTOCAST:
-            return self._region(node, 1 if target is _GRAD else 4)
-        if isinstance(target, HigherOrderOperator):
-            self._walk_bodies(node)
+        if target in _REGIONS:
+            return self._region(node, _REGIONS[target])
         return self._made(node) if isinstance(target, OpOverload) else frozenset({node})
 
     def _made(self, node: Node) -> Any:
@@ -173,19 +202,12 @@ class GraphProperties:
             if isinstance(outer, Node):
                 own = frozenset({outer}) if self._is_newer(outer) else self._of(outer)
                 self._owners[inner], self._outer[inner] = own, outer
-        self._walk(child.graph)
         returned: Any = child.graph.output_node().args[0]
         return [self._of(each) for each in returned]
 
     def _is_newer(self, node: Node) -> bool:
         """Whether a value is an input's after the call, of which only views in one graph are."""
         return any(each in self._written for each in view_chain(node))
-
-    def _walk_bodies(self, node: Node) -> None:
-        for each in node.all_input_nodes:
-            if each.op == "get_attr":
-                for inner in subgraph_of(each).graph.nodes:
-                    self._note_draw(inner)
 
 
 def _source(node: Node, call: Node) -> Node | None:
