@@ -642,3 +642,26 @@ class HoldsAnother(nn.Module):
 
 
 probe("structure", lambda: (Box(v()),))(HoldsAnother)
+
+
+def held_lists(again):
+    """Make an object that holds one list twice, or two."""
+    one = [v()]
+    return (SimpleNamespace(a=one, b=one if again else [v()]),)
+
+
+@probe(
+    "structure",
+    lambda: held_lists(again=False),
+    calls={"one list": lambda: held_lists(again=True)},
+)
+def lists_that_may_be_one(o):
+    """Asked whether they are one."""
+    return o.a[0] * (2 if o.a is o.b else 3)
+
+
+@probe("structure", lambda: held_lists(again=True), refused=("unsupported-input",))
+def one_list_twice(o):
+    """What is written to it is seen in both places."""
+    o.a.append(o.a[0])
+    return len(o.b)

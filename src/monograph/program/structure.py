@@ -8,7 +8,7 @@ keyword in any order, and by position or by name where it allows both.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
@@ -58,6 +58,9 @@ class _FlattenCode:
         self.constants |= {"children": _children, "alike": _alike}
         self.leaves: list[str] = []
         self.objects: list[str] = []
+        self.n_around = 0
+        self.containers: list[str] = []
+        """What lies in objects and is to be a list or a dict of its own."""
         self.count = 0
 
     def fresh(self, prefix: str, value: Any = None) -> str:
@@ -75,6 +78,8 @@ class _FlattenCode:
         if spec.type is SharedNode:
             self.refuse(f"{name} is not {self.objects[spec.context]}")
             return
+        if self.n_around and spec.type in _MUTABLE:
+            self.containers.append(name)
         if spec.type is ObjectNode:
             if self.objects:
                 self.refuse(" or ".join([f"{name} is {other}" for other in self.objects]))
@@ -93,8 +98,10 @@ class _FlattenCode:
             self.lines.append(f"{targets}= {source}")
         elif spec.type not in _EXACT:
             self.lines.append(source)
+        self.n_around += spec.type is ObjectNode
         for part, child in zip(parts, spec.children(), strict=True):
             self.take_apart(part, child)
+        self.n_around -= spec.type is ObjectNode
 
     def refuse(self, condition: str) -> None:
         self.lines.append(f"if {condition}: raise Differs")
@@ -102,6 +109,7 @@ class _FlattenCode:
 
 _DICTS: tuple[Any, ...] = (dict, OrderedDict)
 _EXACT: tuple[Any, ...] = (tuple, list, *_DICTS)
+_MUTABLE: tuple[Any, ...] = (list, deque, defaultdict, *_DICTS)
 
 
 class _DiffersError(Exception):
@@ -149,6 +157,9 @@ def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any],
         name = writer.fresh("v")
         writer.lines.append(f"{name} = kwargs[{key!r}]")
         writer.take_apart(name, spec)
+    if len(writer.containers) > 1:
+        ids = ", ".join([f"id({name})" for name in writer.containers])
+        writer.refuse(f"len({{{ids}}}) != {len(writer.containers)}")
     body = "\n        ".join(writer.lines)
     source = (
         "def flat_inputs(args, kwargs):\n"

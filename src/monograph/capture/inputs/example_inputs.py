@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 import re
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -162,6 +163,7 @@ def read_inputs(
     _check_leaves(flat, names)
     if visits.paths:
         _check_not_held(module, visits)
+        _check_apart(arguments.by_name)
     specification = Specification()
     if dynamic_shapes is not None:
         specification = read_specification(dynamic_shapes, arguments)
@@ -266,6 +268,25 @@ def _check_not_held(module: torch.nn.Module, visits: Visits) -> None:
                 name = ".".join(filter(None, ("self", path, str(root)))) + steps_text(steps)
                 because = "an object that is among the inputs, too"
                 raise problem("outside-read", what=name, because=because)
+
+
+def _check_apart(arguments: Mapping[str, Any]) -> None:
+    """A list or a dict in an object is there once: what is written to it is seen once.
+
+    Raises: unsupported-input.
+    """
+    seen: dict[int, tuple[Any, str]] = {}
+    for (root, steps), owner in objects_among((), arguments):
+        if type(owner) in _BUILTIN and any(how == "attribute" for how, _ in steps):
+            path = f"{root}{steps_text(steps)}"
+            keys = root, *[key for _, key in steps]  # a dict may have its items as attributes
+            other, first = seen.setdefault(id(owner), (keys, path))
+            if other != keys:
+                what = f"{type(owner).__name__} that is at {first}, too"
+                raise problem("unsupported-input", path=path, type=what)
+
+
+_BUILTIN: Final = frozenset({list, dict, deque, OrderedDict, defaultdict})
 
 
 def _check_leaves(flat: list[Any], paths: list[str]) -> None:
