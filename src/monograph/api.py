@@ -67,9 +67,9 @@ def export(
     it as plain Python, watched by a profiler, which sees calls and compares what they can write to.
     `side_effects="ignore"` reports such writes (`program.report.side_effects`)
     instead of refusing them. Where interpreted code branches on data, both ways are recorded, as
-    `cond` and `while_loop`; `control_flow="refuse"` refuses such code with its line. A branch on
-    sizes is taken as the example takes it, with a guard; `control_flow="capture_sizes"` records
-    both ways of these too, wherever both can be recorded.
+    `cond` and `while_loop`; `control_flow="refuse"` refuses such code with its line. Both ways of a
+    branch on sizes are recorded where that costs little; else it is taken as the example takes it,
+    with a guard. `control_flow="capture_sizes"` records both wherever both can be recorded.
 
     `is_exporting` is what `torch.compiler.is_exporting()` and `is_compiling()` say to the model:
     False, as in eager code, or True, by which the program computes what the model chooses then.

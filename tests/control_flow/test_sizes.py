@@ -1,4 +1,4 @@
-"""Branches on sizes: a guard by default, both ways with `control_flow="capture_sizes"`."""
+"""Branches on sizes: both ways where that costs little, or is asked for; else a guard."""
 
 import pytest
 import torch
@@ -97,14 +97,36 @@ def test_both_ways_are_captured(case, dim):
                     torch.testing.assert_close(function(x), module(x), rtol=1e-5, atol=1e-6)
 
 
-def test_a_guard_by_default():
+@pytest.mark.parametrize("case", [long_or_short, both_at_once], ids=lambda each: each.__name__)
+def test_both_ways_by_default_where_that_costs_little(case):
+    """Few operators more, and all sizes are right."""
+    program = monograph.export(Function(case), (torch.randn(5, 4),), dynamic_shapes="x: n, 4")
+    assert "cond" in str(program.graph)
+    for size in SIZES:
+        x = torch.randn(size, 4)
+        torch.testing.assert_close(program.module()(x), case(x))
+
+
+def many(x):
+    """More branches than are recorded unasked."""
+    for limit in range(10, 40, 3):
+        x = x.sin() if x.shape[0] > limit else x.cos()
+    return x
+
+
+@pytest.mark.parametrize(
+    ("case", "how"),
+    [(long_or_short, {"control_flow": "refuse"}), (many, {})],
+    ids=["asked", "many"],
+)
+def test_a_guard(case, how):
     """The example's way alone; other sizes are refused, never wrong."""
-    module, x = Function(long_or_short), torch.randn(5, 4)
-    program = monograph.export(module, (x,), dynamic_shapes=({0: Dim.AUTO},))
+    module, x = Function(case), torch.randn(5, 4)
+    program = monograph.export(module, (x,), dynamic_shapes=({0: Dim.AUTO},), **how)
     assert "cond" not in str(program.graph)
-    torch.testing.assert_close(program.module()(torch.ones(8, 4)), torch.ones(8, 4).cos())
+    torch.testing.assert_close(program.module()(torch.ones(8, 4)), case(torch.ones(8, 4)))
     with pytest.raises(monograph.ContractError):
-        program.module()(torch.ones(9, 4))
+        program.module()(torch.ones(11, 4))
 
 
 @pytest.mark.parametrize("case", CASES[:3], ids=lambda each: each.__name__)

@@ -132,8 +132,8 @@ def test_an_int_has_its_declared_range():
     assert verdicts == ["agrees", "agrees", "refused", "agrees", "refused"]
 
 
-def test_branches_on_an_int_are_guarded():
-    """A chain of them, each with the user's line."""
+def test_branches_on_an_int_go_both_ways():
+    """A chain of them."""
 
     def classified(x, n):
         if n % 2 == 0:
@@ -141,7 +141,7 @@ def test_branches_on_an_int_are_guarded():
         return x - n if n > 2 else x * n
 
     verdicts = agree(classified, (X, 3), (None, D), [(X, n) for n in (5, 4, 1, -1)])
-    assert verdicts == ["agrees", "agrees", "refused", "refused", "refused"]
+    assert verdicts == ["agrees"] * 5
 
 
 def test_an_int_that_the_model_fixes():
@@ -202,16 +202,16 @@ def test_a_float(function, example):
     assert "agrees" in verdicts[1:]
 
 
-def test_branches_on_a_float_are_guarded():
+def test_branches_on_a_float_go_both_ways():
     """NaN takes the side it takes in Python."""
 
     def gated(x, s):
         return x * s if s > 0.25 else x - s
 
     verdicts = agree(gated, (X, 0.5), (None, D), [(X, s) for s in (0.3, 0.25, -1.0, math.nan)])
-    assert verdicts == ["agrees", "agrees", "refused", "refused", "refused"]
+    assert verdicts == ["agrees"] * 5
     verdicts = agree(gated, (X, 0.1), (None, D), [(X, s) for s in (0.3, 0.25, -1.0, math.nan)])
-    assert verdicts == ["agrees", "refused", "agrees", "agrees", "agrees"]
+    assert verdicts == ["agrees"] * 5
 
 
 def test_a_float_that_becomes_a_size():
@@ -264,7 +264,8 @@ def test_the_signature_and_the_contract_tell():
         def forward(self, x, n, s):
             return x[:n] * s if s > 0.25 else x
 
-    program = export(Scale(), (X, 3, 0.5), dynamic_shapes={"n": D(max=9), "s": D})
+    shapes = {"n": D(max=9), "s": D}
+    program = export(Scale(), (X, 3, 0.5), dynamic_shapes=shapes, control_flow="refuse")
     kinds = [type(spec.arg) for spec in program.graph_signature.input_specs]
     assert kinds[1:] == [SymIntArgument, SymFloatArgument]
     assert (

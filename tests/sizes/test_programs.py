@@ -33,6 +33,12 @@ REPAIRED = [each for each in REFUSED if each.repaired]
 SPECIALISED = [each for each in CAPTURED if each.specialised or "Dim.AUTO" in repr(each.shapes)]
 
 
+@pytest.fixture(autouse=True)
+def _the_examples_way(monkeypatch):
+    """Of branches, as where both would cost too much: guards are what is looked at."""
+    monkeypatch.setattr("monograph.capture.running.is_worth_it", lambda *_: False)
+
+
 def over(programs):
     """Parametrise by program."""
     return pytest.mark.parametrize("program", programs, ids=[each.name for each in programs])

@@ -116,6 +116,11 @@ def decides_nothing(answer: bool, frame: FrameType | None) -> bool:  # noqa: FBT
     return _meet(standpoint(caller), offsets[after], answer, _AtSize({}), answer)
 
 
+def is_about_small(facts: Facts, guard: Truth) -> bool:
+    """Whether a guard leaves out nothing but a size of 0 or 1."""
+    return _told_apart(facts, guard) is not None
+
+
 def _told_apart(facts: Facts, guard: Truth) -> tuple[Expr, list[int]] | None:
     """The only size a guard is about and its only values, 0 and 1, for which it does not hold."""
     if not isinstance(guard, Relation) or len(guard.symbols) != 1:
@@ -234,4 +239,4 @@ class _AtSize:
         raise Unsure
 
 
-__all__ = ["decides_nothing", "overlooked"]
+__all__ = ["decides_nothing", "is_about_small", "overlooked"]

@@ -18,6 +18,7 @@ import ctypes
 import gc
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from types import FunctionType, ModuleType
@@ -55,6 +56,12 @@ class _Thread(threading.local):
 
 
 THREAD: Final = _Thread()
+
+
+def terminals() -> tuple[Any, ...]:
+    """Where prints and warnings go now."""
+    shows = warnings.__dict__.get("_showwarnmsg_impl")
+    return sys.stdout, sys.stderr, warnings.showwarning, shows
 
 
 def listening() -> Any:
@@ -235,4 +242,12 @@ OVERRIDES: Final = Overrides(uncompiled)
 """What is overridden during every capture; the families enter themselves."""
 
 
-__all__ = ["OVERRIDES", "REPLACEMENTS", "THREAD", "Overrides", "heard_by", "listening"]
+__all__ = [
+    "OVERRIDES",
+    "REPLACEMENTS",
+    "THREAD",
+    "Overrides",
+    "heard_by",
+    "listening",
+    "terminals",
+]

@@ -24,6 +24,8 @@ class RunOptions:
     With `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
     With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
     program asserts that they still do; tensors that hold a quotient of sizes are that number.
+    With `both_ways`, both ways of branches on sizes are recorded, but for those about 0 and 1
+    alone; `branches` are the conditions where the example's way was taken.
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
     made at once, as a text decides something. `counted` are the paths of the ints in what is passed
     in that forward replaces by others: they vary, as `Dim.AUTO` does.
@@ -38,6 +40,8 @@ class RunOptions:
     asked: list[str] = field(default_factory=list[str])
     texts_made: bool = False
     counted: AbstractSet[str] = frozenset()
+    both_ways: bool = False
+    branches: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)

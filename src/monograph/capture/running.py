@@ -16,7 +16,7 @@ import torch
 from monograph.bytecode.evaluation.recursion_limit import with_room
 from monograph.capture.control_flow.higher_order import inlining, operators
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
-from monograph.capture.installation import OVERRIDES, THREAD
+from monograph.capture.installation import OVERRIDES, THREAD, terminals
 from monograph.capture.internal_errors import refusal_of
 from monograph.capture.plain import debuggers
 from monograph.capture.recording import scope_tracking
@@ -29,6 +29,7 @@ from monograph.capture.side_effects.garbage_collection import (
 from monograph.capture.side_effects.impure_functions import resolve
 from monograph.capture.side_effects.module_state import taking_turns
 from monograph.capture.side_effects.process_state import Situation
+from monograph.capture.size_probing.both_ways import is_worth_it
 from monograph.capture.size_probing.probing import probed
 from monograph.capture.size_probing.size_hints import in_general
 from monograph.capture.torch_overrides import (
@@ -87,7 +88,7 @@ def capture(request: Request) -> Capture:
     if THREAD.is_capturing:
         raise problem("capture-inside-capture")
     THREAD.is_capturing = True
-    tensor_text.note_terminals()
+    THREAD.terminals = terminals()
     resolve()
     try:
         with (
@@ -142,6 +143,8 @@ class Session:
         Raises: buffer-reshaped, attribute-changed, write-outlives-call.
         """
         trace, options = in_general(self.read, self.trace, self.probe)
+        if options.branches:
+            trace, options = self.both_ways(trace, options)
         if trace.captured is not None and not trace.harm:
             return trace.captured
         self.watched = trace.changed
@@ -151,6 +154,22 @@ class Session:
             self.settle_harm(trace, options)
         assert trace.captured is not None, "a run that watches captures"
         return probed(trace.captured, self.read, self.trace, options)
+
+    def both_ways(self, first: Trace, options: RunOptions) -> tuple[Trace, RunOptions]:
+        """The run, or another that records both ways where it branched on sizes, if that pays."""
+        request = self.request
+        goes_on = request.problems is not None
+        if first.captured is None or request.control_flow != "capture" or goes_on:
+            return first, options
+        try:
+            again, others = in_general(self.read, self.trace, self.probe, both_ways=True)
+        except Exception:  # noqa: BLE001 - whatever it is, there is a run that ended well
+            return first, options
+        if again.captured is None or len(again.harm) > len(first.harm):
+            return first, options
+        if not is_worth_it(first.captured, again.captured):
+            return first, options
+        return again, others
 
     def read(self, options: RunOptions) -> tuple[Inputs, Facts]:
         """The inputs of one trace, with facts of their own."""

@@ -32,16 +32,19 @@ def in_general(
     read: Callable[[RunOptions], tuple[Inputs, Facts]],
     run: Callable[[Inputs, Facts], Run],
     probe: Callable[[Run, RunOptions], Run],
+    *,
+    both_ways: bool = False,
 ) -> tuple[Run, RunOptions]:
     """The most general run of which the example is an instance, and how its sizes were read.
 
     `probe` lets sizes of 0 and 1 into a finished run where they may be; see `probing.probed`.
+    With `both_ways`, branches on sizes are recorded both ways, where that is possible.
 
     Law: every guard of the result holds for the example inputs.
 
     Raises: what the last run raises.
     """
-    options = RunOptions()
+    options = RunOptions(both_ways=both_ways)
     while True:
         inputs, facts = read(options)
         try:

@@ -129,7 +129,7 @@ class Strict(Hooks):
         self.observed = observed
         self._recorder = recorder
         self._forks = control_flow != "refuse"
-        self._on_sizes = control_flow == "capture_sizes"
+        self._on_sizes = control_flow == "capture_sizes" or recorder.options.both_ways
         callbacks = Callbacks(self._watch_plainly, self._give)
         self.natively = callbacks.around
         self._texts = DeferredTexts(recorder)

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 
 from monograph.abstract.number_methods import SWAPPED, plain
+from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.installation import REPLACEMENTS
+from monograph.capture.installation import REPLACEMENTS, listening
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
+from monograph.integers import call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,6 +112,7 @@ def of_plain_number(method: Any, args: list[Any]) -> Callable[..., Any] | None:
 @replaces(builtins.max)
 def greatest(*args: Any, **kwargs: Any) -> Any:
     """`max(m, n)` of integers, as an expression: no side is chosen."""
+    args = _listed(args)
     numbers = _integers(args, kwargs)
     return max(*args, **kwargs) if numbers is None else _fold(torch.sym_max, numbers)
 
@@ -117,8 +120,14 @@ def greatest(*args: Any, **kwargs: Any) -> Any:
 @replaces(builtins.min)
 def least(*args: Any, **kwargs: Any) -> Any:
     """`min(m, n)` of integers, as an expression: no side is chosen."""
+    args = _listed(args)
     numbers = _integers(args, kwargs)
     return min(*args, **kwargs) if numbers is None else _fold(torch.sym_min, numbers)
+
+
+def _listed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `max(t.shape[0] for t in ts)` chooses from, in a list."""
+    return (list(args[0]),) if len(args) == 1 and hasattr(args[0], "__next__") else args
 
 
 def _integers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
@@ -144,6 +153,36 @@ def _fold(function: Callable[[Any, Any], Any], numbers: Iterable[Any]) -> Any:
 def square_root(number: Any, /) -> Any:
     """`math.sqrt(n)`, which would fix `n`."""
     return torch.sym_sqrt(number) if isinstance(number, _SYMBOLIC) else math.sqrt(number)
+
+
+def _of_floats(name: str, function: Callable[..., float], is_defined: Any) -> None:
+    @replaces(function)
+    def computed(number: Any, /, *more: Any) -> Any:
+        """A function of `math`, of a size: the program computes it, where it is defined."""
+        if more or not isinstance(number, _SYMBOLIC):
+            return function(number, *more)
+        if not is_defined(number):
+            return function(0)  # raises what it does
+        return to_sym(call(name, to_python(number)), number.node.facts)
+
+    del computed
+
+
+for _name in ("log", "log2", "log10"):
+    _of_floats(_name, getattr(math, _name), lambda number: number > 0)
+for _name in ("cos", "sin", "tanh", "atan"):
+    _of_floats(_name, getattr(math, _name), lambda _: True)
+
+
+@replaces(torch.linspace)
+def equally_spaced(start: Any, end: Any, steps: Any, **options: Any) -> torch.Tensor:
+    """`torch.linspace(0, 1, n)`, whose operator takes a number that C++ would fix."""
+    recorder = listening()
+    is_open = any(isinstance(each, _SYMBOLIC) for each in (start, end, steps))
+    is_plain = options.keys() <= {"dtype", "device"}
+    if recorder is None or not is_open or not is_plain or isinstance(start, torch.Tensor):
+        return torch.linspace(start, end, steps, **options)
+    return recorder.call(torch.ops.aten.linspace.default, (start, end, steps), options)
 
 
 @replaces(torch.Size.numel)

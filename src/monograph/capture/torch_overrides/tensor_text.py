@@ -12,13 +12,12 @@ import functools
 import io
 import logging
 import sys
-import warnings
 from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.symbols import is_shown, showing
-from monograph.capture.installation import OVERRIDES, THREAD, heard_by, listening
+from monograph.capture.installation import OVERRIDES, THREAD, heard_by, listening, terminals
 from monograph.capture.internal_errors import is_written_by_user
 from monograph.diagnostics.code_origin import is_installed
 
@@ -80,18 +79,9 @@ def is_read_by_people(file: Any) -> bool:
     return file is None or any(file is each for each in known)
 
 
-def note_terminals() -> None:
-    """Remember where prints and warnings go before user code runs."""
-    THREAD.terminals = (sys.stdout, sys.stderr, *_shows_warnings())
-
-
-def _shows_warnings() -> tuple[Any, Any]:
-    return warnings.showwarning, vars(warnings).get("_showwarnmsg_impl")
-
-
 def are_warnings_for_people() -> bool:
-    """Whether nobody has begun to record warnings since."""
-    return THREAD.terminals[2:] == _shows_warnings()
+    """Whether user code has begun to record neither warnings nor what is printed."""
+    return THREAD.terminals == terminals()
 
 
 def _is_log_for_people(logger: logging.Logger | None) -> bool:
@@ -115,6 +105,5 @@ __all__ = [
     "are_warnings_for_people",
     "for_people",
     "is_read_by_people",
-    "note_terminals",
     "refuse_text",
 ]

@@ -50,6 +50,7 @@ from monograph.bytecode.branches.branch_targets import (
 from monograph.bytecode.branches.frame_copies import snapshot
 from monograph.bytecode.evaluation.frame import RETURN
 from monograph.capture import caught_refusals
+from monograph.capture.branch_equivalence import is_about_small
 from monograph.capture.control_flow.branches.join_point import arrive
 from monograph.capture.control_flow.higher_order.operators import record_both
 from monograph.capture.control_flow.loops.while_capture import as_truth, loop
@@ -57,7 +58,7 @@ from monograph.capture.internal_errors import refusal_of
 from monograph.capture.recording.unbacked_values import known_value, state_value
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
-from monograph.integers import Relation
+from monograph.integers import Expr, Relation, ne, negate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -103,8 +104,8 @@ def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: b
     if test is not None:
         return NotImplemented if has_example else _looped(recorder, frame, value, test)
     found = ways(frame)
-    if found.join is None:
-        return NotImplemented
+    if found.join is None or (found.keeps_if is not None and isinstance(value, torch.SymInt)):
+        return NotImplemented  # what is kept is a number, no truth
     places = iter([found]) if has_example else _places(frame, found)
     try:
         return _forked(recorder, frame, condition, places)
@@ -156,11 +157,20 @@ def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
             return None
         return value
     condition = to_python(value)
+    if isinstance(condition, Expr):
+        condition = ne(condition, 0)
     if not isinstance(condition, Relation):
         return None
-    if recorder.facts.is_backed(condition) and not on_sizes:
+    if recorder.facts.prove(condition) is not None:
         return None
-    return condition if recorder.facts.prove(condition) is None else None
+    if not recorder.facts.is_backed(condition) or (on_sizes and not recorder.options.both_ways):
+        return condition
+    if any(is_about_small(recorder.facts, each) for each in (condition, negate(condition))):
+        return None
+    if not on_sizes:
+        recorder.options.branches.append(str(condition))
+        return None
+    return condition
 
 
 # --- both ways ---------------------------------------------------------------------------------
