@@ -22,6 +22,7 @@ from monograph.capture.plain import debuggers
 from monograph.capture.recording import scope_tracking
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.error_recovery import Problems
+from monograph.capture.restart import Restart
 from monograph.capture.side_effects.garbage_collection import (
     collections_unwatched,
     uncollected_alone,
@@ -153,7 +154,7 @@ class Session:
         if trace.harm:
             self.settle_harm(trace, options)
         assert trace.captured is not None, "a run that watches captures"
-        return probed(trace.captured, self.read, self.trace, options)
+        return probed(trace.captured, self.read, self.trace_again, options)
 
     def both_ways(self, first: Trace, options: RunOptions) -> tuple[Trace, RunOptions]:
         """The run, or another that records both ways where it branched on sizes, if that pays."""
@@ -187,10 +188,19 @@ class Session:
         """Run user code once."""
         return Trace(self.request, inputs, facts, self.watched).run(recording)
 
+    def trace_again(
+        self, inputs: Inputs, facts: Facts, recording: Callable[..., Recorder] = Recorder
+    ) -> Trace:
+        """As `trace`, to compare: a run that asks to be made otherwise differs."""
+        try:
+            return self.trace(inputs, facts, recording)
+        except Restart as restart:
+            raise RuntimeError(restart.reason) from restart
+
     def probe(self, trace: Trace, options: RunOptions) -> Trace:
         """The trace, with the sizes of 0 and 1 let in that make no difference."""
         if trace.captured is not None and not trace.harm and trace.facts.symbols:
-            trace.captured = probed(trace.captured, self.read, self.trace, options)
+            trace.captured = probed(trace.captured, self.read, self.trace_again, options)
         return trace
 
     def settle_harm(self, trace: Trace, options: RunOptions) -> None:
@@ -233,7 +243,7 @@ def _next_call(trace: Trace, request: Request, options: RunOptions) -> Trace:
 def _begun_with(left: Left, session: Session, options: RunOptions) -> Trace:
     """A trace that begins with what another left."""
     with left.in_place():
-        return session.trace(*session.read(options))
+        return session.trace_again(*session.read(options))
 
 
 def _account(captured: Capture) -> list[str]:
