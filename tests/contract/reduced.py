@@ -398,3 +398,22 @@ def global_followed(x, y):
 
 
 FOLLOWED = torch.ones(4)
+
+
+@probe("overlap", two, calls=OTHERS)
+def written_in_a_handler(x, y):
+    """What a handler does may raise too, and be caught by the next one around."""
+    try:
+        try:
+            raise ValueError("first")
+        except ValueError:
+            x.add_(1)
+    except RuntimeError:
+        y = y * 2
+    return y
+
+
+@probe("size", two, calls=OTHERS, shapes=every_size)
+def text_of_a_size(x, y):
+    """A text is a text."""
+    return f"{x.shape[0]}", y

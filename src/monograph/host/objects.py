@@ -99,6 +99,8 @@ _NO_CONTAINERS: Final = (
     *(torch.Tensor, torch.nn.Module, torch.SymInt, torch.SymFloat, torch.SymBool, enum.Enum),
     BaseException,
 )
+_STAND_INS: Final = f"{__name__.partition('.')[0]}.abstract."
+"""Where the classes are of what stands for numbers and texts."""
 _PLAIN: Final = (
     *(bool, str, bytes, complex, type(None), type(...), enum.Enum, type),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format),
@@ -108,6 +110,8 @@ _PLAIN: Final = (
 @cache
 def base_of(kind: type) -> type | None:
     """The builtin class below a class written in Python; None if it is not written in Python."""
+    if kind.__module__.startswith(_STAND_INS):
+        return None
     if kind in _CONTENTS or kind is object or issubclass(kind, (*_NO_CONTAINERS, *_PLAIN)):
         return None
     if not (kind.__dictoffset__ or any("__slots__" in vars(each) for each in kind.__mro__)):

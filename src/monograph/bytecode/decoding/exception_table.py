@@ -63,10 +63,15 @@ def is_tried(code: CodeType, offset: int) -> bool:
     >>> is_tried(entries.__code__, 0)
     False
     """
-    return any(
-        each.start <= offset < each.end and _may_catch(code.co_code, each.target)
-        for each in entries(code.co_exceptiontable)
-    )
+    table = entries(code.co_exceptiontable)
+    seen: set[int] = set()
+    at: int | None = offset
+    while at is not None and at not in seen:  # what ends a handler is within those around it
+        seen.add(at)
+        at = next((each.target for each in table if each.start <= at < each.end), None)
+        if at is not None and _may_catch(code.co_code, at):
+            return True
+    return False
 
 
 def _may_catch(instructions: bytes, target: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.abstract.aliasing import FRESH, results_of, written_by
+from monograph.abstract.layout import is_contiguous
 from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
@@ -25,7 +26,8 @@ _WHAT: Final = "torch.inference_mode()"
 def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tuple[int, ...]:
     """The places of the results that are inference tensors.
 
-    Raises: gradient-in-forward (one is written to outside of inference mode, as PyTorch refuses).
+    Raises: gradient-in-forward (how an input lies decides whether a result is one; one is written
+        to outside of inference mode, as PyTorch refuses).
     """
     for node in recorder.operations:
         if not is_removed(node) and not node.meta.get(MARK):
@@ -39,8 +41,13 @@ def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tup
 def _ask_layout(recorder: Recorder, tensor: AbstractTensor) -> None:
     """A copy is made in the mode that it is made in, what is given back was made before."""
     for call, source in copied_by_layout(tensor.node):
-        if call.meta.get(MARK) != is_inference(source):
-            recorder.layout_asked(source, "form")
+        if call.meta.get(MARK) == is_inference(source):
+            continue
+        if not is_contiguous(source.tensor_type):
+            because = "copies what does not lie in rows, and gives back what does"
+            at = _lines(recorder, call)
+            raise problem("gradient-in-forward", what=_WHAT, because=because, at=at)
+        recorder.layout_asked(source, "form")
 
 
 def _is_made(value: Any) -> bool:
