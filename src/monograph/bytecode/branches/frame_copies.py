@@ -16,6 +16,7 @@ from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 from monograph.bytecode.semantics.iteration import IteratorAdapter, SequenceIterator
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +41,7 @@ def snapshot(frame: InterpreterFrame, memo: dict[int, Any] | None = None) -> Int
 
     `memo` maps the identity of what was cloned to its clone, as of `copy.deepcopy`: frames copied
     with one memo share the clones of the iterators that they share.
-    Raises: TypeError for an iterator that cannot be cloned.
+    Raises: branch-copies (an iterator cannot be cloned).
     """
     memo = {} if memo is None else memo
     made = frame.copied()
@@ -121,10 +122,11 @@ def _all_alike(one: list[Any], other: list[Any]) -> bool:
 
 
 def _refuse_unknown(value: Any) -> None:
-    """Raise TypeError for an iterator of C that nobody knows how to clone."""
+    """Raise branch-copies for an iterator of C that nobody knows how to clone."""
     kind = type(value)
     if hasattr(kind, "__next__"):
-        raise TypeError(f"an iterator of type {kind.__name__} cannot be copied")
+        reason = f"an iterator of type {kind.__name__} cannot be copied"
+        raise problem("branch-copies", reason=reason)
     _STAND_STILL.add(kind)
 
 
