@@ -45,7 +45,7 @@ from monograph.capture.torch_overrides import (
     torch_functions,
 )
 from monograph.capture.tracing import Request, Trace
-from monograph.diagnostics import MonographError, problem, together
+from monograph.diagnostics import MonographError, problem, raised_at, together
 from monograph.host.dispatch import without_fake_mode
 from monograph.integers import Facts, use
 from monograph.logs import listener_for
@@ -117,6 +117,9 @@ def _untouched(problems: Problems | None) -> Generator[None]:
     before = Situation()
     try:
         yield
+    except Restart as unmet:  # no region is left that could begin again
+        before.restore()
+        raise problem("data-dependent-branch", at=raised_at(unmet)) from unmet
     except BaseException as error:
         before.restore()
         refusal = refusal_of(error)
