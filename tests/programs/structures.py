@@ -245,29 +245,6 @@ def set_returned(x):
     return {x}
 
 
-class Opaque:
-    """Nobody registered this."""
-
-    value = 1
-
-    def __eq__(self, other):
-        return isinstance(other, Opaque)
-
-    __hash__ = None
-
-
-@program(lambda n=4: (t(n), Opaque()))
-def object_input(x, o):
-    """An object nobody registered, with nothing of its own."""
-    return x * o.value
-
-
-@program(lambda n=4: (t(n), object()), refused="unsupported-input", placeless=True)
-def bare_object_input(x, o):
-    """An object of a class that is not written in Python."""
-    return x * (o is not None)
-
-
 @program(lambda n=4: (t(n), {1, 2}), refused="unsupported-input", placeless=True)
 def set_input(x, s):
     """A set has no order."""

@@ -107,7 +107,7 @@ class _Reader:
     def _match(self, value: Any, inside: list[tuple[str, Any]], spec: Any, path: str) -> list[Any]:
         """One declaration per child; all None where the structures differ."""
         nothing: list[Any] = [None] * len(inside)
-        if spec is None:
+        if spec is None or (isinstance(spec, DimHint) and spec.mode == "STATIC"):
             return nothing
         meant = ""
         if type(spec) is type(value) and is_dataclass(spec):

@@ -21,6 +21,7 @@ from torch.fx.node import Node
 from monograph.abstract.symbols import to_python
 from monograph.diagnostics import problem
 from monograph.host.operator_types import OpOverload
+from monograph.host.trees import has_objects
 from monograph.integers import Expr, is_symbol
 from monograph.program.calling.assertions import (
     ASSERT_METADATA,
@@ -94,6 +95,8 @@ def to_python_text(program: ExportedProgram) -> str:
     """
     if program.contract.changes is not None:
         raise problem("program-not-spelt", what="a change of an object that the caller passes in")
+    if has_objects(program.in_spec) or has_objects(program.out_spec):
+        raise problem("program-not-spelt", what="an object of a class that no pytree knows")
     if program.contract.inference_results:
         raise problem("program-not-spelt", what="a result that is an inference tensor")
     return _Text(program).whole()
