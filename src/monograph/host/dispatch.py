@@ -197,6 +197,11 @@ def has_kernel(overload: OpOverload, key: str) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
 
 
+def is_composite(overload: OpOverload) -> bool:
+    """Whether autograd takes an operator apart into others (`_can_decompose`)."""
+    return overload._can_decompose()
+
+
 def has_own_dispatch(tensor: torch.Tensor) -> bool:
     """Whether a tensor is of a subclass that handles operators itself."""
     own = getattr(type(tensor), _DISPATCH) is not getattr(torch.Tensor, _DISPATCH)

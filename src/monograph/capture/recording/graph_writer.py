@@ -96,6 +96,10 @@ def identifier(text: str) -> str:
     return f"_{name}" if not name or name[0].isdigit() else name
 
 
+class OfSubclass(Exception):  # noqa: N818 - it is caught by the recorder, and is no error
+    """An operator is given a tensor that is made of others, whose class says what it does."""
+
+
 class GraphWriter:
     """Owns the graph of one capture until it is closed."""
 
@@ -198,6 +202,10 @@ class GraphWriter:
         self._kept_alive.append(real)
         self.stands_for(abstract)
 
+    def known(self, real: torch.Tensor) -> AbstractTensor:
+        """The abstract tensor that represents it."""
+        return self._tensors[id(real)]
+
     def stands_for(self, abstract: AbstractTensor) -> None:
         """This tensor's node is a placeholder: writes to its storage are writes to that input."""
         assert abstract.node is not None, "inputs have nodes"
@@ -216,12 +224,14 @@ class GraphWriter:
     def lift(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
         """The abstract tensor for a real one met in user code: known state, or a new constant.
 
-        Raises: unsupported-subclass, unsupported-layout.
+        Raises: unsupported-subclass, unsupported-layout; OfSubclass.
         """
         found = self._tensors.get(id(real))
         if found is not None:
             return found
         if has_own_dispatch(real):
+            if hasattr(real, "__tensor_flatten__"):
+                raise OfSubclass
             raise problem("unsupported-subclass", type=type(real).__qualname__)
         layout = unusual_layout(real)
         if layout is not None:

@@ -14,8 +14,9 @@ from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
-from monograph.host.dispatch import overloads_named, schema_of
+from monograph.host.dispatch import is_composite, overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.host.trees import pytree
 from monograph.integers import eq, require
 from monograph.rules.registry import RULES, find_rule
 
@@ -211,3 +212,20 @@ def require_same_shape(
     for dim, (size, wanted) in enumerate(zip(result.shape, target.shape, strict=True)):
         if size is not wanted:
             require(eq(size, wanted), name, left=wanted, right=size, dim=dim)
+
+
+def by_subclass(mode: Any, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an operator does with a tensor that is made of others: its class is asked.
+
+    In eager code it is asked of what autograd took composite operators apart into.
+    """
+    given = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+    kinds = [type(each) for each in given if hasattr(each, "__tensor_flatten__")]
+    with mode:
+        if is_composite(overload):
+            return overload.decompose(*args, **kwargs)
+        for kind in dict.fromkeys(kinds):
+            result = kind.__torch_dispatch__(overload, tuple(kinds), args, kwargs)
+            if result is not NotImplemented:
+                return result
+    return NotImplemented

@@ -33,6 +33,7 @@ from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
 from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
+from monograph.capture.recording.graph_writer import OfSubclass
 from monograph.capture.recording.guard_sources import broken
 from monograph.capture.recording.inferences import Inference, inferred
 from monograph.capture.recording.nonzero_counts import COUNTING, Counts
@@ -40,6 +41,7 @@ from monograph.capture.recording.operators import (
     ASSERT_SCALAR,
     OPERATORS,
     Operator,
+    by_subclass,
     require_same_shape,
 )
 from monograph.capture.run_options import ExportingAnswers, RunOptions
@@ -159,7 +161,10 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                 return answer(*args, **(kwargs or {}))
             with without_modes():
                 return func(*args, **(kwargs or {}))
-        return self.call(func, args, kwargs or {})
+        try:
+            return self.call(func, args, kwargs or {})
+        except OfSubclass:
+            return by_subclass(self, func, args, kwargs or {})
 
     def call(  # noqa: C901, PLR0912 - the hot path of capture: one loop, written out
         self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -273,10 +278,9 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         for guard in pending:
             if guard in self._assertions_waiting:
                 continue
-            condition = self.writer.assertion(guard.relation)
             message = broken(self.facts, guard, self.said.get(guard.relation))
-            node = self.append(ASSERT_SCALAR, "_assert_scalar", (condition, message), {})
-            node.meta["val"] = None
+            arguments = (self.writer.assertion(guard.relation), message)
+            self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {}).meta["val"] = None
 
     def write_last_assertions(self) -> None:
         """Check every assumption. Raises: outside-read (of a clock); bug (nothing computes it)."""
@@ -299,11 +303,11 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def abstract(self, tensor: torch.Tensor) -> AbstractTensor:
         """This capture's tensor for any tensor: itself, known state, or a lifted constant."""
-        if isinstance(tensor, AbstractTensor):
-            if tensor.recorder is not self:
-                raise tensor.recorder.refusal_outside(tensor)
-            return tensor
-        return self.writer.lift(tensor, self)
+        if not isinstance(tensor, AbstractTensor):
+            return self.writer.lift(tensor, self)
+        if tensor.recorder is not self:
+            raise tensor.recorder.refusal_outside(tensor)
+        return tensor
 
     def constant_value(self, node: Node) -> torch.Tensor | None:
         """The data of a lifted constant, unless user code wrote to it."""
@@ -321,8 +325,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if cls is StaticTensor or cls is SymbolicTensor:
             if arg.recorder is not self:
                 raise arg.recorder.refusal_outside(arg)
-            if arg.tensor_type.requires_grad:
-                self._requires_grad = True
+            self._requires_grad |= arg.tensor_type.requires_grad
             return arg.tensor_type, arg.node
         if isinstance(arg, list | tuple):
             if all(item.__class__ is int for item in arg):
@@ -572,8 +575,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""
-        dtype = tensor.tensor_type.dtype
-        if self.asks_dtype is None and is_differentiable(dtype):
+        if self.asks_dtype is None and is_differentiable(tensor.tensor_type.dtype):
             self.asks_dtype = self.origin()
 
     def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001

@@ -53,7 +53,6 @@ class Watched:
 
 def find_changes(state: ModuleState) -> frozenset[Attribute]:
     """Attributes that are not what they were, and tables with other entries than they had."""
-    abstract = {id(t.real): t.abstract for t in state.tensors}
     found: set[Attribute] = set()
     for saved in state.saved:
         found |= {(id(saved.module), n) for n in saved.changed() if n not in _OUR_DOING}
@@ -64,7 +63,7 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
             found |= {
                 (id(saved.module), name)
                 for name in {**before, **now}
-                if not _is_kept(kind, abstract, before.get(name), now.get(name))
+                if not _is_kept(kind, state.stand_ins, before.get(name), now.get(name))
             }
     for each in state.tensors:
         if each.is_marked_anew():
@@ -103,7 +102,6 @@ def _newly_shared(state: ModuleState) -> set[Attribute]:
         for saved in state.saved
         for name, before in saved.tables["_buffers"].items()
     ]
-    abstract = {id(t.real): t.abstract for t in state.tensors}
     names_before: dict[int, int] = {}
     names_now: dict[int, int] = {}
     for _, _, before, now in entries:
@@ -115,7 +113,7 @@ def _newly_shared(state: ModuleState) -> set[Attribute]:
         (id(module), name)
         for module, name, before, now in entries
         if isinstance(now, AbstractTensor)
-        and now is not abstract.get(id(before))
+        and now is not state.stand_ins.get(id(before))
         and (names_before[id(before)] > 1 or names_now[id(now.storage_root)] > 1)
     }
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition, get_ident
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.side_effects.container_contents import same_content
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
+from monograph.capture.side_effects.tensor_parts import parts_of
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
 from monograph.host.module_calls import is_persistent
@@ -56,6 +57,14 @@ class StateTensor:
         return not same_content(abstract, {n: v for n, v in real.items() if n != "_is_param"})
 
 
+class StateName(NamedTuple):
+    """The first name of a parameter or buffer, and which it is."""
+
+    path: str
+    is_parameter: bool
+    persistent: bool
+
+
 class ModuleState:
     """Swaps a module's state for abstract tensors. Use as a context manager."""
 
@@ -65,6 +74,8 @@ class ModuleState:
         self.tensors: list[StateTensor] = []
         self.all_state: list[tuple[str, torch.Tensor, bool]] = []
         """Every name of every parameter and buffer, tied ones too: (path, tensor, persistent)."""
+        self.stand_ins: dict[int, Any] = {}
+        """What stands for each of the module's tensors, by their identity."""
         seen: set[int] = set()
         self.saved = [Snapshot(module, seen) for module in self.modules]
         self.remembered = seen
@@ -76,24 +87,44 @@ class ModuleState:
         Raises: unsupported-subclass, unsupported-layout.
         """
         seen: set[int] = set()
-        for kind, owner, name, path, real in self._state():
-            persistent = is_persistent(owner, name)
-            self.all_state.append((path, real, persistent))
-            if id(real) in seen:
-                continue
-            seen.add(id(real))
-            _check_plain(real, path)
-            is_parameter = kind == "_parameters"
-            node = writer.placeholder(f"{'p' if is_parameter else 'b'}_{path}")
-            abstract = make_tensor(type_of(real), node, recorder)
-            _copy_markers(real, abstract)
-            abstract.shown_class = type(real)
-            node.meta["val"] = abstract
-            writer.know(real, abstract)
-            if not is_parameter:
-                writer.buffer_of[node] = real
-            self.tensors.append(StateTensor(path, real, node, abstract, is_parameter, persistent))
+        for kind, owner, own_name, path, real in self._state():
+            persistent = is_persistent(owner, own_name)
+            plain, parts = [(path, real)], None
+            if has_own_dispatch(real):
+                parts = parts_of(real, path)
+                plain = list(parts.flat(path))
+            for where, each in plain:
+                self.all_state.append((where, each, persistent))
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    is_parameter = kind == "_parameters"
+                    self._stand_in(
+                        StateName(where, is_parameter, persistent), each, writer, recorder
+                    )
+            if parts is not None and id(real) not in self.stand_ins:
+                self.stand_ins[id(real)] = made = parts.assembled(writer.known)
+                made.__dict__.update({n: v for n, v in real.__dict__.items() if n == "_is_param"})
         writer.name_attributes_by(self.attribute_path, {path for path, *_ in self.all_state})
+
+    def _stand_in(
+        self, name: StateName, real: torch.Tensor, writer: GraphWriter, recorder: Recorder
+    ) -> None:
+        """A placeholder for a tensor. Raises: unsupported-layout."""
+        layout = unusual_layout(real)
+        if layout is not None:
+            raise problem("unsupported-layout", what=f"`{name.path}`", layout=layout)
+        node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")
+        abstract = make_tensor(type_of(real), node, recorder)
+        _copy_markers(real, abstract)
+        abstract.shown_class = type(real)
+        node.meta["val"] = abstract
+        writer.know(real, abstract)
+        self.stand_ins[id(real)] = abstract
+        if not name.is_parameter:
+            writer.buffer_of[node] = real
+        self.tensors.append(
+            StateTensor(name.path, real, node, abstract, name.is_parameter, name.persistent)
+        )
 
     def _state(self) -> Iterator[tuple[str, torch.nn.Module, str, str, torch.Tensor]]:
         named = list(self.root.named_modules(remove_duplicate=False))
@@ -120,14 +151,13 @@ class ModuleState:
         return None
 
     def __enter__(self) -> Self:
-        abstract = {id(t.real): t.abstract for t in self.tensors}
         for saved in self.saved:
             for kind in ("_parameters", "_buffers"):
                 if any(real is not None for real in saved.tables[kind].values()):
                     table = _View(saved.attributes[kind])
                     for name, real in saved.tables[kind].items():
                         if real is not None:
-                            table[name] = abstract[id(real)]
+                            table[name] = self.stand_ins[id(real)]
                     saved.attributes[kind] = saved.module.__dict__[kind] = table
         return self
 
@@ -149,14 +179,6 @@ class ModuleState:
             and isinstance(current, AbstractTensor)
             and current is not by_target[path].abstract
         ]
-
-
-def _check_plain(real: torch.Tensor, path: str) -> None:
-    if has_own_dispatch(real):
-        raise problem("unsupported-subclass", type=type(real).__qualname__, path=path)
-    layout = unusual_layout(real)
-    if layout is not None:
-        raise problem("unsupported-layout", what=f"`{path}`", layout=layout)
 
 
 def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:
