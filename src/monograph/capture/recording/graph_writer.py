@@ -96,10 +96,6 @@ def identifier(text: str) -> str:
     return f"_{name}" if not name or name[0].isdigit() else name
 
 
-class OfSubclass(Exception):  # noqa: N818 - it is caught by the recorder, and is no error
-    """An operator is given a tensor that is made of others, whose class says what it does."""
-
-
 class GraphWriter:
     """Owns the graph of one capture until it is closed."""
 
@@ -224,14 +220,12 @@ class GraphWriter:
     def lift(self, real: torch.Tensor, recorder: Recording) -> AbstractTensor:
         """The abstract tensor for a real one met in user code: known state, or a new constant.
 
-        Raises: unsupported-subclass, unsupported-layout; OfSubclass.
+        Raises: unsupported-subclass, unsupported-layout.
         """
         found = self._tensors.get(id(real))
         if found is not None:
             return found
         if has_own_dispatch(real):
-            if hasattr(real, "__tensor_flatten__"):
-                raise OfSubclass
             raise problem("unsupported-subclass", type=type(real).__qualname__)
         layout = unusual_layout(real)
         if layout is not None:

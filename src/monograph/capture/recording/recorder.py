@@ -33,7 +33,6 @@ from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
 from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
-from monograph.capture.recording.graph_writer import OfSubclass
 from monograph.capture.recording.guard_sources import broken
 from monograph.capture.recording.inferences import Inference, inferred
 from monograph.capture.recording.nonzero_counts import COUNTING, Counts
@@ -163,8 +162,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                 return func(*args, **(kwargs or {}))
         try:
             return self.call(func, args, kwargs or {})
-        except OfSubclass:
-            return by_subclass(self, func, args, kwargs or {})
+        except MonographError as error:
+            return by_subclass(self, error, func, args, kwargs or {})
 
     def call(  # noqa: C901, PLR0912 - the hot path of capture: one loop, written out
         self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

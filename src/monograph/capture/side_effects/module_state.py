@@ -20,6 +20,7 @@ from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.side_effects.container_contents import same_content
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
+from monograph.capture.side_effects.sparse_parts import SPARSE, sparse_parts
 from monograph.capture.side_effects.tensor_parts import parts_of
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_own_dispatch
@@ -90,8 +91,10 @@ class ModuleState:
         for kind, owner, own_name, path, real in self._state():
             persistent = is_persistent(owner, own_name)
             plain, parts = [(path, real)], None
-            if has_own_dispatch(real):
-                parts = parts_of(real, path)
+            if has_own_dispatch(real) or real.layout in SPARSE:
+                if real.layout in SPARSE and id(real) in self.stand_ins:
+                    continue
+                parts = (sparse_parts if real.layout in SPARSE else parts_of)(real, path)
                 plain = list(parts.flat(path))
             for where, each in plain:
                 self.all_state.append((where, each, persistent))

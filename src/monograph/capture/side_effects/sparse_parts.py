@@ -1,0 +1,161 @@
+"""Sparse matrices (COO and CSR) of the module, as the rows, columns and values that they hold.
+
+Law: a product with the matrix is the sum of what its values give, row by row: a gather, a product
+and an `index_add`. So a program has no sparse tensor in it, and lowers and saves as any other.
+Eager code adds in the same order up to blocks, so results agree as far as sums of floats do.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.tensor_type import unusual_layout
+from monograph.capture.side_effects.tensor_parts import Parts
+from monograph.diagnostics import problem
+from monograph.host.dispatch import DISABLED_TORCH_FUNCTION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_aten = torch.ops.aten
+SPARSE: Final = (torch.sparse_coo, torch.sparse_csr)
+"""The layouts of matrices that are taken apart."""
+
+
+def sparse_parts(real: torch.Tensor, path: str) -> Parts:
+    """Take a sparse matrix apart.
+
+    Raises: unsupported-layout (it is none, has blocks, or a gradient of its own).
+    """
+    is_matrix = real.layout in SPARSE and real.dim() == 2 and not real.requires_grad
+    if not is_matrix or (real.layout is torch.sparse_coo and real.dense_dim()):
+        raise problem("unsupported-layout", what=f"`{path}`", layout=unusual_layout(real) or "")
+    with torch.no_grad():
+        if real.layout is torch.sparse_coo:
+            rows, columns = real._indices().clone()  # noqa: SLF001 - also of what is not coalesced
+            values = real._values()  # noqa: SLF001
+        else:
+            counts = real.crow_indices().diff().long()
+            rows = torch.arange(len(counts), device=real.device).repeat_interleave(counts)
+            columns, values = real.col_indices().long(), real.values()
+    tensors = {"rows": rows, "columns": columns, "values": values.detach()}
+    return Parts(SparseMatrix, tensors, real.layout, real.size(), None)
+
+
+class SparseMatrix(torch.Tensor):
+    """What user code sees in the place of a sparse matrix."""
+
+    __torch_function__ = DISABLED_TORCH_FUNCTION
+    takes_composites = True
+
+    held: dict[str, Any]
+    kept_as: torch.layout
+
+    def __new__(cls, held: dict[str, Any], kept_as: torch.layout, size: Any) -> Any:
+        """Make one of abstract tensors."""
+        values = held["values"]
+        made: Any = torch.Tensor._make_wrapper_subclass(  # noqa: SLF001
+            cls, size, dtype=values.dtype, device=values.device
+        )
+        made.held, made.kept_as = held, kept_as
+        return made
+
+    def __tensor_flatten__(self) -> tuple[list[str], Any]:
+        """The names of its parts."""
+        return list(self.held), self.kept_as
+
+    @staticmethod
+    def __tensor_unflatten__(inner: Any, rest: Any, size: Any, _stride: Any) -> SparseMatrix:
+        """One of other parts."""
+        return SparseMatrix(inner, rest, size)
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, _types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Raises: unsupported-layout."""
+        answer = _ANSWERS.get(func)
+        result = NotImplemented if answer is None else answer(*args, **(kwargs or {}))
+        if result is NotImplemented:
+            given = next(each for each in args if isinstance(each, SparseMatrix))
+            layout = str(given.kept_as).removeprefix("torch.")
+            what = f"an argument of `{func}`"
+            raise problem("unsupported-layout", what=what, layout=f"sparse ({layout})")
+        return result
+
+
+for _name, _answer in (
+    ("layout", lambda matrix: matrix.kept_as),
+    ("is_sparse", lambda matrix: matrix.kept_as is torch.sparse_coo),
+    ("is_sparse_csr", lambda matrix: matrix.kept_as is torch.sparse_csr),
+):
+    setattr(SparseMatrix, _name, property(_answer))
+
+
+def _times(matrix: SparseMatrix, x: Any) -> Any:
+    """matrix @ x, for vectors and matrices."""
+    scale = matrix.held["values"]
+    gathered = x.index_select(0, matrix.held["columns"])
+    scaled = gathered * (scale if x.dim() == 1 else scale.unsqueeze(1))
+    zeros = x.new_zeros((matrix.size(0), *x.shape[1:]))
+    return zeros.index_add(0, matrix.held["rows"], scaled)
+
+
+def _mm(left: Any, right: Any) -> Any:
+    if isinstance(left, SparseMatrix) and _is_dense(right, 2) and left.dtype == right.dtype:
+        return _times(left, right)
+    return NotImplemented
+
+
+def _matmul(left: Any, right: Any) -> Any:
+    if isinstance(left, SparseMatrix) and _is_dense(right, 1) and left.dtype == right.dtype:
+        return _times(left, right)
+    return _mm(left, right)
+
+
+def _addmm(bias: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _mm(left, right)
+    is_plain = type(beta) in {int, float} and type(alpha) in {int, float}
+    if product is NotImplemented or not is_plain or isinstance(bias, SparseMatrix):
+        return NotImplemented
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else product + (bias if beta == 1 else bias * beta)
+
+
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    if not isinstance(weight, SparseMatrix) or not _is_dense(x, 2) or weight.dtype != x.dtype:
+        return NotImplemented
+    scaled = x.index_select(1, weight.held["columns"]) * weight.held["values"]
+    zeros = x.new_zeros((x.size(0), weight.size(0)))
+    product = zeros.index_add(1, weight.held["rows"], scaled)
+    return product if bias is None else product + bias
+
+
+def _to_dense(matrix: SparseMatrix, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+    del masked_grad
+    values = matrix.held["values"] if dtype is None else matrix.held["values"].to(dtype)
+    where = (matrix.held["rows"], matrix.held["columns"])
+    return values.new_zeros(matrix.size()).index_put(where, values, accumulate=True)
+
+
+def _is_dense(x: Any, rank: int) -> bool:
+    return isinstance(x, torch.Tensor) and not isinstance(x, SparseMatrix) and x.dim() == rank
+
+
+_ANSWERS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
+    {
+        _aten.mm.default: _mm,
+        _aten.matmul.default: _matmul,
+        _aten.mv.default: _matmul,
+        _aten._sparse_mm.default: _mm,  # noqa: SLF001 - the name of an operator
+        _aten.addmm.default: _addmm,
+        _aten._sparse_addmm.default: _addmm,  # noqa: SLF001
+        _aten.linear.default: _linear,
+        _aten.to_dense.default: _to_dense,
+        _aten.detach.default: lambda matrix: matrix,
+        _aten.alias.default: lambda matrix: matrix,
+    }
+)
