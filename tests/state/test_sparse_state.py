@@ -27,7 +27,10 @@ class Product(nn.Module):
 
     def __init__(self, matrix, product):
         super().__init__()
-        self.register_buffer("matrix", matrix)
+        if matrix.layout is torch.sparse_csr:
+            self.matrix = nn.Parameter(matrix, requires_grad=False)
+        else:
+            self.register_buffer("matrix", matrix)
         self.product = product
 
     def forward(self, x):
@@ -53,7 +56,8 @@ def rows(n):
 
 def matmul(matrix, x):
     """Multiply and ask how the matrix is kept."""
-    return matrix @ x * (2 if matrix.is_sparse_csr else 3)
+    by = 5 if isinstance(matrix, nn.Parameter) else 7
+    return matrix @ x * (2 if matrix.is_sparse_csr else 3) * by
 
 
 CASES = {

@@ -156,6 +156,18 @@ def make_static_wrapper(
     return made
 
 
+def make_wrapper(
+    cls: type[torch.Tensor], size: Any, dtype: torch.dtype, device: torch.device
+) -> Any:
+    """A tensor subclass without data, of a class that handles operators itself."""
+    return torch.Tensor._make_wrapper_subclass(cls, size, dtype=dtype, device=device)
+
+
+def coordinates_of(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where the values of a COO tensor stand, and what they are, also of one not coalesced."""
+    return matrix._indices(), matrix._values()
+
+
 _ONES = tuple((1,) * n for n in range(65))
 
 

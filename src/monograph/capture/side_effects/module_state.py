@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from threading import Condition, get_ident
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from torch.nn import Parameter
+
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.side_effects.container_contents import same_content
@@ -106,7 +108,8 @@ class ModuleState:
                     )
             if parts is not None and id(real) not in self.stand_ins:
                 self.stand_ins[id(real)] = made = parts.assembled(writer.known)
-                made.__dict__.update({n: v for n, v in real.__dict__.items() if n == "_is_param"})
+                if isinstance(real, Parameter):
+                    made._is_param = True  # noqa: SLF001 - by which `isinstance` knows a parameter
         writer.name_attributes_by(self.attribute_path, {path for path, *_ in self.all_state})
 
     def _stand_in(

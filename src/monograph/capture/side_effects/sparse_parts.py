@@ -15,7 +15,7 @@ import torch
 from monograph.abstract.tensor_type import unusual_layout
 from monograph.capture.side_effects.tensor_parts import Parts
 from monograph.diagnostics import problem
-from monograph.host.dispatch import DISABLED_TORCH_FUNCTION
+from monograph.host.dispatch import DISABLED_TORCH_FUNCTION, coordinates_of, make_wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ def sparse_parts(real: torch.Tensor, path: str) -> Parts:
         raise problem("unsupported-layout", what=f"`{path}`", layout=unusual_layout(real) or "")
     with torch.no_grad():
         if real.layout is torch.sparse_coo:
-            rows, columns = real._indices().clone()  # noqa: SLF001 - also of what is not coalesced
-            values = real._values()  # noqa: SLF001
+            indices, values = coordinates_of(real)
+            rows, columns = indices.clone()
         else:
             counts = real.crow_indices().diff().long()
             rows = torch.arange(len(counts), device=real.device).repeat_interleave(counts)
@@ -57,9 +57,7 @@ class SparseMatrix(torch.Tensor):
     def __new__(cls, held: dict[str, Any], kept_as: torch.layout, size: Any) -> Any:
         """Make one of abstract tensors."""
         values = held["values"]
-        made: Any = torch.Tensor._make_wrapper_subclass(  # noqa: SLF001
-            cls, size, dtype=values.dtype, device=values.device
-        )
+        made = make_wrapper(cls, size, values.dtype, values.device)
         made.held, made.kept_as = held, kept_as
         return made
 
