@@ -23,6 +23,11 @@ def test_drawn_files():
     assert use(0, FEW) > FEW // 10
 
 
+def test_an_expression_whose_text_is_exponential():
+    """Small as it is in the file and in memory: its parts are shared, and text shares nothing."""
+    use(14_028, 1)
+
+
 @pytest.mark.slow
 def test_five_thousand_drawn_files(capsys):
     """Many, in several workers one after the other."""

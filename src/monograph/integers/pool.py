@@ -6,7 +6,7 @@ declared with, except that it may give a value where the original divides by zer
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from monograph.integers.decision.bounds import bound, cancel
 from monograph.integers.expr import (
@@ -154,18 +154,35 @@ class Pool(Ring):
 
 
 class MeteredPool(Pool):
-    """A pool whose work is counted, by who does not trust the expressions: `charge` may raise."""
+    """A pool whose work is counted, by who does not trust the expressions: `charge` may raise.
 
-    __slots__ = ("charge",)
+    An expression costs as much as its text is long: parts of it that are one object are in there
+    as often as they occur, and so they are for whatever walks or prints it.
+    """
+
+    __slots__ = ("charge", "lengths")
 
     def __init__(self, charge: Callable[[int], None]) -> None:
         super().__init__()
         self.charge = charge
+        self.lengths: dict[Any, int] = {}
 
     def make(self, parts: Polynomial[Expr]) -> Int:
         """Intern a polynomial."""
-        self.charge(1 + len(parts))
-        return super().make(parts)
+        length = 1 + len(parts) + sum(self._length(atom) for each, _ in parts for atom in each)
+        self.charge(length)
+        made = super().make(parts)
+        if isinstance(made, Expr):
+            self.lengths.setdefault(made, length)
+        return made
+
+    def _length(self, part: Any) -> int:
+        """How many symbols and operators the text of a part has."""
+        length = self.lengths.get(part)
+        if length is None:
+            length = 1 + sum(map(self._length, getattr(part, "args", ())))
+            self.lengths[part] = length
+        return length
 
     def interval(self, e: Expr) -> Interval:
         """Bounds from the ranges that symbols were declared with."""
