@@ -245,13 +245,10 @@ class Trace:
                 return False
         else:
             self.harm = find_harm(self.state, self.watched)
-        # Who looks at an object from outside misses such a write, whatever the next call does.
-        by_users = [effect.refusal() for effect in effects if effect.is_users]
-        others = [effect.refusal() for effect in effects if not effect.is_users]
-        self.harm = [*by_users, *self.harm, *others]
-        if self.harm and not by_users:
+        self.harm += [effect.refusal() for effect in effects]
+        if self.harm:
             self.left = Left(self.state, [effect.place for effect in effects])
-        elif after.lost and not self.harm:
+        elif after.lost:
             self.harm = [given.refusal(after.lost[0], lines)]
         if request.ignores_side_effects:
             self.harm = self.observed.ignore(self.harm)
