@@ -29,6 +29,8 @@ TEXT_DIFFERS = {
     "input_transposed_in_place",
     "input_unsqueezed_in_place",
     "loop_over_rows",
+    "ternary_equal",
+    "ternary_not",
 }
 EVERY = 4
 

@@ -651,7 +651,7 @@ def rows_written(x):
     return y
 
 
-@looped(refused="unsupported-output")
+@looped(refused="cyclic-container")
 def returned(x):
     """As a result."""
     return [row.exp() for row in x.transpose(0, 1)]

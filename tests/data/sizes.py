@@ -128,7 +128,6 @@ variants(
 variants(
     vector_and_count,
     {
-        "linspace": lambda x, n: torch.linspace(0, 1, n.item()),
         "diagonal_by": lambda x, n: torch.ones(4, 9).diagonal(n.item()),
         "one_hot_classes": lambda x, n: F.one_hot(torch.arange(8) % 2, n.item() + 2),
     },

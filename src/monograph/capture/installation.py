@@ -25,7 +25,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.bytecode import MISSING
-from monograph.host.flags import uncompiled
+from monograph.host.flags import remember_device_constructors, uncompiled
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -140,6 +140,8 @@ class Overrides:
                     self._remove()
 
     def _install(self) -> None:
+        if not self._made:
+            remember_device_constructors()
         for owner, name, factory in self._factories:
             key, now = (id(owner), name), vars(owner).get(name, MISSING)
             place = self._made.get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
@@ -40,6 +41,14 @@ def autocast_settings(cast: torch.autocast) -> tuple[str, torch.dtype, bool, boo
 def region_operators() -> tuple[object, object]:
     """The higher-order operators that run a subgraph under another grad mode, or under autocast."""
     return wrap_with_set_grad_enabled, wrap_with_autocast
+
+
+def remember_device_constructors() -> None:
+    """Let PyTorch list, once, the functions that a default device is for, as they are now.
+
+    It keeps the list (`torch.utils._device._device_constructors`), whoever stands for one then.
+    """
+    importlib.import_module("torch.utils._device")._device_constructors()
 
 
 def default_device() -> torch.device:

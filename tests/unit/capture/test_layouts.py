@@ -64,6 +64,9 @@ MAKERS = {
 }
 
 
+CAPTURED_AS_STATE = {"coo", "csr"}
+
+
 def name_of(module, x, *, strict=True):
     """The name of the refusal."""
     with pytest.raises(monograph.UnsupportedError) as caught:
@@ -76,7 +79,8 @@ def name_of(module, x, *, strict=True):
 def test_inputs_and_state(kind):
     """As an input, and as a buffer."""
     assert name_of(Twice(), UNUSUAL[kind]) == "unsupported-layout"
-    assert name_of(Held(UNUSUAL[kind]), torch.ones(3)) == "unsupported-layout"
+    if kind not in CAPTURED_AS_STATE:
+        assert name_of(Held(UNUSUAL[kind]), torch.ones(3)) == "unsupported-layout"
 
 
 @pytest.mark.filterwarnings("ignore")

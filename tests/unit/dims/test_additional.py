@@ -85,7 +85,12 @@ def test_the_program_accepts_what_was_added_or_the_export_fails():
     """The branch that the example takes must be that of the others."""
     export(Bounded(), (torch.ones(3),), dynamic_shapes=added((torch.ones(8),)))
     with pytest.raises(ContractError, match="x"):
-        export(Bounded(), (torch.ones(3),), dynamic_shapes=added((torch.ones(9),)))
+        export(
+            Bounded(),
+            (torch.ones(3),),
+            dynamic_shapes=added((torch.ones(9),)),
+            control_flow="refuse",
+        )
 
 
 def test_verify_checks_a_program():

@@ -104,7 +104,7 @@ def test_a_copy_has_everything_and_shares_no_container(facts, of):
     one, other = of(facts), of(facts.copy())
     for name in type(one).__slots__:
         mine, theirs = getattr(one, name), getattr(other, name)
-        if isinstance(mine, dict | set | list):
+        if isinstance(mine, dict | set | list) and name != "outside":  # of the whole run
             assert mine is not theirs
     assert [each.relation for each in facts.copy().guards] == [ge(n, 4)]
     assert facts.copy().known(ge(n, 3))

@@ -168,8 +168,7 @@ def _of_floats(name: str, function: Callable[..., float], is_defined: Any) -> No
     del computed
 
 
-for _name in ("log", "log2", "log10"):
-    _of_floats(_name, getattr(math, _name), lambda number: number > 0)
+_of_floats("log2", math.log2, lambda number: number > 0)
 for _name in ("cos", "sin", "tanh", "atan"):
     _of_floats(_name, getattr(math, _name), lambda _: True)
 
