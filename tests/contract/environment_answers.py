@@ -168,6 +168,9 @@ def padded():
 PADDED_WITHOUT_GRADIENTS = probe(
     "mode", Call(padded, under=torch.no_grad), refused=("unsupported-layout",)
 )(type("PaddedWithoutGradients", (PaddedEncoder,), {}))
+PADDED_WITH_GRADIENTS = probe(
+    "mode", padded, calls={"without gradients": Call(padded, under=torch.no_grad)}
+)(type("PaddedWithGradients", (PaddedEncoder,), {}))
 
 
 # --- the interpreter's own state -----------------------------------------------------------------

@@ -40,9 +40,6 @@ from tests.contract.judging import (
 from tests.contract.known import CALLS_REFUSED, EXPORTS_REFUSED
 from tests.contract.registry import PROBES, ROWS
 
-STRICT = ("write-outlives-call", "outside-read")
-"""How the interpreter refuses what plain Python refuses by what is left behind."""
-
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*degrees of freedom",
     "ignore:Exception in thread",
@@ -93,7 +90,7 @@ def test_probe(probe, form):
         return
     if program is None or (probe.refused and not form.is_strict):
         assert export.kind == REFUSED, str(export)
-        assert export.why in probe.refused + STRICT * form.is_strict, str(export)
+        assert export.why in probe.refused, str(export)
         return
     verdicts = {name: judged(probe, program, form, call) for name, call in probe.calls.items()}
     refused = CALLS_REFUSED.get(form.name, {})

@@ -57,8 +57,10 @@ def _is_compiling(original: Any) -> Any:
 def _packs_rows(recorder: Recorder) -> bool:
     """Whether `nn.TransformerEncoder` takes the way by which padded rows become zeros.
 
-    It does where no gradient is needed.
+    It does where no gradient is needed, so every call is held to the mode of the example.
     """
+    if not recorder.scopes.decides("grad_mode", ""):
+        recorder.answers_noted.note("grad_mode", recorder.origin())
     return not torch.is_grad_enabled() or not any(
         each.requires_grad for each in recorder.scopes.root.parameters()
     )
