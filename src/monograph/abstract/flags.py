@@ -15,19 +15,14 @@ if TYPE_CHECKING:
 class Flags(MemoryAccess):
     """The part of an abstract tensor that is about autograd and the kind of memory."""
 
-    __slots__ = ("shown_class",)
-    shown_class: type[torch.Tensor]
+    __slots__ = ("__class__",)
     """The class that user code is told; `type` tells us what it is."""
     tensor_type: TensorType
     recorder: Any
 
-    @property
-    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - read only
-        return self.shown_class
-
     def __dir__(self) -> list[str]:
         """What a tensor has, and what code put there."""
-        return sorted({*dir(self.shown_class), *vars(self)})
+        return sorted({*dir(self.__class__), *vars(self)})
 
     @property
     def requires_grad(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
@@ -135,7 +130,7 @@ class Flags(MemoryAccess):
     @_is_param.setter
     def _is_param(self, flag: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._made_parameter = flag
-        self.shown_class = torch.nn.Parameter if flag else torch.Tensor
+        self.__class__: Any = torch.nn.Parameter if flag else torch.Tensor
 
     _made_parameter = False
 

@@ -430,7 +430,7 @@ def make_tensor(tensor_type: TensorType, node: Node | None, recorder: Recording)
     tensor.recorder = recorder
     tensor.view_of = None
     tensor.n_writes = 0
-    tensor.shown_class = torch.Tensor
+    tensor.__class__ = torch.Tensor
     return tensor
 
 

@@ -92,6 +92,8 @@ _WATCHED_OWNERS: Final = OWNERS | {CACHED, ContextVar, type}
 
 _WRAPPERS: Final = (f"{TORCH}_compile.py", f"{TORCH}_dynamo")
 """Files whose functions stand for others, which `torch._dynamo` put there when it was imported."""
+_STANDING_FOR_OTHERS: Final = frozenset({"_fn", "inner", "compile_wrapper"})
+"""What the functions there are called."""
 _QUIET: Final = LEAVES | {ModuleType, list, dict, tuple, set, FUNCTION_RECORD}
 
 _GIVEN_INDICES: Final = frozenset({"getitem", "setitem"})
@@ -375,8 +377,8 @@ class Plain:
         user = _user_behind(caller)
         if caller is None or user is None or found.what in _COMPARED:
             return
-        if caller.f_code.co_name == "__hash__" and isinstance(found, Read) and found.of_identity:
-            return  # as objects hash by themselves; who asks for the number is refused
+        if isinstance(found, Read) and found.of_identity and _only_compares(caller.f_code):
+            return
         of_process = isinstance(found, Read) and found.of_process
         if of_process and is_dropped(caller.f_code, caller.f_lasti):
             return
@@ -389,6 +391,12 @@ class Plain:
         elif isinstance(found, Read) and found.of_environment:
             name = f"os.environ {variables.get('key', '')}".rstrip()
             self._observed.assumptions.append(Assumption("environment", name, None, at[:1]))
+
+
+def _only_compares(code: CodeType) -> bool:
+    """Whether code that asks where an object lies tells nobody: objects hash so by themselves."""
+    is_torchs = code.co_filename.startswith(TORCH) and code.co_name not in _STANDING_FOR_OTHERS
+    return is_torchs or code.co_name == "__hash__"
 
 
 def _is_generated(frame: FrameType) -> bool:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from monograph.bytecode import MISSING
 from monograph.bytecode.code_cache import once_per_code
 from monograph.capture.code_policy import is_users
-from monograph.capture.side_effects.container_contents import attributes_of, is_a
+from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.digests import LEAVES, Digests, is_users_class
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.tracking import WriteTarget
@@ -141,7 +141,7 @@ class Reach(Digests):
             if plan.asks_for_classes and not self._asks_for_classes:
                 self._ask_for_classes(by)
             for name, value in variables.items():
-                if plan.asks_for_classes or is_a(value, _WITH_ATTRIBUTES):
+                if plan.asks_for_classes or issubclass(type(value), _WITH_ATTRIBUTES):
                     self._attributes_of(value, Called("object", name), by)
 
     def _ask_for_classes(self, by: Chain) -> None:
@@ -153,7 +153,7 @@ class Reach(Digests):
 
     def _variable(self, name: str, value: Any, plan: Plan, by: Chain) -> None:
         """Follow an argument, or a variable of an enclosing function."""
-        if is_a(value, ModuleType):
+        if issubclass(type(value), ModuleType):
             self._module(value, plan, by, {id(value)})
             return
         root = Called("closure" if name in plan.enclosing else "object", name)
@@ -176,11 +176,11 @@ class Reach(Digests):
             value = variables.get(name, MISSING)
             if plan.writes_globals:
                 self._binding(variables, name, by)
-            if is_a(value, ModuleType):
+            if issubclass(type(value), ModuleType):
                 self._module(value, plan, by, {id(value)})
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
-            if plan.writes_attributes and is_a(value, _WITH_ATTRIBUTES):
+            if plan.writes_attributes and issubclass(type(value), _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by)
 
     def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
@@ -195,12 +195,12 @@ class Reach(Digests):
                 self._binding(variables, name, by)
             if not is_own:
                 continue
-            if is_a(value, ModuleType):
+            if issubclass(type(value), ModuleType):
                 if id(value) not in seen:
                     self._module(value, plan, by, seen | {id(value)})
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
-            if plan.writes_attributes and is_a(value, _WITH_ATTRIBUTES):
+            if plan.writes_attributes and issubclass(type(value), _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by)
 
     def _binding(self, variables: dict[str, Any], name: str, by: Chain) -> None:
@@ -212,7 +212,7 @@ class Reach(Digests):
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
             return
-        for cls in (value if is_a(value, type) else type(value)).__mro__:
+        for cls in (value if issubclass(type(value), type) else type(value)).__mro__:
             if is_users_class(cls):
                 self._whole("attributes", cls, Called("class", cls.__name__), by)
 

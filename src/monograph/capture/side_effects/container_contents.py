@@ -22,26 +22,21 @@ def same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in _ATOMS and one == other)
 
 
-def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Whether a value's type is one of these or derives from one, whatever its `__class__` says."""
-    return issubclass(type(value), kinds)
-
-
 def attributes_of(value: Any) -> dict[str, Any]:
     """The `__dict__` of an object itself; a new one if it has none."""
     if not type(value).__dictoffset__:
         return {}
-    kind: Any = type if is_a(value, type) else object
+    kind: Any = type if issubclass(type(value), type) else object
     return kind.__getattribute__(value, "__dict__")
 
 
 def content_of(owner: Any) -> Any:
     """A copy of a container's content, as a plain dict, list or set; None of anything else."""
-    if is_a(owner, dict):
+    if issubclass(type(owner), dict):
         return dict(_kind_of(owner).items(owner))
-    if is_a(owner, (list, deque)):
+    if issubclass(type(owner), (list, deque)):
         return list(_kind_of(owner).__iter__(owner))
-    return set(set.__iter__(owner)) if is_a(owner, set) else None
+    return set(set.__iter__(owner)) if issubclass(type(owner), set) else None
 
 
 def same_content(one: Any, other: Any) -> bool:
@@ -62,12 +57,12 @@ def _same_items(one: Iterable[Any], other: Iterable[Any]) -> bool:
 
 def refill_content(owner: Any, content: Any) -> None:
     """Give a container exactly this content."""
-    if is_a(owner, dict):
+    if issubclass(type(owner), dict):
         kind = _kind_of(owner)
         kind.clear(owner)
         for key, value in content.items():
             kind.__setitem__(owner, key, value)
-    elif is_a(owner, set):
+    elif issubclass(type(owner), set):
         set.clear(owner)
         set.update(owner, content)
     else:
@@ -78,4 +73,4 @@ def refill_content(owner: Any, content: Any) -> None:
 
 def _kind_of(owner: Any) -> Any:
     """The class of Python's whose methods go straight to the content."""
-    return next(kind for kind in (OrderedDict, dict, list, deque) if is_a(owner, kind))
+    return next(kind for kind in (OrderedDict, dict, list, deque) if issubclass(type(owner), kind))

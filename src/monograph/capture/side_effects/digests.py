@@ -34,7 +34,6 @@ from monograph.capture.side_effects.container_contents import (
     CONTAINERS,
     attributes_of,
     content_of,
-    is_a,
 )
 from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
@@ -158,13 +157,13 @@ class Digests:
         if kind is CACHED:
             self._caches.append((value, value.cache_info().misses))
             return ()
-        if is_a(value, type):
+        if issubclass(type(value), type):
             self._class(value, by)
             return ()
         inside = _inside(value)
         if inside is not None:
             return inside
-        if is_a(value, CONTAINERS):
+        if issubclass(type(value), CONTAINERS):
             content = content_of(value)
             self._whole("contents", value, root, by)
             own = self._own_attributes(value, root, by) if type(value).__dictoffset__ else ()
@@ -172,7 +171,7 @@ class Digests:
         if self._effects.covers(value):
             return (*_beyond_snapshots(value), kind)
         own = self._own_attributes(value, root, by)
-        state = None if is_a(value, torch.nn.Module) else keep(value)
+        state = None if issubclass(type(value), torch.nn.Module) else keep(value)
         if state is None:
             return own
         self._whole("hidden", value, root, by, state)
@@ -221,7 +220,7 @@ class Digests:
 def is_terminal(value: Any) -> bool:
     """Whether a file or a debugger tells people something, which is none of a program's."""
     bdb = sys.modules.get("bdb")
-    if bdb is not None and is_a(value, bdb.Bdb):
+    if bdb is not None and issubclass(type(value), bdb.Bdb):
         return True
     return any(value is each for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__))
 
@@ -267,22 +266,22 @@ class DigestsOfReads(Digests):
 
 def _inside(value: Any) -> Iterable[Any] | None:
     """What is inside of an object that does not change itself; None of all others."""
-    if is_a(value, ModuleType):
+    if issubclass(type(value), ModuleType):
         return ()
-    if is_a(value, MappingProxyType):
+    if issubclass(type(value), MappingProxyType):
         return value.values()
-    if is_a(value, _PASSED_THROUGH):
+    if issubclass(type(value), _PASSED_THROUGH):
         return value
     if type(value) in _BOUND:
         return (value.__self__,)
-    if is_a(value, functools.partial):
+    if issubclass(type(value), functools.partial):
         return (value.func, *value.args, *value.keywords.values())
     return None
 
 
 def _beyond_snapshots(value: Any) -> Iterable[Any]:
     """The attributes of a captured module that its snapshot does not look into."""
-    if not is_a(value, torch.nn.Module):
+    if not issubclass(type(value), torch.nn.Module):
         return ()
     return [each for each in attributes_of(value).values() if type(each) not in _IN_SNAPSHOTS]
 

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 
-"""The attributes that every abstract tensor has."""
-
-
 @dataclass(frozen=True, slots=True)
 class StateTensor:
     """One parameter or buffer: its first name, its placeholder, and what stands for it."""
@@ -122,7 +119,7 @@ class ModuleState:
         node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")
         abstract = make_tensor(type_of(real), node, recorder)
         _copy_markers(real, abstract)
-        abstract.shown_class = type(real)
+        abstract.__class__ = type(real)
         node.meta["val"] = abstract
         writer.know(real, abstract)
         self.stand_ins[id(real)] = abstract

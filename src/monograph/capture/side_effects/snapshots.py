@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.side_effects.container_contents import attributes_of, is_a
+from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.native_state import package_of
 from monograph.capture.side_effects.opaque_objects import HiddenState, keep
 
@@ -133,9 +133,9 @@ def _contents(value: Any, seen: set[int]) -> Iterator[tuple[Any, Any]]:
         elif kind is tuple:
             waiting.extend(owner)
             continue
-        elif (state := None if is_a(owner, _LEAVES) else keep(owner)) is not None:
+        elif (state := None if issubclass(type(owner), _LEAVES) else keep(owner)) is not None:
             content, inner = state, state.leads_to()
-        elif _is_users(owner, kind):
+        elif _is_users(kind):
             own = attributes_of(owner)
             content, inner = dict(own), own.values()
         else:
@@ -157,9 +157,9 @@ def _values(content: Any) -> Any:
     return content.values() if isinstance(content, dict) else content
 
 
-def _is_users(value: Any, kind: type) -> bool:
-    """Whether a value is an object of a user's class, with attributes of its own."""
-    return bool(kind.__dictoffset__) and not is_a(value, _LEAVES) and has_attributes(kind)
+def _is_users(kind: type) -> bool:
+    """Whether objects of a class are a user's, with attributes of their own."""
+    return bool(kind.__dictoffset__) and not issubclass(kind, _LEAVES) and has_attributes(kind)
 
 
 def has_attributes(kind: type) -> bool:
