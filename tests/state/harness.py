@@ -77,22 +77,28 @@ def world_of(program: StateProgram) -> World:
     return world_of_file(program.make.__module__)
 
 
-def comparable(value: object) -> object:
-    """A copy of containers, tensors and plain objects, as nested lists and dicts."""
+def comparable(value: object, within: tuple[int, ...] = ()) -> object:
+    """A copy of containers, tensors and plain objects, as nested lists and dicts.
+
+    `within` are the identities of what holds it: a cycle ends where it began.
+    """
     if isinstance(value, AbstractTensor):
         return "a tensor of a capture"
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
+    if id(value) in within:
+        return f"what holds this, {within[::-1].index(id(value))} above"
+    inside = functools.partial(comparable, within=(*within, id(value)))
     if isinstance(value, dict):
-        return [[str(key), comparable(each)] for key, each in value.items()]
+        return [[str(key), inside(each)] for key, each in value.items()]
     if isinstance(value, set):
         return sorted(map(str, value))
     if isinstance(value, list | tuple):
-        return [comparable(each) for each in value]
-    if isinstance(value, types.SimpleNamespace):
-        return comparable(vars(value))
+        return [inside(each) for each in value]
     is_users = type(value).__module__.partition(".")[0] == "tests" and not callable(value)
-    return comparable(vars(value)) if is_users and hasattr(value, "__dict__") else value
+    if isinstance(value, types.SimpleNamespace) or (is_users and hasattr(value, "__dict__")):
+        return inside(vars(value))
+    return value
 
 
 def made(program: StateProgram) -> tuple[nn.Module, object]:

@@ -980,7 +980,7 @@ def array_restored(x):
     return y
 
 
-@outside(lambda: bytearray(4), allowed=True)
+@outside(lambda: bytearray(4), tell=bytes)
 def scratch_overwritten(x):
     struct.pack_into("<i", given, 0, 7)
     return x * given[0]
@@ -1022,3 +1022,54 @@ def queue_tasks_left(x):
 @outside(lambda: types.SimpleNamespace(table=np.eye(2), names={"a": 1}), tell=str, allowed=True)
 def settings_read(x):
     return x * len(given.names) + given.table.trace().item()
+
+
+# --- written alike by every call -----------------------------------------------------------------
+
+
+@outside(lambda: {"n": 2}, tell=dict)
+def entry_replaced(x):
+    dict.update(given, n=7)
+    return x * 2
+
+
+@outside(lambda: [1.0, 2.0], tell=list)
+def item_replaced(x):
+    given[1] = 3.0
+    return x * 2
+
+
+@outside(lambda: collections.OrderedDict(a=2.0, b=3.0), tell=list)
+def order_changed(x):
+    given.move_to_end("a")
+    return x * 2
+
+
+@outside(lambda: collections.defaultdict(int), allowed=True)
+def key_came_by_reading(x):
+    given["zz"]
+    return x * 2
+
+
+@outside(lambda: types.SimpleNamespace(rate=2.0), tell=str)
+def attribute_replaced(x):
+    given.__dict__.update(rate=4.0)
+    return x * 2
+
+
+@outside(lambda: np.arange(4.0), tell=list)
+def array_put(x):
+    np.put(given, 0, 9.0)
+    return x * 2
+
+
+@outside(lambda: array.array("d", [1.0, 2.0]), tell=list)
+def number_replaced(x):
+    given[0] = 5.0
+    return x * 2
+
+
+@outside(lambda: type("Settings", (), {"rate": 2.0}), tell=lambda settings: settings.rate)
+def class_written_past_its_own(x):
+    type.__setattr__(given, "rate", 4.0)
+    return x * 2

@@ -245,10 +245,12 @@ class Trace:
                 return False
         else:
             self.harm = find_harm(self.state, self.watched)
-        self.harm += [effect.refusal() for effect in effects]
-        if self.harm:
+        # What others may look at is missed there, whatever the next call does.
+        missed = [effect.refusal() for effect in effects if effect.is_seen_outside()]
+        self.harm = missed or [*self.harm, *(effect.refusal() for effect in effects)]
+        if self.harm and not missed:
             self.left = Left(self.state, [effect.place for effect in effects])
-        elif after.lost:
+        elif after.lost and not missed:
             self.harm = [given.refusal(after.lost[0], lines)]
         if request.ignores_side_effects:
             self.harm = self.observed.ignore(self.harm)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monograph.capture.code_policy import is_users
 from monograph.capture.side_effects.module_mutation import is_made_of_state
 from monograph.capture.side_effects.place_names import Called, called, containers
 from monograph.diagnostics import MonographError, problem
+from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
     from monograph.capture.recording.scopes import Scopes
@@ -21,6 +24,15 @@ class Effect(NamedTuple):
     place: WriteTarget
     called: Called
     at: tuple[Frame, ...]
+
+    def is_seen_outside(self) -> bool:
+        """Whether the user's own code replaces what others may look at, whatever later calls do.
+
+        Installed packages keep what is theirs.
+        """
+        by = (code.co_filename for code, _ in self.place.by if is_users(code.co_filename))
+        files = {*(frame.code.co_filename for frame in self.at[:1]), *islice(by, 1)}
+        return self.place.replaces() and not all(map(is_installed, files))
 
     def refusal(self) -> MonographError:
         """The refusal of this write."""

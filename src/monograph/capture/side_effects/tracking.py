@@ -31,6 +31,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from torch import Tensor
 from torch.nn import Module
 
 from monograph.bytecode import MISSING
@@ -43,9 +44,10 @@ from monograph.capture.side_effects.container_contents import (
     same_content,
 )
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
+from monograph.capture.side_effects.opaque_objects import CALLED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from monograph.bytecode import InterpreterFrame
 
@@ -127,6 +129,21 @@ class WriteTarget:
         ):
             return None
         return [value for key, value in now.items() if key not in self.before]
+
+    def replaces(self) -> bool:
+        """Whether what was there is another now, gone or elsewhere; None and False were nothing."""
+        if self.kind not in _WHOLE:
+            is_flag = isinstance(self.owner, Tensor) and self.before is False
+            return is_flag or not _is_nothing(self.before)
+        if self.kind == "hidden":
+            return self.before is not CALLED
+        now, before = _whole(self.kind, self.owner), self.before
+        if isinstance(before, set):
+            return not before <= now
+        if isinstance(before, dict):
+            kept = {key: now[key] for key in now if key in before}
+            return list(kept) != list(before) or _replaces(kept.values(), before.values())
+        return len(now) < len(before) or _replaces(now[: len(before)], before)
 
     def put_back(self) -> None:
         """Restore what was there."""
@@ -417,6 +434,17 @@ def _fill(cell: CellType, value: Any) -> None:
         del cell.cell_contents
     else:
         cell.cell_contents = value
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is MISSING or value is None or value is False
+
+
+def _replaces(now: Iterable[Any], before: Iterable[Any]) -> bool:
+    """Whether any of these stood there before, and does no more."""
+    return any(
+        not (_is_nothing(old) or same(new, old)) for new, old in zip(now, before, strict=True)
+    )
 
 
 # --- whole objects -----------------------------------------------------------------------------
