@@ -12,7 +12,7 @@ from monograph.capture import (
     ExportingAnswers,
     Request,
     all_problems,
-    capture,
+    capture_or_interpret,
     check_custom_op,
     check_declarations,
     drafts,
@@ -65,6 +65,8 @@ def export(
     the call, clocks, random numbers and whatever else a program could not repeat are refused with
     their line, and sizes stay symbolic in `len`, `int`, `max` and their like; `strict=False` runs
     it as plain Python, watched by a profiler, which sees calls and compares what they can write to.
+    Where that is refused or fixes sizes that may vary, it is interpreted, if that captures more,
+    unless `control_flow` is "refuse".
     `side_effects="ignore"` reports such writes (`program.report.side_effects`)
     instead of refusing them. Where interpreted code branches on data, both ways are recorded, as
     `cond` and `while_loop`; `control_flow="refuse"` refuses such code with its line. Both ways of a
@@ -108,7 +110,7 @@ def _exported(request: Request, *, may_tell: bool) -> ExportedProgram:
     """The program; packages are told that they are exported where nothing else helps."""
     captured, told = None, False
     try:
-        captured = capture(request)
+        captured = capture_or_interpret(request)
         if request.dynamic_shapes is not None:
             check_declarations(captured.inputs, captured.facts)
         return program_of(captured)

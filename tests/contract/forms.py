@@ -36,8 +36,10 @@ class Form:
 
 
 def plain(module, args, kwargs, shapes):
-    """Export as plain Python."""
-    return monograph.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
+    """Export as plain Python, and never interpreted instead."""
+    return monograph.export(
+        module, args, kwargs, dynamic_shapes=shapes, strict=False, control_flow="refuse"
+    )
 
 
 def strict(module, args, kwargs, shapes):

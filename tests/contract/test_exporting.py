@@ -66,7 +66,7 @@ MASK = torch.tensor([[True, True, False], [True, True, True]])
 def test_packages_are_told_where_nothing_else_helps(mask):
     """Plain capture takes no branch on data, and the way for exports agrees."""
     module = attending(package("x * 2"))
-    program = monograph.export(module, (X, mask), strict=False)
+    program = monograph.export(module, (X, mask), strict=False, control_flow="refuse")
     assert "torch.compiler.is_compiling() == True" in map(str, program.report.assumptions)
     for each in (MASK, torch.ones_like(MASK), ~MASK):
         assert torch.equal(program.module()(X, each), module(X, each))
@@ -77,7 +77,7 @@ def test_packages_that_compute_something_else_then_are_refused(mask):
     """The module is asked with and without padding, whatever the example has."""
     module = attending(package("x * 5"))
     with pytest.raises(MonographError) as raised:
-        monograph.export(module, (X, mask), strict=False)
+        monograph.export(module, (X, mask), strict=False, control_flow="refuse")
     assert raised.value.diagnostic.name == "data-dependent-branch"
     assert "does not agree with the module" in raised.value.__notes__[0]
 
@@ -96,4 +96,6 @@ def test_packages_are_told_what_eager_code_is_told_where_that_is_captured():
 def test_nothing_else_is_told_where_false_is_asked_for():
     """`is_exporting=False` is eager's answer for everybody."""
     with pytest.raises(MonographError):
-        monograph.export(attending(package("x * 2")), (X, MASK), strict=False, is_exporting=False)
+        monograph.export(
+            attending(package("x * 2")), (X, MASK), control_flow="refuse", is_exporting=False
+        )

@@ -28,7 +28,7 @@ def export(program: DataProgram, *, strict: bool):
             inputs_of(program, 0),
             dynamic_shapes=shapes,
             strict=strict,
-            control_flow="refuse" if program.refused else "capture",
+            control_flow="refuse" if program.refused or not strict else "capture",
         )
 
 

@@ -46,7 +46,7 @@ def test_a_size_that_is_looked_up_is_fixed_or_followed(forward, strict):
     program = export(module_of(forward), (torch.ones(4, 3),), dynamic_shapes=shapes, strict=strict)
     assert torch.equal(program.module()(torch.ones(4, 3)), forward(torch.ones(4, 3)))
     others = [torch.ones(n, 3) for n in (1, 5, 7)]
-    if forward is cached and strict:
+    if forward is cached:
         assert all(torch.equal(program.module()(x), forward(x)) for x in others)
         return
     for x in others:

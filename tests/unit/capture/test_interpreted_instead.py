@@ -1,0 +1,83 @@
+"""`monograph.capture.interpreted_instead`: plain code is interpreted where that captures more."""
+
+import pytest
+import torch
+from torch import nn
+
+from monograph import Dim, export
+from monograph.capture import running
+from monograph.diagnostics import MonographError
+
+
+def module_of(forward):
+    """A module with that forward."""
+    return type("Model", (nn.Module,), {"forward": staticmethod(forward)})()
+
+
+def branches(x):
+    """A branch on data."""
+    return x * 2 if x.sum() > 0 else x - 1
+
+
+def loops(x):
+    """A loop over a size."""
+    total = x.new_zeros(())
+    for at in range(x.shape[0]):
+        total = total * 2 + x[at].sum()
+    return total
+
+
+def pads(x):
+    """A branch on a size."""
+    rest = -x.shape[0] % 4
+    return torch.nn.functional.pad(x, (0, 0, 0, rest)) if rest > 0 else x * 2
+
+
+@pytest.mark.parametrize("forward", [branches, loops, pads])
+@pytest.mark.parametrize("size", ["n", Dim.AUTO])
+def test_what_plain_python_cannot_record_is_interpreted(forward, size):
+    """Programs agree at other sizes and on other data."""
+    size = Dim(size) if isinstance(size, str) else size
+    shapes = {"x": {0: size}}
+    program = export(module_of(forward), (torch.ones(5, 3),), dynamic_shapes=shapes, strict=False)
+    for n in (2, 4, 7, 8):
+        for x in (torch.randn(n, 3), -torch.rand(n, 3), torch.rand(n, 3)):
+            torch.testing.assert_close(program.module()(x), forward(x))
+
+
+@pytest.mark.parametrize("forward", [branches, loops, pads])
+def test_nothing_is_interpreted_where_both_ways_are_refused(forward):
+    """`control_flow="refuse"` is the plain run alone."""
+    shapes, x = {"x": {0: Dim.AUTO}}, torch.ones(5, 3)
+
+    def of_other_sizes():
+        program = export(
+            module_of(forward), (x,), dynamic_shapes=shapes, strict=False, control_flow="refuse"
+        )
+        return program.module()(torch.ones(4, 3))
+
+    with pytest.raises(MonographError):
+        of_other_sizes()
+
+
+def test_what_is_refused_either_way_is_said_as_the_plain_run_says_it():
+    """One refusal, of the run that was asked for."""
+
+    def forward(x):
+        return x * hash(str(id(x))) if x.sum() > 0 else x
+
+    with pytest.raises(MonographError) as raised:
+        export(module_of(forward), (torch.ones(3),), strict=False)
+    names = {each.diagnostic.name for each in raised.value.problems}
+    assert "data-dependent-branch" in names
+
+
+def test_a_module_is_run_once_where_that_is_enough(monkeypatch):
+    """Sizes that must be one leave nothing out that an interpreter lets in."""
+    runs = []
+    session = running.Session.run
+    monkeypatch.setattr(running.Session, "run", lambda self: runs.append(1) or session(self))
+    shapes = {"x": {0: Dim.AUTO}, "y": {0: Dim.AUTO}}
+    add = module_of(lambda x, y: x + y)
+    export(add, (torch.ones(5), torch.ones(5)), dynamic_shapes=shapes, strict=False)
+    assert runs == [1]
