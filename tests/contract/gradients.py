@@ -459,3 +459,59 @@ def view_in_no_grad(x, w):
     with torch.no_grad():
         y, z = w[1:], w * 1
     return x * 2 if y.requires_grad else x * 3, x * 5 if z.requires_grad else x
+
+
+def row():
+    """A vector that autograd does not follow."""
+    return (v(),)
+
+
+@probe("mode", row, calls={"followed": lambda: (v().requires_grad_(),), "without": without(row)})
+def factories_begin_histories(x):
+    """C++ sets the flag on what a factory made when nobody is told of it."""
+    made = [
+        torch.ones(3, requires_grad=True),
+        torch.zeros_like(x, requires_grad=True),
+        torch.linspace(0, 1, 3, requires_grad=True),
+        torch.asarray([1.0, 2.0, 3.0], requires_grad=True),
+        torch.full((3,), 2.0, requires_grad=False),
+        x.new_ones(3, requires_grad=True),
+    ]
+    return [each * x for each in made], [each.requires_grad for each in made], made
+
+
+@probe(
+    "mode",
+    row,
+    calls={"less": lambda: (-v().abs(),), "more": lambda: (v().abs(),)},
+    refused=("data-dependent-branch",),
+)
+def factories_on_both_sides(x):
+    """The last that a side does."""
+    y = torch.ones(3, requires_grad=True)
+    if x.sum() > 0:
+        y = torch.zeros(3, requires_grad=True)
+    return y * 2, y
+
+
+@probe(
+    "mode",
+    row,
+    calls={"less": lambda: (-v().abs(),), "more": lambda: (v().abs(),)},
+    refused=("data-dependent-branch", "branch-decides"),
+)
+def factory_on_one_side(x):
+    """Whether autograd follows is decided by data."""
+    y = torch.ones(3)
+    if x.sum() > 0:
+        y = torch.zeros(3, requires_grad=True)
+    return y * 2, y
+
+
+@probe("mode", row, calls={"without": without(row)})
+def factory_without_gradients(x):
+    """It begins one all the same; what is computed of it there does not follow."""
+    with torch.no_grad():
+        y = torch.rand(3, requires_grad=True) * 0 + 1
+        z = torch.ones(3, requires_grad=True)
+    return y * x, z, z * x

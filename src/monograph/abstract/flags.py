@@ -135,21 +135,6 @@ class Flags(MemoryAccess):
     _made_parameter = False
 
 
-def _with_flag(name: str) -> Any:
-    """A method that makes a tensor; C++ sets the flag on what it made, behind the recorder."""
-    original: Any = getattr(torch.Tensor, name)
-
-    def make(self: Any, *args: Any, requires_grad: bool = False, **options: Any) -> Any:
-        made = original(self, *args, **options)
-        return made.requires_grad_() if requires_grad else made
-
-    return make
-
-
-for _name in ("new_empty", "new_full", "new_ones", "new_zeros"):
-    setattr(Flags, _name, _with_flag(_name))
-
-
 def described(tensor: Any, question: str) -> bool:
     """The answer of a tensor that only describes: nobody is told anything that it does not know."""
     if question == "requires_grad":

@@ -168,6 +168,7 @@ class Trace:
                     try:
                         # In a list, which the collector knows: what else refers to it is asked.
                         result = [self._call_module()]
+                        self.recorder.begin_history()
                     except MonographError:
                         raise
                     except Exception:  # what user code raises may come of what it caught

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import type_text
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.abstract.tensor import AbstractTensor
     from monograph.diagnostics import MonographError
 
 
@@ -24,6 +25,7 @@ class TensorAnswers(NamedTuple):
     setitem: Callable[..., None]
     asked: Callable[..., bool]
     set_requires_grad: Callable[..., None]
+    begin_history: Callable[..., None]
     text_asked: Callable[..., None]
     note_tried: Callable[..., None]
     limit_size: Callable[..., None]
@@ -42,11 +44,27 @@ class AnsweringRecorder:
     """Memory that user code holds otherwise than by tensors of the capture."""
     refused_elsewhere: list[MonographError]
     """What other threads asked."""
+    from_factory: AbstractTensor | None = None
+    """What C++ made last, and may let autograd follow behind the recorder."""
+
+    def begin_history(self) -> None:
+        """C++ is done with what a factory made: record that it let autograd follow it."""
+        made, self.from_factory = self.from_factory, None
+        if isinstance(made, AbstractTensor):
+            self.answers.begin_history(self, made)
 
     def refused_in_thread(self, op: str) -> MonographError:
         """The refusal of what another thread computes, which the capture's own raises, too."""
         self.refused_elsewhere.append(problem("computed-in-thread", op=op))
         return self.refused_elsewhere[-1]
+
+    def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
+        """Raise value-read: there is no data during capture."""
+        raise problem("value-read", call=reader, tensor=type_text(tensor.tensor_type))
+
+    def refusal_outside(self, tensor: AbstractTensor) -> MonographError:
+        """The refusal of a tensor of this capture in another."""
+        return problem("leaked-tensor", tensor=type_text(tensor.tensor_type))
 
     def item(self, tensor: AbstractTensor) -> Any:
         """The only element: its value if the tensor is a constant, else a new unbacked number."""

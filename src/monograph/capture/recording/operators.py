@@ -50,6 +50,10 @@ _SHIPPED: Final = frozenset(
 )
 """Namespaces of operators whose meta kernels are tested where they come from."""
 ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
+ENDS_FACTORIES = frozenset(
+    getattr(torch.ops.aten, name).default for name in ("lift_fresh", "detach", "detach_")
+)
+"""What C++ dispatches last where it makes a tensor, beside operators that take `pin_memory`."""
 _RESIZING: Final = torch.ops.aten.resize_.default
 """It changes a tensor's sizes as in-place views do, without their tag."""
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")

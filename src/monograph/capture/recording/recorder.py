@@ -28,7 +28,7 @@ from monograph.abstract.tensor import (
     make_tensor,
     with_requires_grad,
 )
-from monograph.abstract.tensor_type import TensorType, is_differentiable, type_text
+from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
 from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
 from monograph.capture.recording.alias_analysis import AliasAnalysis
@@ -38,6 +38,7 @@ from monograph.capture.recording.inferences import Inference, inferred
 from monograph.capture.recording.nonzero_counts import COUNTING, Counts
 from monograph.capture.recording.operators import (
     ASSERT_SCALAR,
+    ENDS_FACTORIES,
     OPERATORS,
     Operator,
     by_subclass,
@@ -104,10 +105,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.inferences: dict[Node, Inference] = {}
         """What the rule of each operator was given, told, and gave, where one was asked."""
         self._inference: Inference | None = None
-        self.premises: dict[Truth, bool] = facts.premises
-        """What anything but rules was told about sizes."""
-        self.shows_layout = False
-        """Whether user code asked any tensor how it lies in memory."""
+        self.premises: dict[Truth, bool] = facts.premises  # what all but rules are told of sizes
+        self.shows_layout = False  # whether any tensor was asked how it lies in memory
         self.known_aliases: AliasAnalysis | None = None
         self.behind_inputs: set[Node] = set()  # what inputs stand behind
         self.n_regions = self.n_unmerged = 0  # of Python's own; those whose sides are merged later
@@ -160,10 +159,15 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                 return answer(*args, **(kwargs or {}))
             with without_modes():
                 return func(*args, **(kwargs or {}))
+        if self.from_factory is not None:
+            self.begin_history()
         try:
-            return self.call(func, args, kwargs or {})
+            made = self.call(func, args, kwargs or {})
         except MonographError as error:
             return by_subclass(self, error, func, args, kwargs or {})
+        if func in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
+            self.from_factory = made
+        return made
 
     def call(  # noqa: C901, PLR0912 - the hot path of capture: one loop, written out
         self, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -271,15 +275,15 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
         An assumption about a value that the current operator makes waits until it is made.
         """
+        self.begin_history()
         pending = self._assertions_waiting + self.facts.assertions[self._assertions_seen :]
         self._assertions_seen = len(self.facts.assertions)
         self._assertions_waiting = [g for g in pending if not self.writer.can_compute(g.relation)]
         for guard in pending:
-            if guard in self._assertions_waiting:
-                continue
-            message = broken(self.facts, guard, self.said.get(guard.relation))
-            arguments = (self.writer.assertion(guard.relation), message)
-            self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {}).meta["val"] = None
+            if guard not in self._assertions_waiting:
+                self._assert(
+                    guard.relation, broken(self.facts, guard, self.said.get(guard.relation))
+                )
 
     def write_last_assertions(self) -> None:
         """Check every assumption. Raises: outside-read (of a clock); bug (nothing computes it)."""
@@ -291,9 +295,12 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def assert_now(self, relation: Relation, message: str) -> None:
         """The program checks a relation here, and says this where it does not hold."""
+        self._assert(relation, message)
+        self.facts.assume(relation)
+
+    def _assert(self, relation: Relation, message: str) -> None:
         arguments = (self.writer.assertion(relation), message)
         self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {}).meta["val"] = None
-        self.facts.assume(relation)
 
     def close(self) -> None:
         """From now on this capture's tensors are refused, and nobody is told anything."""
@@ -342,6 +349,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def turn_to(self, facts: Facts) -> Standing:
         """Ask other facts from now on, those of a branch; gives what to turn back to."""
+        self.begin_history()
         left = (self.facts, self._assertions_seen, self._assertions_waiting)
         self.facts = facts
         self._assertions_seen, self._assertions_waiting = len(facts.assertions), []
@@ -581,14 +589,6 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """The tensor is of that type from here on."""
         if flag != tensor.tensor_type.requires_grad:
             tensor.tensor_type = with_requires_grad(tensor.tensor_type, flag)
-
-    def read_data(self, tensor: AbstractTensor, reader: str) -> Any:
-        """Raise value-read: there is no data during capture."""
-        raise problem("value-read", call=reader, tensor=type_text(tensor.tensor_type))
-
-    def refusal_outside(self, tensor: AbstractTensor) -> MonographError:
-        """The refusal of a tensor of this capture in another."""
-        return problem("leaked-tensor", tensor=type_text(tensor.tensor_type))
 
     def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """Raise what user code could go on after; `assumed` says what a draft does instead."""

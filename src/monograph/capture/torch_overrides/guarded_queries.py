@@ -62,6 +62,8 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
     Raises: outside-read (it has a gradient, or a history, which a program knows nothing of);
         gradient-in-forward, RuntimeError (it is to have a hook).
     """
+    if recorder.from_factory is not None:
+        recorder.begin_history()
     if question in _HOOKS:
         _refuse_hook(recorder, tensor, question)
     if question == "hash":
@@ -240,6 +242,15 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     recorder.call(_aten.requires_grad_.default, (tensor, flag)[: 2 - flag], {})
     recorder.mark_requires_grad(tensor, flag)
 
+
+def begin_history(recorder: Recorder, made: AbstractTensor) -> None:
+    """Record what `requires_grad=True` said to a factory, which C++ sets on what that made."""
+    if not made.tensor_type.requires_grad and _FOLLOWED(made):
+        recorder.call(_aten.requires_grad_.default, (made,), {})
+        recorder.mark_requires_grad(made, flag=True)
+
+
+_FOLLOWED: Any = torch.Tensor.requires_grad.__get__
 
 _HOOKS: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook", "retain_grad"})
 

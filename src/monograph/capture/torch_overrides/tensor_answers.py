@@ -9,7 +9,11 @@ from monograph.capture.recording import indexing, unbacked_values
 from monograph.capture.recording.fake_kernel_checks import check_promises
 from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.torch_overrides.caught_errors import note_tried
-from monograph.capture.torch_overrides.guarded_queries import asked, set_requires_grad
+from monograph.capture.torch_overrides.guarded_queries import (
+    asked,
+    begin_history,
+    set_requires_grad,
+)
 from monograph.capture.torch_overrides.tensor_memory import (
     access_memory,
     check_shown,
@@ -27,6 +31,7 @@ ANSWERS: Final = TensorAnswers(
     setitem=indexing.setitem,
     asked=asked,
     set_requires_grad=set_requires_grad,
+    begin_history=begin_history,
     text_asked=refuse_text,
     note_tried=note_tried,
     limit_size=limit_size,

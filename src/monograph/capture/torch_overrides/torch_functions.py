@@ -30,9 +30,7 @@ def _tensor(original: Any) -> Any:
         recorder = listening()
         if recorder is not None and holds_symbols(data):
             return tensor_from(recorder, data, dtype, device)
-        begins = recorder is not None and options.pop("requires_grad", False)
-        made = original(data, dtype=dtype, device=device, **options)
-        return made.requires_grad_() if begins else made
+        return original(data, dtype=dtype, device=device, **options)
 
     return tensor
 
