@@ -706,7 +706,7 @@ class OwnNumpyGenerator(nn.Module):
         return x * float(self.rng.random())
 
 
-@state("own-generator", KEPT)
+@state(KEPT)
 class OwnTorchGenerator(nn.Module):
     """A generator of PyTorch's on the module."""
 

@@ -43,6 +43,11 @@ def without_modes() -> AbstractContextManager[Any]:
     return _python_dispatch._disable_current_modes()
 
 
+def is_default_generator(generator: torch.Generator) -> bool:
+    """Whether it is PyTorch's own, which C++ wraps anew for each call (`Generator._cdata`)."""
+    return generator._cdata == torch.default_generator._cdata
+
+
 def dispatch_keys() -> tuple[Any, Any]:
     """The dispatch keys that this thread includes and excludes, for `with_dispatch_keys`."""
     return torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()

@@ -14,9 +14,8 @@ from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
-from monograph.host.dispatch import is_composite, overloads_named, schema_of
+from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
-from monograph.host.trees import pytree
 from monograph.integers import eq, require
 from monograph.rules.registry import RULES, find_rule
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from monograph.abstract.layout import LayoutQuestion
     from monograph.abstract.tensor_type import TensorType
-    from monograph.diagnostics import MonographError
 
 
 _OF_TORCH: Final = frozenset({"aten", "prims"})
@@ -217,32 +215,3 @@ def require_same_shape(
     for dim, (size, wanted) in enumerate(zip(result.shape, target.shape, strict=True)):
         if size is not wanted:
             require(eq(size, wanted), name, left=wanted, right=size, dim=dim)
-
-
-def by_subclass(
-    mode: Any,
-    refusal: MonographError,
-    overload: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    """What an operator does with a tensor that is made of others: its class is asked.
-
-    In eager code it is asked of what autograd took composite operators apart into.
-
-    Raises: the refusal, if it is another, or there is no such tensor.
-    """
-    if refusal.diagnostic.name != "unsupported-subclass":
-        raise refusal
-    given = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
-    kinds: list[Any] = [type(each) for each in given if hasattr(each, "__tensor_flatten__")]
-    if not kinds:
-        raise refusal
-    with mode:
-        if is_composite(overload) and not any(hasattr(each, "takes_composites") for each in kinds):
-            return overload.decompose(*args, **kwargs)
-        for kind in dict.fromkeys(kinds):
-            result = kind.__torch_dispatch__(overload, tuple(kinds), args, kwargs)
-            if result is not NotImplemented:
-                return result
-    return NotImplemented

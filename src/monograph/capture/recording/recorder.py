@@ -30,6 +30,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
+from monograph.capture.queries.other_operators import by_subclass, drawn
 from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
@@ -41,7 +42,6 @@ from monograph.capture.recording.operators import (
     ENDS_FACTORIES,
     OPERATORS,
     Operator,
-    by_subclass,
     require_same_shape,
 )
 from monograph.capture.run_options import ExportingAnswers, RunOptions
@@ -147,11 +147,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         return False
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         answer = METADATA.get(id(func))
         if answer is not None:
@@ -161,6 +157,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                 return func(*args, **(kwargs or {}))
         if self.from_factory is not None:
             self.begin_history()
+        if kwargs and kwargs.get("generator") is not None:
+            return drawn(self, func, args, kwargs)
         try:
             made = self.call(func, args, kwargs or {})
         except MonographError as error:
@@ -174,8 +172,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     ) -> Any:
         """Record one operator call and return what user code sees.
 
-        Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor;
-            own-generator.
+        Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor.
         """
         special = self.special.get(id(overload))
         if special is not None:

@@ -312,16 +312,6 @@ class Continuing(Recorder):
         self._called = overload, args, kwargs
         return super().call(overload, args, kwargs)
 
-    def convert(self, arg: Any) -> tuple[Any, Any]:
-        """As ever; a generator of the user's is left out."""
-        try:
-            return super().convert(arg)
-        except MonographError as refusal:
-            if refusal.diagnostic.name != "own-generator":
-                raise
-            self.problems.note(refusal, "it draws from PyTorch's own generator")
-            return None, None
-
     def _infer(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         try:
             inferred = super()._infer(op, types, keywords)

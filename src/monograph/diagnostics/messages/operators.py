@@ -178,10 +178,13 @@ def data_replaced(*, reason: str, where: Place | None = None) -> Text:
 
 @message("own-generator", UnsupportedError)
 def own_generator() -> Text:
-    """Say that an operator draws from a `torch.Generator` that user code gives it."""
+    """Say that data or sizes decide what a `torch.Generator` of the user's draws."""
     return Text(
         headline="this draws from a generator of its own, which the program does not have",
-        notes=("PyTorch's own generator goes on from call to call, and a program draws from it",),
+        notes=(
+            "what a generator draws that forward seeds is a constant, unless inputs decide",
+            "PyTorch's own generator goes on from call to call, and a program draws from it",
+        ),
         helps=("leave the generator out, and call torch.manual_seed before the program",),
     )
 

@@ -1,0 +1,100 @@
+"""Operators that are not recorded as they are called: of tensor subclasses, of own generators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.tensor import StaticTensor
+from monograph.diagnostics import problem
+from monograph.host.dispatch import is_composite, is_default_generator, schema_of, without_modes
+from monograph.host.trees import pytree
+
+if TYPE_CHECKING:
+    from monograph.diagnostics import MonographError
+
+
+def by_subclass(
+    mode: Any,
+    refusal: MonographError,
+    overload: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What an operator does with a tensor that is made of others: its class is asked.
+
+    In eager code it is asked of what autograd took composite operators apart into.
+
+    Raises: the refusal, if it is another, or there is no such tensor.
+    """
+    if refusal.diagnostic.name != "unsupported-subclass":
+        raise refusal
+    given = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+    kinds: list[Any] = [type(each) for each in given if hasattr(each, "__tensor_flatten__")]
+    if not kinds:
+        raise refusal
+    with mode:
+        if is_composite(overload) and not any(hasattr(each, "takes_composites") for each in kinds):
+            return overload.decompose(*args, **kwargs)
+        for kind in dict.fromkeys(kinds):
+            result = kind.__torch_dispatch__(overload, tuple(kinds), args, kwargs)
+            if result is not NotImplemented:
+                return result
+    return NotImplemented
+
+
+def drawn(recorder: Any, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an operator draws from a generator that forward seeds: the same in every call.
+
+    What another generator gives is as random as its state, which is watched like all that was
+    there before (`opaque_objects`).
+
+    Raises: own-generator, where sizes or tensors decide what is drawn, or nobody chose the seed.
+    """
+    generator = kwargs["generator"]
+    if is_default_generator(generator):
+        return recorder.call(overload, args, kwargs | {"generator": None})
+    is_fill = schema_of(overload).name in _FILLS and _is_plain_memory(args[0])
+    rest = args[1:] if is_fill else args
+    is_plain = all(type(each) in _PLAIN for each in pytree.tree_leaves((rest, kwargs)))
+    if not is_plain or not _is_seeded(generator):
+        recorder.refuse(problem("own-generator"), "it draws from PyTorch's own generator")
+        return recorder.call(overload, args, kwargs | {"generator": None})
+    with without_modes():
+        if not is_fill:
+            return recorder.call(_COPY, (overload(*args, **kwargs),), {})
+        t = args[0].tensor_type
+        numbers = overload(torch.empty(t.shape, dtype=t.dtype, device=t.device), *rest, **kwargs)
+        return recorder.call(_WRITE, (args[0], numbers), {})
+
+
+def _is_plain_memory(target: Any) -> bool:
+    """Whether a tensor lies in memory alike in every call, so that it is filled in one order."""
+    if type(target) is not StaticTensor or target.node is None or target.node.all_input_nodes:
+        return False
+    is_made, t = target.node.op == "call_function", target.tensor_type
+    return is_made and t.stride() == torch.empty(t.shape, device="meta").stride()
+
+
+def _is_seeded(generator: torch.Generator) -> bool:
+    """Whether code chose the seed: `Generator.seed` takes one of 64 bits from the system."""
+    return generator.initial_seed() in range(2**32) or generator.initial_seed() == _DEFAULT_SEED
+
+
+_COPY: Final = torch.ops.aten.lift_fresh_copy.default
+_WRITE: Final = torch.ops.aten.copy_.default
+_FILLS: Final = frozenset(
+    f"aten::{name}_"
+    for name in ("cauchy", "exponential", "geometric", "log_normal", "normal", "random", "uniform")
+)
+"""Operators that write what they draw, and read nothing of what is there."""
+_DEFAULT_SEED: Final = torch.Generator().initial_seed()
+_PLAIN: Final = frozenset(
+    {
+        *(int, float, bool, type(None), torch.dtype, torch.device),
+        *(torch.layout, torch.memory_format, torch.Generator),
+    }
+)
+
+__all__ = ["by_subclass", "drawn"]
