@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections import OrderedDict, defaultdict, deque
 from contextvars import ContextVar
 from types import (
@@ -58,6 +59,7 @@ LEAVES: Final = frozenset(
         *(FunctionType, property, staticmethod, classmethod, slice, range),
         *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
         *(MethodDescriptorType, WrapperDescriptorType, functools.cached_property),
+        threading.Condition,  # who waits there is a matter of threads
     }
 )
 """Kinds of values that hold nothing that code would change."""

@@ -1,4 +1,4 @@
-"""Sparse matrices (COO and CSR) of the module, as the rows, columns and values that they hold.
+"""Sparse matrices (COO and CSR) of the module, or made in forward: rows, columns and values.
 
 Law: a product with the matrix is the sum of what its values give, row by row: a gather, a product
 and an `index_add`. So a program has no sparse tensor in it, and lowers and saves as any other.
@@ -7,6 +7,7 @@ Eager code adds in the same order up to blocks, so results agree as far as sums 
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,8 @@ from monograph.host.dispatch import DISABLED_TORCH_FUNCTION, coordinates_of, mak
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from monograph.capture.recording.recorder import Recorder
 
 _aten = torch.ops.aten
 SPARSE: Final = (torch.sparse_coo, torch.sparse_csr)
@@ -53,6 +56,8 @@ class SparseMatrix(torch.Tensor):
 
     held: dict[str, Any]
     kept_as: torch.layout
+    coalesced_after: int | None = None
+    """How often its parts had been written to, if it may or may not share their memory."""
 
     def __new__(cls, held: dict[str, Any], kept_as: torch.layout, size: Any) -> Any:
         """Make one of abstract tensors."""
@@ -70,15 +75,20 @@ class SparseMatrix(torch.Tensor):
         """One of other parts."""
         return SparseMatrix(inner, rest, size)
 
+    def n_writes(self) -> int:
+        """How often the parts were written to."""
+        return sum(each.storage_root.n_writes for each in self.held.values())
+
     @classmethod
     def __torch_dispatch__(
         cls, func: Any, _types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Raises: unsupported-layout."""
         answer = _ANSWERS.get(func)
-        result = NotImplemented if answer is None else answer(*args, **(kwargs or {}))
+        given = next(each for each in args if isinstance(each, SparseMatrix))
+        is_known = answer is not None and given.coalesced_after in {None, given.n_writes()}
+        result = answer(*args, **(kwargs or {})) if answer and is_known else NotImplemented
         if result is NotImplemented:
-            given = next(each for each in args if isinstance(each, SparseMatrix))
             layout = str(given.kept_as).removeprefix("torch.")
             what = f"an argument of `{func}`"
             raise problem("unsupported-layout", what=what, layout=f"sparse ({layout})")
@@ -89,6 +99,7 @@ for _name, _answer in (
     ("layout", lambda matrix: matrix.kept_as),
     ("is_sparse", lambda matrix: matrix.kept_as is torch.sparse_coo),
     ("is_sparse_csr", lambda matrix: matrix.kept_as is torch.sparse_csr),
+    ("requires_grad", lambda matrix: matrix.held["values"].requires_grad),
 ):
     setattr(SparseMatrix, _name, property(_answer))
 
@@ -139,6 +150,28 @@ def _to_dense(matrix: SparseMatrix, dtype: Any = None, *, masked_grad: Any = Non
     return values.new_zeros(matrix.size()).index_put(where, values, accumulate=True)
 
 
+def _transposed(matrix: SparseMatrix, one: int = 0, other: int = 1) -> Any:
+    if matrix.kept_as is not torch.sparse_coo or {one % 2, other % 2} != {0, 1}:
+        return NotImplemented
+    swapped = {"rows": "columns", "columns": "rows", "values": "values"}
+    held = {name: matrix.held[of] for name, of in swapped.items()}
+    return SparseMatrix(held, matrix.kept_as, matrix.size()[::-1])
+
+
+def _coalesced(matrix: SparseMatrix) -> SparseMatrix:
+    """The sums are the same. Whether its memory is, which only writes tell, data decide."""
+    made = SparseMatrix(matrix.held, matrix.kept_as, matrix.size())
+    made.coalesced_after = matrix.n_writes()
+    return made
+
+
+def _scaled(matrix: Any, number: Any) -> Any:
+    if not isinstance(matrix, SparseMatrix) or type(number) not in {int, float}:
+        return NotImplemented
+    held = matrix.held | {"values": matrix.held["values"] * number}
+    return SparseMatrix(held, matrix.kept_as, matrix.size())
+
+
 def _is_dense(x: Any, rank: int) -> bool:
     return isinstance(x, torch.Tensor) and not isinstance(x, SparseMatrix) and x.dim() == rank
 
@@ -155,5 +188,46 @@ _ANSWERS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
         _aten.to_dense.default: _to_dense,
         _aten.detach.default: lambda matrix: matrix,
         _aten.alias.default: lambda matrix: matrix,
+        _aten.coalesce.default: _coalesced,
+        _aten.t.default: _transposed,
+        _aten.transpose.int: _transposed,
+        _aten.mul.Tensor: _scaled,
     }
 )
+
+
+# --- made in forward -------------------------------------------------------------------------
+
+
+def sparse_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
+    """Operators that make a sparse matrix of dense tensors, by identity of the overload."""
+    return {each: partial(make, recorder) for each, make in _MAKERS.items()}
+
+
+def _of_coordinates(
+    recorder: Recorder, indices: Any, values: Any, size: Any, *, dtype: Any = None, **_: Any
+) -> Any:
+    """`torch.sparse_coo_tensor(indices, values, size)`, of a matrix."""
+    if len(size) != 2 or indices.dim() != 2 or indices.size(0) != 2 or values.dim() != 1:
+        return NotImplemented
+    with recorder:
+        rows, columns = indices.long().unbind(0)
+        values = values if dtype is None else values.to(dtype)
+        held = {"rows": rows, "columns": columns, "values": values}
+        return SparseMatrix(held, torch.sparse_coo, size)
+
+
+def _of_dense(recorder: Recorder, x: Any, *, layout: Any = None, **options: Any) -> Any:
+    """`x.to_sparse()`, of a matrix: how many numbers are not zero only data tell."""
+    if x.dim() != 2 or layout not in {None, torch.sparse_coo} or any(options.values()):
+        return NotImplemented
+    with recorder:
+        rows, columns = x.nonzero().unbind(1)
+        held = {"rows": rows, "columns": columns, "values": x[rows, columns]}
+        return SparseMatrix(held, torch.sparse_coo, x.size())
+
+
+_MAKERS: Final = {
+    id(_aten.sparse_coo_tensor.indices_size): _of_coordinates,
+    id(_aten.to_sparse.default): _of_dense,
+}
