@@ -168,7 +168,8 @@ class Trace:
                     try:
                         # In a list, which the collector knows: what else refers to it is asked.
                         result = [self._call_module()]
-                        self.recorder.begin_history()
+                        if self.recorder.from_factory is not None:
+                            self.recorder.begin_history()
                     except MonographError:
                         raise
                     except Exception:  # what user code raises may come of what it caught

@@ -45,7 +45,8 @@ def without_modes() -> AbstractContextManager[Any]:
 
 def is_default_generator(generator: torch.Generator) -> bool:
     """Whether it is PyTorch's own, which C++ wraps anew for each call (`Generator._cdata`)."""
-    return generator._cdata == torch.default_generator._cdata
+    one, other = (getattr(each, "_cdata", None) for each in (generator, torch.default_generator))
+    return one == other
 
 
 def dispatch_keys() -> tuple[Any, Any]:

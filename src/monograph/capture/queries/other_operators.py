@@ -22,12 +22,16 @@ def by_subclass(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """What an operator does with a tensor that is made of others: its class is asked.
+    """What an operator does with a tensor that is made of others, or makes: its class is asked.
 
     In eager code it is asked of what autograd took composite operators apart into.
 
     Raises: the refusal, if it is another, or there is no such tensor.
     """
+    if refusal.diagnostic.name == "unsupported-layout":
+        made = mode.answers.make_sparse(mode, overload, args, kwargs)
+        if made is not NotImplemented:
+            return made
     if refusal.diagnostic.name != "unsupported-subclass":
         raise refusal
     given = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
@@ -64,7 +68,7 @@ def drawn(recorder: Any, overload: Any, args: tuple[Any, ...], kwargs: dict[str,
     with without_modes():
         if not is_fill:
             return recorder.call(_COPY, (overload(*args, **kwargs),), {})
-        t = args[0].tensor_type
+        t: Any = args[0].tensor_type
         numbers = overload(torch.empty(t.shape, dtype=t.dtype, device=t.device), *rest, **kwargs)
         return recorder.call(_WRITE, (args[0], numbers), {})
 

@@ -26,6 +26,7 @@ class TensorAnswers(NamedTuple):
     asked: Callable[..., bool]
     set_requires_grad: Callable[..., None]
     begin_history: Callable[..., None]
+    make_sparse: Callable[..., Any]
     text_asked: Callable[..., None]
     note_tried: Callable[..., None]
     limit_size: Callable[..., None]

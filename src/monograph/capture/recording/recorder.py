@@ -272,7 +272,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
         An assumption about a value that the current operator makes waits until it is made.
         """
-        self.begin_history()
+        if self.from_factory is not None:
+            self.begin_history()
         pending = self._assertions_waiting + self.facts.assertions[self._assertions_seen :]
         self._assertions_seen = len(self.facts.assertions)
         self._assertions_waiting = [g for g in pending if not self.writer.can_compute(g.relation)]

@@ -7,7 +7,6 @@ Eager code adds in the same order up to blocks, so results agree as far as sums 
 
 from __future__ import annotations
 
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -199,9 +198,12 @@ _ANSWERS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
 # --- made in forward -------------------------------------------------------------------------
 
 
-def sparse_operators(recorder: Recorder) -> dict[int, Callable[..., Any]]:
-    """Operators that make a sparse matrix of dense tensors, by identity of the overload."""
-    return {each: partial(make, recorder) for each, make in _MAKERS.items()}
+def make_sparse(
+    recorder: Recorder, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What an operator gives that makes a sparse matrix of dense tensors, or NotImplemented."""
+    make = _MAKERS.get(overload)
+    return NotImplemented if make is None else make(recorder, *args, **kwargs)
 
 
 def _of_coordinates(
@@ -227,7 +229,7 @@ def _of_dense(recorder: Recorder, x: Any, *, layout: Any = None, **options: Any)
         return SparseMatrix(held, torch.sparse_coo, x.size())
 
 
-_MAKERS: Final = {
-    id(_aten.sparse_coo_tensor.indices_size): _of_coordinates,
-    id(_aten.to_sparse.default): _of_dense,
+_MAKERS: Final[dict[Any, Callable[..., Any]]] = {
+    _aten.sparse_coo_tensor.indices_size: _of_coordinates,
+    _aten.to_sparse.default: _of_dense,
 }

@@ -250,7 +250,7 @@ def begin_history(recorder: Recorder, made: AbstractTensor) -> None:
         recorder.mark_requires_grad(made, flag=True)
 
 
-_FOLLOWED: Any = torch.Tensor.requires_grad.__get__
+_FOLLOWED: Any = vars(torch.Tensor.__base__)["requires_grad"].__get__
 
 _HOOKS: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook", "retain_grad"})
 

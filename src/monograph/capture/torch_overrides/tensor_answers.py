@@ -8,7 +8,7 @@ from monograph.capture.queries.tensor_answers import TensorAnswers
 from monograph.capture.recording import indexing, unbacked_values
 from monograph.capture.recording.fake_kernel_checks import check_promises
 from monograph.capture.recording.value_ranges import limit_size
-from monograph.capture.side_effects.sparse_parts import sparse_operators
+from monograph.capture.side_effects.sparse_parts import make_sparse
 from monograph.capture.torch_overrides.caught_errors import note_tried
 from monograph.capture.torch_overrides.guarded_queries import (
     asked,
@@ -24,10 +24,7 @@ from monograph.capture.torch_overrides.tensor_memory import (
 from monograph.capture.torch_overrides.tensor_text import refuse_text
 
 ANSWERS: Final = TensorAnswers(
-    special_operators=lambda recorder: {
-        **unbacked_values.special_operators(recorder),
-        **sparse_operators(recorder),
-    },
+    special_operators=unbacked_values.special_operators,
     item=unbacked_values.item,
     truth=unbacked_values.truth,
     detach=unbacked_values.detach,
@@ -36,6 +33,7 @@ ANSWERS: Final = TensorAnswers(
     asked=asked,
     set_requires_grad=set_requires_grad,
     begin_history=begin_history,
+    make_sparse=make_sparse,
     text_asked=refuse_text,
     note_tried=note_tried,
     limit_size=limit_size,
