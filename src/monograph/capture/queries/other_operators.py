@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 
@@ -68,8 +68,10 @@ def drawn(recorder: Any, overload: Any, args: tuple[Any, ...], kwargs: dict[str,
     with without_modes():
         if not is_fill:
             return recorder.call(_COPY, (overload(*args, **kwargs),), {})
-        t: Any = args[0].tensor_type
-        numbers = overload(torch.empty(t.shape, dtype=t.dtype, device=t.device), *rest, **kwargs)
+        shape: Any = args[0].tensor_type.shape
+        numbers = overload(
+            torch.empty(shape, dtype=args[0].dtype, device=args[0].device), *rest, **kwargs
+        )
         return recorder.call(_WRITE, (args[0], numbers), {})
 
 
@@ -77,7 +79,7 @@ def _is_plain_memory(target: Any) -> bool:
     """Whether a tensor lies in memory alike in every call, so that it is filled in one order."""
     if type(target) is not StaticTensor or target.node is None or target.node.all_input_nodes:
         return False
-    is_made, t = target.node.op == "call_function", target.tensor_type
+    is_made, t = target.node.op == "call_function", cast("Any", target.tensor_type)
     return is_made and t.stride() == torch.empty(t.shape, device="meta").stride()
 
 
