@@ -1,5 +1,7 @@
 """Questions about layout guard the inputs whose layout they reach, and no others."""
 
+import io
+
 import pytest
 import torch
 from torch import nn
@@ -30,6 +32,23 @@ def tried(tensor):
     """Whether a view can be taken."""
     try:
         tensor.view(-1)
+    except RuntimeError:
+        return False
+    return True
+
+
+def loaded(program):
+    """The program, saved and read back."""
+    file = io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    return monograph.load(file)
+
+
+def tried_as(tensor, *sizes):
+    """Whether a view of these sizes can be taken."""
+    try:
+        tensor.view(*sizes)
     except RuntimeError:
         return False
     return True
@@ -68,8 +87,8 @@ def test_only_what_is_asked_must_lie_as_the_example(ask, strict):
     [
         lambda _, x, y: (x + y).is_contiguous(),
         lambda _, x, y: torch.where(y > 3, x, y).is_contiguous(),
-        lambda _, x, y: torch.cat([x, y]).is_contiguous(),
-        lambda _, x, y: tried(torch.stack([y * 2, x * 2]).sum(0)),
+        lambda _, x, y: torch.cat([x[None, None], y[None, None]]).is_contiguous(),
+        lambda _, x, y: tried(torch.stack([y * 2, x * 2]).flip(0)[0] + x + y),
     ],
 )
 def test_what_follows_both_guards_both(ask):
@@ -90,6 +109,14 @@ def test_what_follows_both_guards_both(ask):
         lambda m, x, y: m.linear.weight.is_contiguous(),
         lambda _, x, y: torch.zeros(x.shape).is_contiguous(),
         lambda _, x, y: x.sum().is_contiguous(),
+        lambda _, x, y: torch.cat([x, y]).is_contiguous(),
+        lambda _, x, y: tried(torch.stack([y * 2, x * 2]).sum(0)),
+        lambda _, x, y: tried((x * x.shape[0] @ y).topk(2)[0]),
+        lambda _, x, y: tried((x + y).contiguous()),
+        lambda _, x, y: (x + y).clone(memory_format=torch.contiguous_format).stride(0) == 4,
+        lambda _, x, y: x.argsort(0)[0].clone().is_contiguous(),
+        lambda _, x, y: (x @ y).view_as(x).add_(x).is_contiguous(),
+        lambda _, x, y: tried_as(x, 4, 2, 2) and tried_as(y, 4, -1) and tried_as(y, 1, 4, 4),
     ],
 )
 def test_what_is_made_in_rows_guards_nothing(ask):
@@ -261,3 +288,50 @@ def test_a_buffer_that_is_asked_and_replaced_guards_what_replaces_it():
         program(square().T)
     with pytest.raises(monograph.MonographError, match="held"):
         monograph.export(Replaces(lambda x: x.t() * 2), (square(),))
+
+
+@pytest.mark.parametrize(
+    ("ask", "given", "edit"),
+    [
+        (lambda x: x.is_contiguous(), square().T, "x = x.contiguous()"),
+        (lambda x: tried(x), square()[:, :3], "x = x.contiguous()"),
+        (
+            lambda x: x.stride(0) == 4,
+            torch.zeros(1, 9)[:, ::2],
+            "x = x.contiguous()",
+        ),
+        (
+            lambda x: x.stride(0) == 3,
+            torch.zeros(1, 9)[:, :3],
+            "x = x.clone(memory_format=torch.contiguous_format)",
+        ),
+        (
+            lambda x: x.storage_offset() == 0,
+            torch.zeros(17)[1:].view(4, 4),
+            "x = x.clone(memory_format=torch.contiguous_format)",
+        ),
+    ],
+)
+def test_a_broken_layout_is_said_with_its_line_and_its_edit(ask, given, edit):
+    """Applied, the edit mends the call; in a file, too."""
+    example = torch.zeros(given.shape)
+    program = monograph.export(Asks(lambda _, x, y: ask(x)), (example, example))
+    for form in (program, loaded(program)):
+        run = form.module()
+        with pytest.raises(ContractError) as refused:
+            run(given, example)
+        text = str(refused.value)
+        assert "this line needs it" in text
+        assert "test_layout_sources.py" in text
+        (help_,) = [each for each in refused.value.diagnostic.helps if each.code]
+        assert help_.code == edit
+        names = {"x": given, "torch": torch}
+        exec(help_.code, names)
+        run(names["x"], example)
+
+
+def test_an_example_that_lies_as_no_copy_does():
+    """Then the export must be another."""
+    program = monograph.export(Asks(lambda _, x, y: x.is_contiguous()), (square().T, square()))
+    with pytest.raises(ContractError, match="export with an example of `x` that lies as calls"):
+        program.module()(square(), square())

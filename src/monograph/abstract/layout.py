@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from monograph.integers import Expr, Int, Truth
 
 LayoutQuestion = Literal["form", "strides", "offset"]
-"""What is asked: strides where a size is not 1, all strides as numbers, or where it begins."""
+"""What is asked: the strides that decide whether a tensor is contiguous and how it may be viewed
+(where there are elements, and a size is not 1), all strides as numbers, or where it begins."""
 
 _CHANNELS_LAST_ORDER = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
 

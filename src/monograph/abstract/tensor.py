@@ -269,7 +269,8 @@ class AbstractTensor(Flags):
 
     def is_contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> bool:
         """Whether it is contiguous for all sizes in question, or for the example, with a guard."""
-        self.recorder.layout_asked(self, "form")
+        is_plain = memory_format is torch.contiguous_format
+        self.recorder.layout_asked(self, "form" if is_plain else "strides")
         if is_contiguous(self.tensor_type, memory_format) or type(self) is StaticTensor:
             return is_contiguous(self.tensor_type, memory_format)
         where, facts = contiguity(self.tensor_type, memory_format), self.recorder.facts

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 class TensorClause:
     """The input is a tensor of this dtype, on this kind of device, with these sizes.
 
-    `strides` and `offset` are given where user code asked for a layout; None accepts any. Whether
-    strides of dimensions of size 1 matter, too, says `strides_of_one`: they do as numbers.
+    `strides` and `offset` are given where user code asked for a layout, in `layout_origin`; None
+    accepts any. Whether strides matter, too, of dimensions of size 1 and where there are no
+    elements, says `strides_of_one`: they do as numbers.
     """
 
     path: str
@@ -45,6 +46,7 @@ class TensorClause:
     strides: tuple[Int, ...] | None = None
     offset: Int | None = None
     strides_of_one: bool = True
+    layout_origin: object = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

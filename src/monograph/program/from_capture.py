@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from monograph.capture import Capture
     from monograph.capture.inputs.example_inputs import InputLeaf
     from monograph.capture.recording.module_calls import Leaf, RecordedCall
+    from monograph.diagnostics import Frame
     from monograph.integers import Interval
     from monograph.program.contract import InputClause, SymbolRange
     from monograph.program.program import ExportedProgram
@@ -199,7 +200,7 @@ def contract_of(captured: Capture) -> Contract:
     return Contract(
         in_spec=captured.inputs.spec,
         clauses=tuple(
-            _clause(leaf, {each for at, each in captured.recorder.layouts_asked if at == place})
+            _clause(leaf, _layouts_asked(captured, place))
             for place, leaf in enumerate(captured.inputs.leaves)
         ),
         guards=FoundLater(partial(_guards, captured)),
@@ -269,7 +270,12 @@ def _limits_of_sums(captured: Capture) -> list[Guard]:
     return limits
 
 
-def _clause(leaf: InputLeaf, asked: set[LayoutQuestion]) -> InputClause:
+def _layouts_asked(captured: Capture, place: int) -> dict[LayoutQuestion, tuple[Frame, ...]]:
+    asked = captured.recorder.layouts_asked
+    return {question: frames for (at, question), frames in asked.items() if at == place}
+
+
+def _clause(leaf: InputLeaf, asked: dict[LayoutQuestion, tuple[Frame, ...]]) -> InputClause:
     t = leaf.tensor_type
     if isinstance(leaf.number, Real):
         (symbol,) = leaf.number.symbols
@@ -281,7 +287,8 @@ def _clause(leaf: InputLeaf, asked: set[LayoutQuestion]) -> InputClause:
     strides = real_strides(t.shape) if t.strides is None else t.strides
     return TensorClause(
         *(leaf.path, t.dtype, t.device.type, t.shape),
-        strides=strides if asked & {"form", "strides"} else None,
+        strides=strides if asked.keys() & {"form", "strides"} else None,
         offset=t.offset if "offset" in asked else None,
         strides_of_one="strides" in asked,
+        layout_origin=next(iter(asked.values()), None),
     )

@@ -95,8 +95,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.operations: list[Node] = []
         """Every operator recorded, in order, also those that are dropped in the end."""
         self.input_nodes: tuple[Node, ...] = ()
-        self.layouts_asked: set[tuple[int, LayoutQuestion]] = set()
-        """By their places, the inputs whose layout decides what user code was told, and of what."""
+        self.layouts_asked: dict[tuple[int, LayoutQuestion], tuple[Frame, ...]] = {}
+        """By their places, the inputs whose layout decides what user code is told, and where."""
         self.state_asked: set[Node] = set()
         """The placeholders, of parameters and buffers among them, whose layout was asked."""
         self.asks_dtype: tuple[Frame, ...] | None = None
@@ -220,7 +220,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             return self._answered(result)
         node = self.append(overload, op.base_name, tuple(nodes), keyword_nodes)
         if op.raises_by_layout:
-            self.answers.note_tried(self, node, op.raises_by_layout)
+            self.answers.note_tried(self, node, result, op.raises_by_layout)
         if op.sums:
             self.counts.summed(node, self.abstract(args[0]))
         made = self.wrap(result, node, requires_grad=self._requires_grad)
@@ -574,9 +574,11 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         )
         self.state_asked.update(each for each, _ in found)
         for place, node in enumerate(self.input_nodes):
-            self.layouts_asked.update((place, asked) for each, asked in found if each is node)
+            new = {(place, asked) for each, asked in found if each is node}
             if may_be_any:
-                self.layouts_asked |= {(place, question), (place, "strides")}
+                new |= {(place, question), (place, "strides")}
+            if not new <= self.layouts_asked.keys():
+                self.layouts_asked = dict.fromkeys(new, self.origin()) | self.layouts_asked
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""

@@ -148,7 +148,7 @@ class Follower(Recorder):
             raise Different("changes its arguments in another way")
         if self.mutated.keys() != other.mutated.keys():
             raise Different("writes to other inputs or buffers")
-        if not self.layouts_asked <= other.layouts_asked:
+        if not self.layouts_asked.keys() <= other.layouts_asked.keys():
             raise Different("asks how its inputs lie in memory")
         if not self.answers_noted.answers.keys() <= other.answers_noted.answers.keys():
             raise Different("asks about other modes, or other flags of tensors")

@@ -19,6 +19,7 @@ from monograph.capture.queries.query_kinds import asking_again
 from monograph.capture.recording.operators import OPERATORS
 from monograph.diagnostics import problem
 from monograph.integers import known, le
+from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,17 +27,24 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.layout import LayoutQuestion
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.recorder import Recorder
 
 _STRIDED: Final = torch.ops.aten.as_strided.default
 
 
-def note_tried(recorder: Recorder, node: Node, questions: tuple[LayoutQuestion, ...]) -> None:
+def note_tried(
+    recorder: Recorder, node: Node, result: TensorType, questions: tuple[LayoutQuestion, ...]
+) -> None:
     """Note which layouts decide whether an operator raises that user code tries; used or not."""
+    source: Any = node.args[0]
+    given = source.meta["val"]
+    is_view = questions == ("form",)
+    if is_view and is_viewable_anyhow(given.tensor_type.shape, result.shape):
+        return
     if _is_tried(node):
-        source: Any = node.args[0]
         for question in questions:
-            recorder.layout_asked(source.meta["val"], question)
+            recorder.layout_asked(given, question)
 
 
 def note_raising(recorder: Recorder, node: Node) -> None:

@@ -25,19 +25,21 @@ class Clause(NamedTuple):
     """One thing that differs: its path, what it must be, what came, and what made it matter.
 
     `path` is as a user writes it: `y.size()[0]`. `cause` is a frame or a place, several of them
-    innermost first, or a text such as "model.py:19 in Model.forward".
+    innermost first, or a text such as "model.py:19 in Model.forward". `edit` is what would mend the
+    call.
     """
 
     path: str
     expected: object
     got: object
     cause: Spot | tuple[Spot, ...] | str = ""
+    edit: str = ""
 
 
 @message("contract-broken", ContractError)
 def contract_broken(*, clauses: Sequence[Clause], helps: Sequence[str] = ()) -> Text:
     """Say that a call differs from what the program accepts; `helps` are edits to allow it."""
-    words = [f"`{path}` expected {expected}, got {got}" for path, expected, got, _ in clauses]
+    words = [f"`{path}` expected {expected}, got {got}" for path, expected, got, *_ in clauses]
     more = f", and {counted(len(words) - 1, 'more difference')}" if words[1:] else ""
     return Text(
         headline=f"{words[0]}{more}",

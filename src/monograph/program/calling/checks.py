@@ -33,6 +33,7 @@ from monograph.integers import (
     symbols,
 )
 from monograph.integers import text as expr_text
+from monograph.program.calling.layouts import broken_layouts
 from monograph.program.calling.memory_overlap import is_folded, lies, meets, overlap
 from monograph.program.contract import (
     Contract,
@@ -123,6 +124,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         clauses = list(broken_clauses(contract, plan, leaves))
         if clauses:
             helps = [*_declarations(contract, leaves), *_without_gradient(contract, clauses)]
+            helps += dict.fromkeys(each.edit for each in clauses if each.edit)
             raise problem("contract-broken", clauses=clauses, helps=helps)
         for each in unchecked:
             raise problem("draft-unchecked", at=spots(each.origin), assumed=each.path)
@@ -452,27 +454,6 @@ def _without_gradient(contract: Contract, clauses: Sequence[Clause]) -> Iterator
         )
 
 
-def _broken_layouts(
-    contract: Contract, env: Mapping[Expr, int], leaves: Sequence[Any]
-) -> Iterator[Clause]:
-    """Compare strides and offsets, where user code asked for a layout."""
-    for clause, leaf in zip(contract.clauses, leaves, strict=True):
-        if not isinstance(clause, TensorClause):
-            continue
-        if not isinstance(leaf, torch.Tensor) or leaf.dim() != len(clause.shape):
-            continue
-        if leaf.layout is not torch.strided:
-            continue  # which has been said
-        strides = leaf.stride() if clause.strides is None else clause.strides
-        if any(not symbols(step) <= env.keys() for step in strides):
-            continue
-        steps = tuple(evaluate(step, env) for step in strides)
-        if leaf.stride() != steps and (clause.strides_of_one or not lies(leaf, steps)):
-            yield Clause(f"{clause.path}.stride()", steps, leaf.stride())
-        elif clause.offset is not None and leaf.storage_offset() != evaluate(clause.offset, env):
-            yield Clause(f"{clause.path}.storage_offset()", clause.offset, leaf.storage_offset())
-
-
 def _broken_relations(
     contract: Contract, plan: SolutionPlan, seen: Mapping[str, int], leaves: Sequence[Any]
 ) -> Iterator[Clause]:
@@ -513,7 +494,7 @@ def _broken_relations(
     said = {symbol for found in bounds if len(found) == 1 for symbol in found}
     yield from _outside_ranges(contract, {s: n for s, n in env.items() if s not in said}, origin)
     yield from (_broken_guard(contract, guard, env) for guard in broken)
-    yield from _broken_layouts(contract, env, leaves)
+    yield from broken_layouts(contract, env, leaves)
 
 
 def _outside_ranges(

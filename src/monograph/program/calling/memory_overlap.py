@@ -70,9 +70,9 @@ def is_folded(tensor: torch.Tensor) -> bool:
 
 
 def lies(tensor: torch.Tensor, strides: Sequence[int]) -> bool:
-    """Whether a tensor has these strides where its size is not 1."""
+    """Whether a tensor has these strides where its size is not 1, or has no elements."""
     dims = zip(tensor.shape, tensor.stride(), strides, strict=True)
-    return all(size == 1 or step == wanted for size, step, wanted in dims)
+    return not tensor.numel() or all(size == 1 or step == wanted for size, step, wanted in dims)
 
 
 def reach_of(tensor: torch.Tensor) -> int:

@@ -207,7 +207,8 @@ def _layout_lines(
                 yield f"assert {leaf}.stride() == {steps}"
             else:
                 dims = f"zip({leaf}.shape, {leaf}.stride(), {steps})"
-                yield f"assert all(size == 1 or step == wanted for size, step, wanted in {dims})"
+                each = f"size == 1 or step == wanted for size, step, wanted in {dims}"
+                yield f"assert not {leaf}.numel() or all({each})"
         if clause.offset is not None:
             yield f"assert {leaf}.storage_offset() == {_number(clause.offset, names)}"
 

@@ -194,6 +194,12 @@ def _fewer(seen: Int, have: Int) -> bool:
 # --------------------------------------------------------------------------------------- a view
 
 
+def is_viewable_anyhow(old: Sequence[Int], new: Sequence[Int]) -> bool:
+    """Whether any tensor of sizes `old` may be viewed as `new`: no dimensions are merged."""
+    no_runs = range(1, len(old) + 1)  # a slower dimension never has the strides of a faster run
+    return view_strides(old, no_runs, new) is not None
+
+
 def _strides_of_view(
     x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...]
 ) -> tuple[Int, ...] | None:
