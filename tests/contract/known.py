@@ -31,7 +31,20 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
 autograd keeps, and files have no room for such an int, nor for functions, nor for names with a line
 break in them."""
 
+_LAYOUTS = ("cut", "every other", "repeated", "transposed")
+
 CALLS_REFUSED: dict[str, dict[tuple[str, str], str]] = {
-    "decomposed": {("one_tensor_written", "example"): "contract-broken"},
+    "decomposed": dict.fromkeys(
+        [
+            ("one_tensor_written", "example"),
+            *[("split_within_a_try", how) for how in _LAYOUTS],
+            *[("rows_asked_of_none_and_of_one", f"none, {how}") for how in ("cut", "transposed")],
+            ("rows_asked_of_none_and_of_one", "one of many"),
+            ("written_in_place_and_asked", "cut"),
+        ],
+        "contract-broken",
+    ),
 }
-"""Calls, by form: without writes, one argument does not see what is written to another."""
+"""Calls, by form: without writes, one argument does not see what is written to another; and what
+copies or not as its argument lies does so as for the example.
+"""

@@ -383,3 +383,182 @@ def view_tried(x):
         return x.view(-1) * 2
     except RuntimeError:
         return x.reshape(-1) * 3
+
+
+def tokens():
+    """Numbers of tokens, contiguous."""
+    return (torch.arange(12).reshape(2, 6),)
+
+
+TOKENS = {
+    "cut": lambda: (torch.arange(24).reshape(2, 12)[:, :6],),
+    "last": lambda: (torch.arange(12).reshape(2, 6)[:, -1:],),
+    "one last": lambda: (torch.arange(12).reshape(1, 12)[:, -1:],),
+    "every other": lambda: (torch.arange(24).reshape(2, 12)[:, ::2],),
+    "transposed": lambda: (torch.arange(12).reshape(6, 2).T,),
+    "repeated": lambda: (torch.arange(6).expand(3, 6),),
+    "of one": lambda: (torch.zeros((), dtype=torch.int64).expand(2, 3),),
+}
+
+
+def any_sizes(dim):
+    """Two dimensions that differ between calls, and may be 1 where they are named."""
+    return {"ids": {0: dim("rows", min=1, max=9), 1: dim("columns", min=1, max=20)}}
+
+
+@probe("layout", tokens, agrees=TOKENS, shapes=any_sizes)
+class Decoder(nn.Module):
+    """As language models do within a `try`: a view of tokens, attention, a view of its result."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(12, 8)
+        self.qkv = nn.Linear(8, 24)
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, ids):
+        try:
+            return self.attended(ids.view(-1, ids.shape[-1]))
+        except TypeError as error:
+            message = "no tokens"
+            raise TypeError(message) from error
+
+    def attended(self, ids):
+        """One layer."""
+        states = self.table(ids) + torch.arange(ids.shape[1])[:, None]
+        heads = (each.view(*ids.shape, 2, 4) for each in self.qkv(states).split(8, -1))
+        query, key, value = (each.transpose(1, 2) for each in heads)
+        weights = (query @ key.mT).softmax(-1)
+        found = (weights @ value).transpose(1, 2).contiguous()
+        return self.norm(found.view(-1, 8)).view(*ids.shape, 8)
+
+
+@probe("layout", tokens, agrees=TOKENS, shapes=any_sizes)
+class Experts(nn.Module):
+    """Tokens sorted by the expert that they go to, viewed within a `try`."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(12, 8)
+        self.gate = nn.Linear(8, 3)
+
+    def forward(self, ids):
+        states = self.table(ids).reshape(-1, 8)
+        weights, chosen = self.gate(states).softmax(-1).topk(2)
+        order = chosen.view(-1).argsort(stable=True)
+        try:
+            routed = states[order // 2] * weights.view(-1)[order].view(-1, 1)
+            back = torch.empty_like(order)
+            back[order] = torch.arange(order.shape[0])
+            return routed[back].view(-1, 2, 8).sum(1).view(*ids.shape, 8)
+        except RuntimeError:
+            return states
+
+
+@probe(
+    "layout",
+    lambda: (m(4, 6),),
+    agrees={
+        "cut": lambda: (m(4, 9)[:, :6],),
+        "every other": lambda: (m(8, 12)[::2, ::2],),
+        "transposed": lambda: (m(6, 4).T,),
+        "repeated": lambda: (v(6).expand(4, 6),),
+    },
+)
+def split_within_a_try(x):
+    """A view that merges nothing exists for any layout, and what copies makes rows."""
+    try:
+        y = x.view(2, 2, 1, 6).view(2, 2, 2, 3)
+        return y, (x * 2).contiguous().view(-1), x.sum(-1).view(2, 2)
+    except RuntimeError:
+        return x * 2
+
+
+@probe(
+    "layout",
+    lambda: (m(4, 6),),
+    agrees={
+        "none": lambda: (m(0, 6),),
+        "none, transposed": lambda: (m(6, 0).T,),
+        "none, cut": lambda: (m(4, 12)[4:, ::2],),
+        "one": lambda: (m(1, 6),),
+        "one of many": lambda: (m(8, 6)[::8],),
+    },
+    calls={"cut": lambda: (m(4, 9)[:, :6],), "one, cut": lambda: (m(1, 12)[:, ::2],)},
+    shapes=lambda dim: {"x": {0: dim("n", min=0, max=9)}},
+)
+def rows_asked_of_none_and_of_one(x):
+    """Strides where there are no elements, or one, are nobody's business."""
+    try:
+        y = x.view(x.shape[0] * 6)
+    except RuntimeError:
+        y = x.sum(-1)
+    return y * 2 if x.is_contiguous() else y * 3
+
+
+@probe(
+    "layout",
+    images(),
+    calls={
+        **IMAGES,
+        "none": lambda: (m(0, 3, 4, 4),),
+        "none, channels last": lambda: (
+            torch.empty(0, 3, 4, 4, memory_format=torch.channels_last),
+        ),
+        "one": lambda: (m(1, 3, 4, 4),),
+        "one, odd": lambda: (torch.randn(99).as_strided((1, 3, 4, 4), (1, 16, 4, 1)),),
+    },
+    shapes=lambda dim: {"x": {0: dim("n", min=0, max=9)}},
+)
+def format_asked_of_none(x):
+    """Without elements a tensor is contiguous however it lies, and yet of one format or another."""
+    y = x.contiguous()
+    scale = 2 if y.is_contiguous(memory_format=torch.channels_last) else 3
+    return y * scale, (x + 1).stride(1)
+
+
+@probe(
+    "layout",
+    lambda: (m(), m(4, 3)),
+    agrees={"both": lambda: (m(4, 3).T, m(3, 4).T), "cut": lambda: (m(3, 8)[:, ::2], m(8, 3)[::2])},
+)
+def strides_of_what_is_made_in_rows(x, y):
+    """Products, reductions, copies and what sizes alone decide."""
+    made = [x @ y, x.softmax(0), torch.cat([x, y.T]), x.amax(0, keepdim=True), x.sum(0)]
+    made += [x.argmax(1), x.repeat(2, 1), x.clone(memory_format=torch.contiguous_format)]
+    steps = [step for each in made for step in each.stride()]
+    return sum(step * place for place, step in enumerate(steps)), made
+
+
+@probe(
+    "layout",
+    lambda: (m(), m()),
+    calls={
+        "first": lambda: (m(4, 3).T, m()),
+        "second": lambda: (m(), m(4, 3).T),
+        "both": lambda: (m(4, 3).T, m(4, 3).T),
+        "cut": lambda: (m(3, 8)[:, ::2], m(3, 8)[:, ::2]),
+    },
+)
+def strides_of_what_follows(x, y):
+    """Elementwise operators, copies, sorts and picks follow what they are given."""
+    made = [x * y, x.clone(), x.sort(0)[0], x[torch.arange(3)], torch.where(y > 0, x, y)]
+    made += [x.clone().add_(y), torch.zeros_like(y), x.flip(0), x.T, x.double()]
+    steps = [step for each in made for step in each.stride()]
+    return sum(step * place for place, step in enumerate(steps)), made
+
+
+@probe(
+    "layout",
+    lambda: (m(2, 3), m(2, 3)),
+    agrees={"cut": lambda: (m(2, 6)[:, ::2], m(2, 3))},
+    calls={"other": lambda: (m(2, 3), m(3, 2).T)},
+)
+def written_in_place_and_asked(x, y):
+    """What is written in place lies as before, whatever is written."""
+    made = torch.zeros(2, 3)
+    made.copy_(x)
+    made.add_(x)
+    made[0] = x[1]
+    kept = (y * 1).mul_(x)
+    return made * (2 if made.is_contiguous() else 3), kept * (2 if kept.is_contiguous() else 5)

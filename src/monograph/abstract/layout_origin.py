@@ -43,9 +43,9 @@ CONTIGUOUS: Final = frozenset(
 )
 """Operators of ATen whose results have memory of their own, without gaps, row after row."""
 
-_IN_FORMATS: Final = frozenset({"cat", "concat", "concatenate", "constant_pad_nd", "pad", "stack"})
+IN_FORMATS: Final = frozenset({"cat", "concat", "concatenate", "stack"})
 """Operators whose results are contiguous, but for formats of memory in 4 and 5 dimensions."""
-_GAPPED: Final = frozenset({"empty_permuted", "empty_strided", "new_empty_strided"})
+GAPPED: Final = frozenset({"empty_permuted", "empty_strided", "new_empty_strided"})
 """Operators that are told the strides of what they make."""
 _MOVED: Final = frozenset({"resize_", "resize_as_", "set_"})
 """Operators that change where a tensor lies."""
@@ -135,9 +135,9 @@ def _lies_by_law(node: Node, question: LayoutQuestion) -> bool:
     if not _is_fresh(call.target):
         is_plain = name == "contiguous" and form in {None, torch.contiguous_format}
         return question == "form" and (is_plain or name == "ravel")
-    if form is torch.contiguous_format or (name in _IN_FORMATS and rank not in {4, 5}):
+    if form is torch.contiguous_format or (name in IN_FORMATS and rank not in {4, 5}):
         return True
-    return question == "form" and rank < 2 and name not in _GAPPED
+    return question == "form" and rank < 2 and name not in GAPPED
 
 
 def copied_by_layout(node: Node | None) -> Iterator[tuple[Node, AbstractTensor]]:
@@ -191,6 +191,8 @@ def _lies_in_rows(node: Node) -> bool:
 
 __all__ = [
     "CONTIGUOUS",
+    "GAPPED",
+    "IN_FORMATS",
     "copied_by_layout",
     "layout_sources",
     "makes_contiguous",

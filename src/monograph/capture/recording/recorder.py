@@ -568,17 +568,15 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if not tensor.tensor_type.shape and question != "offset":
             return
         found = set() if tensor.node is None else questions_behind(tensor.node, question)
-        # What a subgraph takes stands for anything outside of it.
-        may_be_any = tensor.node is None or any(
-            each.graph is not node.graph for each, _ in found for node in self.input_nodes[:1]
-        )
         self.state_asked.update(each for each, _ in found)
-        for place, node in enumerate(self.input_nodes):
-            new = {(place, asked) for each, asked in found if each is node}
-            if may_be_any:
-                new |= {(place, question), (place, "strides")}
-            if not new <= self.layouts_asked.keys():
-                self.layouts_asked = dict.fromkeys(new, self.origin()) | self.layouts_asked
+        # What a subgraph takes stands for anything outside of it.
+        graphs = {each.graph for each in self.input_nodes[:1]}
+        may_be_any = tensor.node is None or any(each.graph not in graphs for each, _ in found)
+        everywhere: set[LayoutQuestion] = {question, "strides"} if may_be_any else set()
+        for place, node in enumerate(self.input_nodes if found or may_be_any else ()):
+            for asked in everywhere.union(asks for each, asks in found if each is node):
+                if (place, asked) not in self.layouts_asked:
+                    self.layouts_asked[place, asked] = self.origin()
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import ASSERT_SCALAR
@@ -49,6 +50,7 @@ _VIEWS: Final = frozenset(
     {_aten.expand.default, _aten.view.default, _aten.reshape.default, _aten.slice.Tensor}
 )
 """Views that differ from their source, if at all, in what a `TensorType` says."""
+_ATTENTION: Final = _aten.scaled_dot_product_attention.default
 
 
 class Different(BaseException):  # no error: user code must not catch it
@@ -174,6 +176,8 @@ class Follower(Recorder):
             return False
         if node.target is ASSERT_SCALAR:
             return self._agree(node.args[0], other.args[0])
+        if _is_of_one_key(node):
+            return self._agree(_without_causal(node), _without_causal(other))
         mine, theirs = node.args, other.args
         if len(mine) != len(theirs):
             return False
@@ -353,6 +357,19 @@ def _number(value: Any) -> Any:
 
 
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def _is_of_one_key(node: Node) -> bool:
+    """Whether it is an attention to one key, which no causal mask hides from anybody."""
+    key: Any = node.args[1] if node.target is _ATTENTION else None
+    keys = key.meta.get("val") if isinstance(key, Node) else None
+    return isinstance(keys, AbstractTensor) and keys.tensor_type.shape[-2] == 1
+
+
+def _without_causal(node: Node) -> dict[str, Any]:
+    """The arguments of an attention, by name, and defaults where none are given."""
+    defaults = {"attn_mask": None, "dropout_p": 0.0}
+    return {**defaults, **aliasing_of(_ATTENTION).bound(node.args, node.kwargs), "is_causal": None}
 
 
 def _number_of(argument: Any) -> Any:

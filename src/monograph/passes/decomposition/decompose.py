@@ -24,6 +24,7 @@ from monograph.passes.functionalization.autograd_history import History
 from monograph.passes.functionalization.functionalize import Alias, view_of, whole
 from monograph.passes.functionalization.views import View
 from monograph.passes.graph_builder import GraphBuilder, is_tensor, same_layout, tensor_type
+from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -275,9 +276,14 @@ def _kept_apart(
     return kept
 
 
+def _needs_a_layout(node: Node) -> bool:
+    if node.target is not aten.view.default:
+        return id(node.target) in _NEED_A_LAYOUT
+    source: Any = node.args[0]
+    return not is_viewable_anyhow(tensor_type(source).shape, tensor_type(node).shape)
+
+
 def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
     """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
-    found = layout_sources(
-        {*passed, *(node for node in graph.nodes if id(node.target) in _NEED_A_LAYOUT)}
-    )
+    found = layout_sources({*passed, *filter(_needs_a_layout, graph.nodes)})
     return {node.name: tensor_type(node) for node in found if is_tensor(node)}

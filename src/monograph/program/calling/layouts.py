@@ -34,8 +34,8 @@ class _LayoutAsked(NamedTuple):
     path: str
     clause: TensorClause
     tensor: torch.Tensor
-    strides: tuple[int, ...] | None
-    offset: int | None
+    strides: tuple[Any, ...] | None
+    offset: Any
 
     def broken_by(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor of the same sizes lies otherwise."""
@@ -63,7 +63,9 @@ def broken_layouts(
             yield Clause(path, each.offset, found.storage_offset(), cause, _copy(each))
 
 
-def _asked(contract: Contract, env: Mapping[Expr, int], leaves: Sequence[Any]) -> Iterator[_LayoutAsked]:
+def _asked(
+    contract: Contract, env: Mapping[Expr, int], leaves: Sequence[Any]
+) -> Iterator[_LayoutAsked]:
     for clause, leaf in zip(contract.clauses, leaves, strict=True):
         if not isinstance(clause, TensorClause) or not isinstance(leaf, torch.Tensor):
             continue
