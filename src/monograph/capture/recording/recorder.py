@@ -572,11 +572,11 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         # What a subgraph takes stands for anything outside of it.
         graphs = {each.graph for each in self.input_nodes[:1]}
         may_be_any = tensor.node is None or any(each.graph not in graphs for each, _ in found)
-        everywhere: set[LayoutQuestion] = {question, "strides"} if may_be_any else set()
         for place, node in enumerate(self.input_nodes if found or may_be_any else ()):
-            for asked in everywhere.union(asks for each, asks in found if each is node):
-                if (place, asked) not in self.layouts_asked:
-                    self.layouts_asked[place, asked] = self.origin()
+            for each in (question, "strides"):
+                asked: tuple[int, LayoutQuestion] = place, each
+                if (may_be_any or (node, each) in found) and asked not in self.layouts_asked:
+                    self.layouts_asked[asked] = self.origin()
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """What is computed may depend on the dtype, if it is one that modules are converted in."""
