@@ -30,7 +30,6 @@ from torch.fx.node import Node
 
 from monograph.abstract.aliasing import FRESH, overwritten, results_of, source_of
 from monograph.abstract.layout import is_dense
-from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import (
     AbstractTensor,
@@ -40,6 +39,7 @@ from monograph.abstract.tensor import (
     with_requires_grad,
 )
 from monograph.capture.control_flow.dead_scopes import DeadScope
+from monograph.capture.control_flow.decided_copies import decide_copies
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
@@ -236,9 +236,8 @@ class Region:
 
         Raises: Restart, branch-writes (a copy cannot take its place).
         """
+        decide_copies(self.recorder, self.operator, tensor)
         root = tensor.storage_root
-        for _, copied in copied_by_layout(tensor.node):
-            self.recorder.layout_asked(copied, "form")
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
                 return
@@ -314,6 +313,8 @@ class Region:
                 if source.graph is self.graph or node in self._copies:
                     continue
                 for value in self._standing_for(source):
+                    if id(value.storage_root) in copied:
+                        decide_copies(self.recorder, self.operator, value)
                     if id(value.storage_root) in copied:
                         self._check_view(source, value)
 

@@ -103,6 +103,11 @@ class Lineage:
             root = data.storage_root
             self._apart.setdefault(id(root), (root, []))[1].append(data.node)
 
+    def parted(self, owner: AbstractTensor, root: AbstractTensor) -> None:
+        """A tensor that was taken for a view of another has memory of its own."""
+        if id(root) in self._apart:
+            self._apart.setdefault(id(owner), (owner, self._apart[id(root)][1]))
+
     def is_counted_apart(self, tensor: AbstractTensor) -> bool:
         """Whether writes to a memory may count for one of its tensors and not for another."""
         return id(tensor.storage_root) in self._apart
