@@ -6,18 +6,22 @@ nothing of it. What an operator makes where forward itself has set the mode is m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from monograph.abstract.aliasing import overwritten
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from monograph.abstract.tensor import AbstractTensor
 
 MARK: Final = "inference"
 """In the metadata of a node: whether it ran in inference mode, where forward has set that."""
+EITHER: Final = "either"
+"""The mark of what is one on one side of a branch, or after some iterations, and else none."""
 
 
-def is_inference(tensor: AbstractTensor) -> bool | None:
+def is_inference(tensor: AbstractTensor) -> bool | Literal["either"] | None:
     """Whether it is an inference tensor; None where that is as the caller has the mode."""
     node = tensor.storage_root.node
     while node is not None and (before := overwritten(node)) is not None:
@@ -25,4 +29,11 @@ def is_inference(tensor: AbstractTensor) -> bool | None:
     return None if node is None else node.meta.get(MARK)
 
 
-__all__ = ["MARK", "is_inference"]
+def note_inference(values: Iterable[AbstractTensor], result: AbstractTensor) -> None:
+    """What a branch or a loop gives is one as far as the tensors are that it stands for."""
+    marks = {is_inference(each) for each in values}
+    if result.node is not None and marks != {result.node.meta.get(MARK)}:
+        result.node.meta[MARK] = marks.pop() if len(marks) == 1 else EITHER
+
+
+__all__ = ["EITHER", "MARK", "is_inference", "note_inference"]

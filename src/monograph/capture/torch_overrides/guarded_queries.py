@@ -25,7 +25,7 @@ from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.branch_equivalence import decides_nothing
 from monograph.capture.inputs.input_mutation import identity_refusal
 from monograph.capture.installation import OVERRIDES, THREAD, listening
-from monograph.capture.queries.inference_tensors import is_inference
+from monograph.capture.queries.inference_tensors import EITHER, is_inference
 from monograph.capture.queries.query_kinds import (
     OF_TENSORS,
     SURROUNDINGS,
@@ -165,6 +165,8 @@ class _Asked(NamedTuple):
     def is_inference(self) -> bool:
         """Whether it was made in inference mode; a view is what it views."""
         made = is_inference(self.tensor)
+        if made == EITHER:
+            raise problem("branch-decides", what="whether a tensor is an inference tensor")
         if made is not None:
             return made
         root = self._replace(tensor=self.tensor.storage_root)

@@ -9,7 +9,7 @@ from monograph.abstract.layout import is_contiguous
 from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
-from monograph.capture.queries.inference_tensors import MARK, is_inference
+from monograph.capture.queries.inference_tensors import EITHER, MARK, is_inference
 from monograph.capture.torch_overrides.autograd_overrides import need_no_gradient
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import is_removed
@@ -35,6 +35,11 @@ def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tup
     for leaf in leaves:
         if isinstance(leaf.value, AbstractTensor):
             _ask_layout(recorder, leaf.value)
+            if is_inference(leaf.value) == EITHER:
+                root = leaf.value.storage_root.node
+                at = () if root is None else _lines(recorder, root)
+                because = "makes a tensor another kind, where data decide whether it is made"
+                raise problem("gradient-in-forward", what=_WHAT, because=because, at=at)
     return tuple(place for place, leaf in enumerate(leaves) if _is_made(leaf.value))
 
 
@@ -51,7 +56,7 @@ def _ask_layout(recorder: Recorder, tensor: AbstractTensor) -> None:
 
 
 def _is_made(value: Any) -> bool:
-    return isinstance(value, AbstractTensor) and is_inference(value) is True
+    return isinstance(value, AbstractTensor) and is_inference(value) in (True, EITHER)
 
 
 def _check_outside(recorder: Recorder, node: Node) -> None:

@@ -14,16 +14,20 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import bind_number, bind_sizes
 from monograph.capture.recording.mode_regions import build_subgraphs
+from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped
 from monograph.passes.decomposition.lowering import Lowering
+from monograph.passes.decomposition.node_metadata import provenance_of
+from monograph.passes.decomposition.subgraphs import BODIES
 from monograph.passes.decomposition.template_cache import StaticTemplates, TemplateCache
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalization.autograd_history import History
 from monograph.passes.functionalization.functionalize import Alias, view_of, whole
 from monograph.passes.functionalization.views import View
 from monograph.passes.graph_builder import GraphBuilder, is_tensor, same_layout, tensor_type
+from monograph.passes.reaching_values import reaching, subgraph_call
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -109,9 +113,10 @@ def decompose(
         inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
         lowering.returned = _returned(graph)
         lowering.walk(graph, env, is_program=True)
-        builder.provenance = {}
         source = graph.output_node()
         returned: Any = source.args[0]
+        _check_branches(returned, env, lowering)
+        builder.provenance = {}
         state_input = [mapped(each, env) for each in returned]
         writes = {
             node.name: alias.storage.value
@@ -223,14 +228,32 @@ def _share(env: dict[Node, Any], lowering: Lowering, shared: Sequence[Mapping[st
 
 
 def _returned(graph: Graph) -> frozenset[Node]:
-    """The outputs, and what they may be views of."""
+    """The outputs, and what they may be, or be views of."""
     returned: Any = graph.output_node().args[0]
-    return frozenset(
-        seen
-        for each in returned
-        if isinstance(each, Node) and isinstance(each.meta.get("val"), torch.Tensor)
-        for seen in view_chain(each)
-    )
+    return frozenset(reaching(each for each in returned if _is_tensor_of(each)))
+
+
+def _is_tensor_of(value: Any) -> bool:
+    return isinstance(value, Node) and isinstance(value.meta.get("val"), torch.Tensor)
+
+
+def _check_branches(returned: Sequence[Any], env: Mapping[Node, Any], lowering: Lowering) -> None:
+    """What a branch or a loop returns is no input that is written to: that is written at the end.
+
+    Raises: not-functional.
+    """
+    for each in returned:
+        if not _is_tensor_of(each) or env[each].__class__ is Alias:
+            continue
+        found = reaching([each])
+        calls = [call for call in map(subgraph_call, found) if call and call.target in BODIES]
+        for node in found if calls else ():
+            value: Any = env.get(node)
+            if value.__class__ is Alias and value.storage.input and value.storage.generation:
+                lowering.builder.provenance = provenance_of(calls[0])
+                reason = "what it gives may be an input that is written to"
+                op = str(calls[0].target)
+                raise problem("not-functional", at=lowering.builder.lines(), op=op, reason=reason)
 
 
 def _placeholders(graph: Graph, lowering: Lowering) -> dict[Node, Any]:

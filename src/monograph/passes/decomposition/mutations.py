@@ -382,7 +382,9 @@ def _reshaped_in_place(
     is_input = _is_input(alias)
     if form is None or aliasing_of(form).source is None:
         raise not_functional(lowering, op, "it replaces its memory")
-    if source is not None and form is not aten.detach.default:
+    if form is aten.detach.default and not lowering.history.may_have(lowering.read(alias)):
+        return alias
+    if source is not None and not (form is aten.detach.default and is_input):
         _check_one_name(lowering, op, source)
     if is_input and form is not aten.detach.default:
         raise not_functional(lowering, op, "it reshapes an input")

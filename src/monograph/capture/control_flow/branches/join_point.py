@@ -29,6 +29,7 @@ from monograph.capture.control_flow.higher_order.operators import Branches
 from monograph.capture.control_flow.higher_order.result_merge import merge_leaves
 from monograph.capture.control_flow.loops.while_capture import as_truth
 from monograph.capture.control_flow.region import gives_itself
+from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.restart import Restart
 from monograph.diagnostics import MonographError, problem
 
@@ -261,6 +262,7 @@ def _closed(
                 if (side, i) in branches.copied:
                     aliases.copied(result, root)
             aliases.note_differences(pair, result)
+            note_inference(pair, result)
     for tensor, flag in zip(written, before, strict=True):
         aliases.differ("version", tensor.node)
         if tensor.tensor_type.requires_grad is not flag:

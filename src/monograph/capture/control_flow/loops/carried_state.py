@@ -28,6 +28,7 @@ from monograph.capture.control_flow.branches.state_merge import (
     kind_of_number,
     one_of_texts,
 )
+from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.recording.scalar_tensors import number_tensor
 from monograph.capture.restart import Restart
 from monograph.diagnostics import problem
@@ -79,6 +80,8 @@ class CarriedState:
         self.texts: dict[Path, Any] = {}
         """Texts that an iteration makes anew, which decide nothing."""
         self.carried: list[Path] = []
+        self.given: Sequence[Any] = ()
+        """What stands for those in the last iteration that was recorded."""
         self.made: list[Any] = []
         """What the last iteration that was recorded ended with, of what is carried."""
         self.roots: list[list[Any]] = []
@@ -93,6 +96,11 @@ class CarriedState:
     def begin(self) -> list[Any]:
         """The values that the loop begins with."""
         return [_as_tensor(self.leaves[path].value) for path in self.carried]
+
+    def begin_iteration(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Stack and slots of the frame in an iteration that is given these values."""
+        self.given = given
+        return self.state(given)
 
     def state(self, news: Sequence[Any], born: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
         """Stack and slots of the frame with these values carried, and these born."""
@@ -131,13 +139,16 @@ class CarriedState:
     def note_aliases(self, begun: Sequence[Any], ended: Sequence[Any], values: list[Any]) -> None:
         """What comes out is what went in, where no iteration comes; else what an iteration made."""
         aliases = self.recorder.aliases
-        for first, last, result, roots in zip(begun, self.made, ended, self.roots, strict=True):
+        pairs = zip(begun, self.given, self.made, ended, self.roots, strict=True)
+        for first, given, last, result, roots in pairs:
             if isinstance(first, AbstractTensor):
                 aliases.may_alias([result, first, *roots])
+                aliases.may_alias([given, first, result])
                 if result.tensor_type.strides is None and first.tensor_type.strides is not None:
                     aliases.copied(result, first.storage_root, "loop")
                     self.recorder.layout_asked(first, "strides")
                 aliases.note_differences((first, last), result)
+                note_inference((first, last), result)
         for before, after in zip(self.values, values, strict=True):
             aliases.may_alias(_made_anew(before, after))
 

@@ -31,6 +31,7 @@ from monograph.capture.control_flow.loops.list_accumulation import (
     require_an_iteration,
 )
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
+from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.recording.scalar_tensors import filler
 from monograph.capture.restart import Restart
 from monograph.diagnostics import MonographError, problem
@@ -144,7 +145,7 @@ class _ForCapture(LoopCapture[Any]):
         for each in slices:
             self.recorder.aliases.differ("offset", each.node)
         value = self.source.at(self.recorder, iter(slices))
-        state = self.carrying.state(given[:n_carried])
+        state = self.carrying.begin_iteration(given[:n_carried])
         with _undone(region):
             with appending(self.recorder, self.growing), self._lists(region) as appended:
                 end = self._run(state, value)
@@ -247,6 +248,12 @@ class _ForCapture(LoopCapture[Any]):
             if shared:
                 recorder.aliases.may_alias(slices)
                 recorder.aliases.differ("offset", result.node)
+        items = [item for _, new in self.appended for item in new]
+        for value, result in zip(
+            [*lasts[len(carrying.made) :], *items], born + stacks, strict=True
+        ):
+            if isinstance(value, AbstractTensor):
+                note_inference((value,), result)
         if born:
             require_an_iteration(self.source.count)
         held = dict(zip(map(id, carrying.made), after, strict=True))

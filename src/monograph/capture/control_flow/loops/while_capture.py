@@ -83,7 +83,7 @@ class _WhileCapture(LoopCapture[list[Any]]):
         """Run one iteration; returns whether another comes, and what is carried into it."""
         n_carried = len(self.carrying.carried)
         region = self.begin_iteration(given[n_carried + self.returns.count :])
-        state = self.carrying.state(given[:n_carried])
+        state = self.carrying.begin_iteration(given[:n_carried])
         end = self.check_end(run_round(self.frame, self.test, *state), "joined", "returned")
         returned, more = self.returns.ended(end)
         if end.kind == "returned" and not end.frame.leavings:
