@@ -18,6 +18,8 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "leaf_written_beneath": "not-functional",
         "written_where_whole": "not-functional",
         "storage_taken_over": "not-functional",
+        "TakenOver": "not-functional",
+        "detached_by_two_names": "not-functional",
     },
     "strict": {"tensor_of_an_array_written": "memory-exposed"},
     "loaded": {

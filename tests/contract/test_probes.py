@@ -16,6 +16,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     lowered,
     lowering_properties,
     memory,
+    merged,
     modes,
     numbers,
     outside,

@@ -318,6 +318,9 @@ def verdicts_of_form(
 ) -> Iterator[Verdict]:
     """Make the form, and call it."""
     exported_program, names, _ = captured
+    for tensor in exported_program.state_dict.values():
+        if tensor.grad_fn is not None:  # calls before wrote it there: PyTorch copies no such state
+            tensor.detach_()
     try:
         made = make(exported_program)
     except Exception as error:  # noqa: BLE001 - judged

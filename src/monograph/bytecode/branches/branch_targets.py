@@ -104,10 +104,14 @@ def ways(frame: InterpreterFrame) -> Ways:
 
 
 def never_returns(frame: InterpreterFrame, found: Ways, answer: bool) -> bool:  # noqa: FBT001  (it is the answer)
-    """Whether every way on with this answer raises."""
+    """Whether every way on with this answer raises, and nothing on it catches anything."""
     flow = flow_of(frame.code)
     index = flow.same[found.if_true if answer else found.if_false]
-    return flow.joins[index] == index
+    onwards = flow.leads[index] | 1 << index
+    handlers = enumerate(frame.body.handlers)
+    return flow.joins[index] == index and not any(
+        handler is not None and onwards >> at & 1 for at, handler in handlers
+    )
 
 
 def early(frame: InterpreterFrame, found: Ways) -> Ways:

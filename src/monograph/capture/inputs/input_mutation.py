@@ -30,6 +30,7 @@ from monograph.capture.inputs.mutation_spec import (
     objects_among,
     steps_text,
 )
+from monograph.capture.inputs.outputs import plain_key, with_plain_keys
 from monograph.diagnostics import problem
 from monograph.host.objects import is_plain
 from monograph.host.trees import children_of, flatten, is_container
@@ -203,7 +204,7 @@ def _change(known: _Known, writer: _SpecWriter) -> Change:
 
 
 def _pairs(held: dict[Any, Any], source: Any) -> tuple[tuple[Any, Any], ...]:
-    return tuple((key, source(value)) for key, value in held.items())
+    return tuple((plain_key(key), source(value)) for key, value in held.items())
 
 
 class _SpecWriter:
@@ -275,7 +276,9 @@ class _SpecWriter:
             raise _LostError
         number = self._add(value, None)
         parts, structure = flatten(value, is_leaf=lambda each: each is not value)
-        self._table[number] = MadeContainer(structure, tuple(map(self.source, parts)))
+        self._table[number] = MadeContainer(
+            with_plain_keys(structure), tuple(map(self.source, parts))
+        )
         return FromObject(number)
 
     def result(self, result: Any) -> Source | None:
@@ -298,7 +301,9 @@ class _SpecWriter:
                 sources.append(FromOutput(self._outputs[id(part)]))
         if is_known(result):
             return sources[0]
-        return FromObject(self._add(result, MadeContainer(structure, tuple(sources))))
+        return FromObject(
+            self._add(result, MadeContainer(with_plain_keys(structure), tuple(sources)))
+        )
 
 
 def _is_plain(value: Any) -> bool:

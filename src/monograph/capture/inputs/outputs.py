@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.aliasing import ARGUMENT, overwritten, source_of, view_chain
+from monograph.abstract.aliasing import ARGUMENT, overwritten, source_of, storage_source, view_chain
 from monograph.abstract.layout import is_contiguous, is_dense
 from monograph.abstract.number_methods import plain
 from monograph.abstract.symbolic_text import SymbolicText
@@ -63,7 +63,7 @@ def close_outputs(
     Raises: unsupported-output.
     """
     flat, spec = flattened(result, {"output": result})
-    spec = _with_plain_keys(spec)
+    spec = with_plain_keys(spec)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
     if recorder.known_aliases is not None:
         recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
@@ -77,20 +77,21 @@ def close_outputs(
     return Outputs(leaves, spec)
 
 
-def _with_plain_keys(spec: TreeSpec) -> TreeSpec:
+def with_plain_keys(spec: TreeSpec) -> TreeSpec:
     """The structure, with the plain numbers that guards fix the symbolic ones in it to.
 
     Raises: specialized-value, data-dependent-size.
     """
     if spec.is_leaf():
         return spec
-    children = [_with_plain_keys(child) for child in spec.children()]
-    return TreeSpec(spec.type, _plain_key(spec.context), children)
+    children = [with_plain_keys(child) for child in spec.children()]
+    return TreeSpec(spec.type, plain_key(spec.context), children)
 
 
-def _plain_key(key: Any) -> Any:
+def plain_key(key: Any) -> Any:
+    """A key, or several, with plain numbers in the place of symbolic ones."""
     if type(key) is list or type(key) is tuple:
-        return type(key)([_plain_key(each) for each in key])
+        return type(key)([plain_key(each) for each in key])
     return plain(key)
 
 
@@ -139,6 +140,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
         values, reassigned = _without_aliases(recorder, reassigned, values)
     for buffer, current in reassigned:
         _keep_layout(recorder, buffer, current)
+        _check_memory_taken(recorder, buffer)
     old = _OldMemory(recorder, reassigned, values)
     values = [old.kept(value) for value in values]
     sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
@@ -162,6 +164,20 @@ def _keep_layout(recorder: Recorder, buffer: StateTensor, current: AbstractTenso
         was, becomes, name = f"strides {before}", f"strides {now}", f"self.{buffer.target}"
         raise problem("buffer-reshaped", at=at, name=name, before=was, now=becomes)
     recorder.layout_asked(current, "strides")
+
+
+def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:
+    """No other tensor took over the memory of a buffer that is written to at the end.
+
+    Raises: data-replaced.
+    """
+    for node in recorder.operations:
+        if node.target is torch.ops.aten.set_.source_Tensor:
+            source: Any = node.args[1]
+            if isinstance(source, torch.fx.Node) and storage_source(source) is buffer.node:
+                at = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+                reason = f"that of `self.{buffer.target}`, which forward replaces"
+                raise problem("data-replaced", at=at, reason=reason)
 
 
 def _without_aliases(

@@ -222,7 +222,8 @@ def memory_behind(recorder: Recorder, real: torch.Tensor) -> AbstractTensor | No
 def _held(recorder: Recorder) -> Iterator[tuple[torch.Tensor, AbstractTensor]]:
     """Memory that has an abstract tensor: parameters, buffers, and what was shown."""
     for each in recorder.shown:
-        yield each.memory, each.tensor
+        if each.tensor.recorder is recorder:  # and not of a branch, or an iteration, that ended
+            yield each.memory, each.tensor
     for node, subject in recorder.answers_noted.subjects.items():
         if subject.argument is None and has_memory(subject.example):
             yield subject.example, node.meta["val"]

@@ -58,7 +58,7 @@ from monograph.capture.internal_errors import refusal_of
 from monograph.capture.recording.unbacked_values import known_value, state_value
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
-from monograph.integers import Expr, Relation, ne, negate
+from monograph.integers import Expr, Relation, ne, negate, relation_text, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -359,6 +359,7 @@ def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[
 
 
 def _start(recorder: Recorder, frame: InterpreterFrame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
+    begun = len(recorder.facts.assertions)
     try:
         return _go(recorder, partial(run_to, frame, found), answer)
     except MonographError as refusal:
@@ -367,11 +368,12 @@ def _start(recorder: Recorder, frame: InterpreterFrame, found: Ways, answer: boo
         caught_refusals.answered(refusal)
         # It raises whatever is refused of it: the words of its exception, in most cases.
         error = RuntimeError("raised, in words that no graph can say")
-        raise Restart("one side", (answer, error)) from None
+        raise _one_side(recorder, answer, error, begun) from None
 
 
 def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  # noqa: FBT001 - the condition's answer
     modes = (is_grad_enabled(), recorder.scopes.autocast)
+    begun = len(recorder.facts.assertions)
     try:
         end = run(answer)
     except TypeError as error:
@@ -382,7 +384,7 @@ def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  #
         refusal = refusal_of(end.value)
         if refusal is not None:
             raise refusal from end.value
-        raise Restart("one side", (answer, end.value))
+        raise _one_side(recorder, answer, end.value, begun)
     if modes != (is_grad_enabled(), recorder.scopes.autocast):
         torch.set_grad_enabled(modes[0])
         refusal = problem("branch-side-effect", operator=_NAME, kind="switch", name="")
@@ -391,6 +393,12 @@ def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  #
 
 
 # --- one side raises -----------------------------------------------------------------------------
+
+
+def _one_side(recorder: Recorder, answer: bool, error: BaseException, begun: int) -> Restart:  # noqa: FBT001 - the condition's answer
+    """This side raises, as far as it follows the example: by what it has stated since it began."""
+    stated = [each.relation for each in recorder.facts.assertions[begun:]]
+    return Restart("one side", (answer, error, stated))
 
 
 def _only_side(recorder: Recorder, frame: InterpreterFrame, value: Any, restart: Restart) -> Any:
@@ -406,6 +414,10 @@ def _only_side(recorder: Recorder, frame: InterpreterFrame, value: Any, restart:
 
 
 def _assert_not(recorder: Recorder, condition: Any, restart: Restart) -> None:
+    for stated in restart.cause[2]:
+        if recorder.facts.is_backed(stated):
+            question = relation_text(stated)
+            require(stated, "data-dependent-size", question=question, size="a size")
     holds = to_python(torch.sym_not(condition))
     with showing(names=True):
         recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
