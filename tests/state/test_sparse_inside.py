@@ -7,6 +7,7 @@ from torch import nn
 import monograph
 from monograph import Dim
 from monograph.diagnostics import MonographError
+from tests.state.program_forms import forms_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Sparse invariant checks")
 
@@ -66,7 +67,7 @@ def test_products_agree(name, strict):
     function = PROGRAMS[name]
     args = torch.randn(3, 4), INDICES, VALUES
     program = monograph.export(Called(function), args, dynamic_shapes=EDGES, strict=strict)
-    for form in (program.module(), program.run_decompositions().module()):
+    for form in forms_of(program):
         for n in (4, 3, 1, 0):
             given = (
                 torch.randn(3, 4),

@@ -1,7 +1,5 @@
 """Sparse matrices of the module: buffers and weights by coordinates, or row by row."""
 
-import io
-
 import pytest
 import torch
 from torch import nn
@@ -9,6 +7,7 @@ from torch import nn
 import monograph
 from monograph import Dim
 from monograph.diagnostics import MonographError
+from tests.state.program_forms import forms_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Sparse CSR tensor support is in beta state", "ignore:.*Sparse invariant checks"
@@ -89,12 +88,7 @@ def test_sparse_state(name, strict):
     module = build()
     shapes = ({dim: Dim("n", min=0, max=20)},)
     program = monograph.export(module, (inputs[0](5),), dynamic_shapes=shapes, strict=strict)
-    file = io.BytesIO()
-    monograph.save(program, file)
-    file.seek(0)
-    loaded = monograph.load(file)
-    forms = [each.module() for each in (program, program.run_decompositions(), loaded)]
-    for form in (*forms, monograph.unflatten(program)):
+    for form in forms_of(program):
         for make in inputs:
             for n in (5, 1, 0, 7):
                 x = make(n)

@@ -1,7 +1,5 @@
 """Weights of tensor subclasses that are made of other tensors, as quantised ones are."""
 
-import io
-
 import pytest
 import torch
 from torch import nn
@@ -10,6 +8,7 @@ from torch.nn import functional as F
 import monograph
 from monograph import Dim
 from monograph.diagnostics import MonographError
+from tests.state.program_forms import forms_of
 
 aten = torch.ops.aten
 
@@ -93,12 +92,7 @@ def test_quantised_weights(kind, strict):
     names = ["0.weight.numbers", "0.weight.scale", "0.bias"]
     assert list(program.state_dict)[:3] == names
     assert program.state_dict["0.weight.numbers"].dtype == torch.int8
-    file = io.BytesIO()
-    monograph.save(program, file)
-    file.seek(0)
-    loaded = monograph.load(file)
-    forms = [each.module() for each in (program, program.run_decompositions(), loaded)]
-    for form in (*forms, monograph.unflatten(program)):
+    for form in forms_of(program):
         for rows in (4, 1, 0, 7):
             x = torch.randn(rows, 3)
             torch.testing.assert_close(form(x), module(x), check_stride=True)
