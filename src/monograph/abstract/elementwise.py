@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from monograph.abstract.broadcast import broadcast_shapes
-from monograph.abstract.layout import is_dense, no_greater, strides_in_order
+from monograph.abstract.layout import is_contiguous, is_dense, no_greater, strides_in_order
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import choose, known, le, lt
@@ -80,6 +80,8 @@ def _strides(operands: Sequence[TensorType], shape: tuple[Int, ...]) -> tuple[In
     if first.shape == shape and _orders_every_dim(first):
         return first.strides
     strides = first.stride()
+    if all(t.shape == shape and is_contiguous(t) for t in operands):
+        return None  # whatever strides sizes of 1 have
     if all(t.shape == shape and t.stride() == strides for t in operands) and is_dense(first):
         return strides
     return strides_from_steps([_broadcast_strides(t, shape) for t in operands], shape)

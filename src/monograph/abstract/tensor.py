@@ -231,6 +231,9 @@ class AbstractTensor(Flags):
     def _strides_of_elements(self) -> tuple[Int, ...]:
         """The strides, once it is decided whether the sizes they are made of are 0."""
         t, facts = self.tensor_type, self.recorder.facts
+        for size in t.shape:
+            if type(size) is not int:
+                bool(to_sym(ge(size, 1), facts))  # without elements, kernels choose any strides
         if t.strides is not None:
             for stride in t.strides:
                 if type(stride) is not int and not bool(to_sym(ge(stride, 1), facts)):
