@@ -12,7 +12,7 @@ from tests.control_flow.branching import DOWN, UP, ZERO, branching
 FAR = torch.full((3,), 50.0)
 
 
-@branching(UP, DOWN, ZERO, FAR, refused="write-after-branch")
+@branching(UP, DOWN, ZERO, FAR)
 def one_made_twice(x):
     """Two variables are one tensor that was made inside, on one side."""
     if x.sum() > 0:
@@ -23,7 +23,7 @@ def one_made_twice(x):
     return a, b
 
 
-@branching(UP, DOWN, refused="write-after-branch")
+@branching(UP, DOWN)
 def views_of_one(x):
     """Two variables share memory that was made inside."""
     if x.sum() > 0:
@@ -82,14 +82,14 @@ def made_one_by_a_loop(x):
     return a, b
 
 
-@branching(UP, DOWN, refused="branch-decides")
+@branching(UP, DOWN)
 def asks_which(x):
     """Identity is no value."""
     y = x if x.sum() > 0 else x.clone()
     return y + (1 if y is x else 2)
 
 
-@branching(UP, DOWN, refused="branch-decides")
+@branching(UP, DOWN)
 def looks_for_it(x):
     """Sets tell objects apart by identity."""
     z = x.clone()
@@ -193,7 +193,7 @@ def number_is(x):
     return x * (3 if k is one else 4)
 
 
-@branching(UP, DOWN, refused="branch-decides")
+@branching(UP, DOWN)
 def asks_for_gradients(x):
     """One side is followed by autograd."""
     x = x.clone().requires_grad_()
@@ -202,7 +202,7 @@ def asks_for_gradients(x):
     return (z * (2 if z.requires_grad else 3)).detach()
 
 
-@branching(UP, DOWN, refused="branch-decides")
+@branching(UP, DOWN)
 class AsksForGradientsAfterAWrite(nn.Module):
     """A write on one side makes autograd follow."""
 
@@ -235,7 +235,7 @@ class AsksForGradientsOnOneSide(nn.Module):
         return y.detach()
 
 
-@branching(UP, DOWN, refused="branch-decides")
+@branching(UP, DOWN)
 def asks_how_it_lies(x):
     """One side lies as what it is a view of."""
     y = x.expand(2, 3)
@@ -244,7 +244,7 @@ def asks_how_it_lies(x):
     return y * (2 if y.is_contiguous() else 3)
 
 
-@branching(UP, DOWN, refused="branch-decides")
+@branching(UP, DOWN)
 def asks_for_writes(x):
     """One side writes."""
     y = x.clone()

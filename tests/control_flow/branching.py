@@ -361,7 +361,7 @@ def dtype_by_branch(x):
     return x.long()
 
 
-@branching(UP, DOWN, refused="write-after-branch")
+@branching(UP, DOWN)
 def written_afterwards(x):
     """Whether y is x depends on data, and x is written to."""
     z = x.clone()
@@ -372,7 +372,7 @@ def written_afterwards(x):
     return y, z
 
 
-@branching(UP, DOWN, refused="branch-side-effect")
+@branching(UP, DOWN)
 def list_by_branch(x):
     """A list has a length."""
     found = []

@@ -27,7 +27,7 @@ def appended_on_either_side(x):
     return torch.stack(outs)
 
 
-@branching(UP, DOWN, refused="branch-side-effect")
+@branching(UP, DOWN)
 def appended_on_one_side(x):
     """The length of a list would depend on data."""
     outs = [x]
@@ -66,7 +66,7 @@ def entered_into_a_dict(x):
     return found["a"], len(found)
 
 
-@branching(UP, DOWN, refused="branch-side-effect")
+@branching(UP, DOWN)
 def entered_on_one_side(x):
     """Another key on either side."""
     found = {}
@@ -89,7 +89,7 @@ def attribute_of_an_object(x):
     return box.value * box.count
 
 
-@branching(UP, DOWN, refused="branch-side-effect")
+@branching(UP, DOWN)
 def attribute_on_one_side(x):
     """There is one, or none."""
     box = Box(x)
@@ -147,7 +147,7 @@ def list_in_an_attribute(x):
     return box.value[0]
 
 
-@branching(UP, DOWN, refused="write-after-branch")
+@branching(UP, DOWN)
 def list_of_either_side_changed(x):
     """It is another object on one side, which has another name."""
     first = [x]

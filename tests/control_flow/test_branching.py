@@ -8,6 +8,7 @@ import torch
 import monograph
 from tests.control_flow import (  # noqa: F401 - they enter programs
     aliases,
+    asked,
     heap,
     once_wrong,
     unmodified,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,8 @@ class RunOptions:
     With `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
     With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
     program asserts that they still do; tensors that hold a quotient of sizes are that number.
+    The sides of conditions in `apart` (the code, and where in it) are not merged before the
+    function returns; `doubted` are those whose merged sides something was refused for.
     With `both_ways`, both ways of branches on sizes are recorded, but for those about 0 and 1
     alone; `branches` are the conditions where the example's way was taken.
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
@@ -38,6 +40,8 @@ class RunOptions:
     loops: list[str] = field(default_factory=list[str])
     state_decides: bool = False
     asked: list[str] = field(default_factory=list[str])
+    apart: frozenset[Any] = frozenset()
+    doubted: list[Any] = field(default_factory=list[Any])
     texts_made: bool = False
     counted: AbstractSet[str] = frozenset()
     both_ways: bool = False

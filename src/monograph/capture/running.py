@@ -45,7 +45,7 @@ from monograph.capture.torch_overrides import (
     torch_functions,
 )
 from monograph.capture.tracing import Request, Trace
-from monograph.diagnostics import MonographError, problem, raised_at, together
+from monograph.diagnostics import BugError, MonographError, problem, raised_at, together
 from monograph.host.dispatch import without_fake_mode
 from monograph.integers import Facts, use
 from monograph.logs import listener_for
@@ -146,7 +146,8 @@ class Session:
 
         Raises: buffer-reshaped, attribute-changed, write-outlives-call.
         """
-        trace, options = in_general(self.read, self.trace, self.probe)
+        goes_on = self.request.problems is not None
+        trace, options = in_general(self.read, self.trace, self.probe, goes_on=goes_on)
         if options.branches:
             trace, options = self.both_ways(trace, options)
         if trace.captured is not None and not trace.harm:
@@ -167,8 +168,10 @@ class Session:
             return first, options
         try:
             again, others = in_general(self.read, self.trace, self.probe, both_ways=True)
-        except Exception:  # noqa: BLE001 - whatever it is, there is a run that ended well
-            return first, options
+        except Exception as error:
+            if isinstance(refusal_of(error) or error, BugError):
+                raise
+            return first, options  # it is refused, or the module's own: there is a run that ended
         if again.captured is None or len(again.harm) > len(first.harm):
             return first, options
         if not is_worth_it(first.captured, again.captured):

@@ -26,7 +26,9 @@ def uncompiled() -> AbstractContextManager[object]:
 
 CHECKER: Final[tuple[Any, str]] = (torch, "_check_with")
 """What `torch._check` and its relatives call with an error's type, a condition and a text."""
-SAYING: Final[tuple[Any, ...]] = (torch._assert, torch.autograd.profiler.record_function.__init__)
+ASSERT: Final[Any] = torch._assert
+CHECK: Final[Any] = torch._check
+SAYING: Final[tuple[Any, ...]] = (ASSERT, torch.autograd.profiler.record_function.__init__)
 """Functions that are given a text for people: of an assertion, and of a part of a profile."""
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.instructions import Instructions
 
-__all__ = ["EXIT", "Flow", "Loop", "flow_of"]
+__all__ = ["EXIT", "Flow", "Loop", "flow_of", "live_unless_raised"]
 
 _ENDS: Final = frozenset({"ASYNC", "RAISE_VARARGS", "RERAISE", "RETURN_VALUE"})
 
@@ -94,6 +94,13 @@ def flow_of(code: CodeType) -> Flow:
         sum(1 << node for node, ways in enumerate(successors) if EXIT in ways),
         _entered(successors),
     )
+
+
+@once_per_code
+def live_unless_raised(code: CodeType) -> tuple[int, ...]:
+    """As `Flow.live`, where no `with` suppresses an error: by all instructions."""
+    decoded = decode(code)
+    return live_slots(tuple(_successors(decoded)), decoded, suppresses=False)
 
 
 def _merged(decoded: Instructions, successors: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -19,8 +19,13 @@ _READS: Final = frozenset(
 _WRITES: Final = frozenset({"STORE_FAST"})
 
 
-def live_slots(successors: Sequence[tuple[int, ...]], decoded: Instructions) -> tuple[int, ...]:
-    """Which slots are read later; a slot that holds a cell is, wherever the code runs."""
+def live_slots(
+    successors: Sequence[tuple[int, ...]], decoded: Instructions, *, suppresses: bool = True
+) -> tuple[int, ...]:
+    """Which slots are read later; a slot that holds a cell is, wherever the code runs.
+
+    Unless a `with` `suppresses` errors, nothing is read behind it where it is left by one.
+    """
     cells = _cells(decoded)
     live = [cells] * len(decoded.body)
     changed = True
@@ -31,7 +36,7 @@ def live_slots(successors: Sequence[tuple[int, ...]], decoded: Instructions) -> 
             for way in successors[index]:
                 if way != EXIT:
                     after |= live[way]
-            before = _before(decoded, index, after, live)
+            before = _before(decoded, index, after, live, suppresses)
             if before != live[index]:
                 live[index] = before
                 changed = True
@@ -50,7 +55,13 @@ def _cells(decoded: Instructions) -> int:
     return found
 
 
-def _before(decoded: Instructions, index: int, after: int, live: list[int]) -> int:
+def _before(
+    decoded: Instructions,
+    index: int,
+    after: int,
+    live: list[int],
+    suppresses: bool,  # noqa: FBT001 - as `live_slots` has it
+) -> int:
     """What lives before an instruction, by what lives after it and where it raises."""
     name, argument, _ = decoded.body[index]
     if name in _WRITES:
@@ -58,4 +69,7 @@ def _before(decoded: Instructions, index: int, after: int, live: list[int]) -> i
     elif name in _READS:
         after |= 1 << argument
     handler = decoded.handlers[index]
-    return after if handler is None else after | live[handler.target]
+    if handler is None:
+        return after
+    is_with = decoded.body[handler.target + 1].name == "WITH_EXCEPT_START"
+    return after if is_with and not suppresses else after | live[handler.target]

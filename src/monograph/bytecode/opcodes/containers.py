@@ -106,7 +106,7 @@ def _put(frame: InterpreterFrame, made: dict[Any, Any], key: Any, value: Any) ->
 
 def _tell_copies(frame: InterpreterFrame, owner: Any) -> None:
     """What a comprehension builds is nobody else's, unless this frame is one of two copies."""
-    if frame.body.stops:
+    if frame.is_copy:
         tell_contents(frame.interpreter, owner)
 
 

@@ -21,7 +21,7 @@ class DeadScope:
     def __init__(self, facts: Facts, operator: str) -> None:
         self.facts = facts
         self.operator = operator
-        self.aliases = AliasAnalysis()
+        self.aliases = AliasAnalysis([])
 
     def layout_asked(self, tensor: AbstractTensor, question: LayoutQuestion) -> None:
         """Nothing: whoever asks prints or saves the program."""

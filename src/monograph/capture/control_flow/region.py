@@ -111,7 +111,7 @@ class Region:
         self._copies: list[Node | None] = []
         self._stand_ins: list[tuple[AbstractTensor, Node | None]] = []
         """Those, and views of them from outside, and what stands for each in here at first."""
-        self._originals: list[tuple[AbstractTensor, Node | None, TensorType]] = []
+        self._originals: list[tuple[AbstractTensor, Node | None, TensorType, int]] = []
         self._outer: Any = None
 
     def __enter__(self) -> Self:
@@ -149,11 +149,11 @@ class Region:
         """Let tensors from outside that were written to be what they are there."""
         copies = {id(tensor): copy for tensor, copy in self.written}
         while self._originals:
-            tensor, node, tensor_type = self._originals.pop()
+            tensor, node, tensor_type, n_writes = self._originals.pop()
             if id(tensor) in copies:
                 copies[id(tensor)].node = tensor.node
                 copies[id(tensor)].tensor_type = tensor.tensor_type
-            tensor.node, tensor.tensor_type = node, tensor_type
+            tensor.node, tensor.tensor_type, tensor.n_writes = node, tensor_type, n_writes
 
     # --- values ------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class Region:
 
     def _let_stand(self, stand_ins: Sequence[tuple[AbstractTensor, Node | None]]) -> None:
         for tensor, node in stand_ins:
-            self._originals.append((tensor, tensor.node, tensor.tensor_type))
+            self._originals.append((tensor, tensor.node, tensor.tensor_type, tensor.n_writes))
             tensor.node = node
 
     def _refused(self, tensor: AbstractTensor, reason: str) -> BaseException:

@@ -18,6 +18,7 @@ refused. Four relations are kept:
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from monograph.abstract.tensor import AbstractTensor
@@ -25,7 +26,7 @@ from monograph.diagnostics import problem
 from monograph.host.fx_nodes import inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
     from torch.fx.node import Node
 
@@ -44,13 +45,23 @@ _WORDS: Final[dict[Question, str]] = {
 class AliasAnalysis:
     """What may be one with something else, so far."""
 
-    __slots__ = ("_aliases", "_answers", "_certain", "_copies", "_objects", "_storages")
+    __slots__ = (
+        *("_aliases", "_answers", "_certain", "_copies", "_objects", "_origins", "_storages"),
+        *("doubted", "is_merging", "origin"),
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, doubted: list[Any]) -> None:
+        self.doubted = doubted
+        """The conditions for whose sides' sake something was refused: see `RunOptions.apart`."""
+        self.origin: Any = None
+        """The condition whose sides are merged now."""
+        self.is_merging = False
+        """Whether what is written is the last values of what sides wrote: those were checked."""
+        self._origins: dict[Any, list[Any]] = {}
         # By identity; the objects are kept, so that none of these is given to a new one.
         self._storages: dict[int, AbstractTensor] = {}
         self._aliases: dict[int, list[AbstractTensor]] = {}
-        self._copies: list[tuple[AbstractTensor, AbstractTensor, BaseException]] = []
+        self._copies: list[tuple[AbstractTensor, AbstractTensor, BaseException, Any]] = []
         self._objects: dict[int, Any] = {}
         self._answers: dict[Question, set[Node]] = {}
         # Nodes that were asked about and have one answer; until one is that others may use.
@@ -67,15 +78,20 @@ class AliasAnalysis:
                 self._storages[id(roots[-1])] = roots[-1]
             else:
                 self._objects[id(each)] = each
+            self._note_origin(id(roots[-1] if isinstance(each, AbstractTensor) else each))
         if len(roots) > 1:
             self._aliases.setdefault(id(roots[0]), []).extend(roots[1:])
 
-    def copied(self, copy: AbstractTensor, root: AbstractTensor, after: str = "if") -> None:
+    def copied(
+        self, copy: AbstractTensor, root: AbstractTensor, after: str = "if", by: Any = None
+    ) -> None:
         """These may alias, and the first is a copy where eager code has one memory.
 
-        `after` is the word that the statement begins with which made the copy.
+        `after` is the word that the statement begins with which made the copy; what is made `by`
+        one call of one tensor shares that call's copy of it.
         """
-        self._copies.append((copy.storage_root, root, problem("branch-returns", after=after)))
+        refusal = problem("branch-returns", after=after)
+        self._copies.append((copy.storage_root, root, refusal, by))
 
     def release(self, tensor: AbstractTensor) -> None:
         """Nobody sees this tensor's memory by another name any more."""
@@ -85,6 +101,7 @@ class AliasAnalysis:
         """What this node makes gives no answer that holds on every side."""
         if node is not None:
             self._answers.setdefault(question, set()).add(node)
+            self._note_origin(node)
             if node.users or node in self._certain.get(question, ()):
                 self._certain.pop(question, None)
 
@@ -98,7 +115,41 @@ class AliasAnalysis:
             if not _lie_alike(one, t) or self.is_ambiguous("layout", value):
                 self.differ("layout", result.node)
 
+    def _note_origin(self, key: Any) -> None:
+        if self.origin is not None:
+            self._origins.setdefault(key, []).append(self.origin)
+
+    @contextmanager
+    def of_one_side(self, sides: list[Any]) -> Generator[None]:
+        """What is noted meanwhile says nothing of the other side; it is added to `sides`."""
+        before = (self._storages, self._aliases, self._objects, self._answers, self._certain)
+        self._storages, self._objects = dict(self._storages), dict(self._objects)
+        self._aliases = {key: [*each] for key, each in self._aliases.items()}
+        self._answers = {key: {*each} for key, each in self._answers.items()}
+        self._certain = {}
+        try:
+            yield
+            sides.append((self._storages, self._aliases, self._objects, self._answers))
+        finally:
+            self._storages, self._aliases, self._objects, self._answers, self._certain = before
+
+    def note_sides(self, sides: Iterable[Any]) -> None:
+        """Where sides are merged, what was noted on either counts."""
+        for storages, aliases, objects, answers in sides:
+            self._storages |= storages
+            self._objects |= objects
+            for key, each in aliases.items():
+                self._aliases.setdefault(key, []).extend(each)
+            for question, nodes in answers.items():
+                self._answers.setdefault(question, set()).update(nodes)
+                self._certain.pop(question, None)
+
     # --- asked -------------------------------------------------------------------------------
+
+    def _doubt(self, value: Any) -> None:
+        """Something is about to be refused for what is in doubt about this."""
+        key = id(value.storage_root if isinstance(value, AbstractTensor) else value)
+        self.doubted += self._origins.get(key, ())
 
     def is_aliased(self, value: Any) -> bool:
         """Whether an object may be one with another."""
@@ -123,16 +174,20 @@ class AliasAnalysis:
         Raises: branch-decides.
         """
         if left is not right and self.is_aliased(left) and self.is_aliased(right):
+            self._doubt(left)
+            self._doubt(right)
             raise problem("branch-decides", what="whether two variables are one object")
 
     def check_hash(self, tensor: AbstractTensor) -> None:
         """Code looks for a tensor in a set or a dict. Raises: branch-decides."""
         if id(tensor.storage_root) in self._storages:
+            self._doubt(tensor)
             raise problem("branch-decides", what="whether two variables are one object")
 
     def check_write(self, value: Any, name: str = "") -> None:
         """Code changes an object. Raises: write-after-branch."""
-        if self.is_aliased(value):
+        if self.is_aliased(value) and not self.is_merging:
+            self._doubt(value)
             raise problem("write-after-branch", kind=_kind(value), name=name)
 
     def check_returned(
@@ -146,8 +201,9 @@ class AliasAnalysis:
             return
         tensors = [value for value in values if isinstance(value, AbstractTensor)]
         returned = list({id(each.storage_root): each.storage_root for each in tensors}.values())
-        for copy, root, refusal in self._copies:
+        for copy, root, refusal, by in self._copies:
             copied = self.possible_storages(root)
+            alike = [c for c, r, _, b in self._copies if by is not None and b is by and r is root]
             ones = [each for each in returned if _is_in(copy, self.possible_storages(each))]
             if not ones:
                 continue
@@ -156,6 +212,7 @@ class AliasAnalysis:
                 each
                 for each in returned
                 if each is not copy
+                and not _is_in(each, alike)
                 and any(_is_in(one, copied) for one in self.possible_storages(each, without=copy))
             ]
             if any(one is not other for one in ones for other in others):
@@ -178,6 +235,7 @@ class AliasAnalysis:
         while waiting:
             node = waiting.pop()
             if node in ambiguous:
+                self.doubted += self._origins.get(node, ())
                 found: Node | None = node
                 while found is not None:
                     ambiguous.add(found)

@@ -138,7 +138,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     def aliases(self) -> AliasAnalysis:
         """Made when something may alias, or somebody asks: most models have no use for it."""
         if self.known_aliases is None:
-            self.known_aliases = AliasAnalysis()
+            self.known_aliases = AliasAnalysis(self.options.doubted)
         return self.known_aliases
 
     @classmethod

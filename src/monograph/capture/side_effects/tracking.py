@@ -361,7 +361,7 @@ def chain_of(frame: InterpreterFrame | None) -> Chain:
     found: list[tuple[CodeType, int]] = []
     while frame is not None:
         found.append((frame.code, frame.lasti))
-        while frame.body.stops and frame.back is not None and frame.back.code is frame.code:
+        while frame.is_copy and frame.back is not None and frame.back.code is frame.code:
             frame = frame.back  # it is a copy of that one, on one side of a condition there
         frame = frame.back
     return tuple(found)

@@ -34,34 +34,36 @@ def in_general(
     probe: Callable[[Run, RunOptions], Run],
     *,
     both_ways: bool = False,
+    goes_on: bool = False,
 ) -> tuple[Run, RunOptions]:
     """The most general run of which the example is an instance, and how its sizes were read.
 
     `probe` lets sizes of 0 and 1 into a finished run where they may be; see `probing.probed`.
-    With `both_ways`, branches on sizes are recorded both ways, where that is possible.
+    With `both_ways`, branches on sizes are recorded both ways, where that is possible. One that
+    `goes_on` after refusals says what the first run was refused for.
 
     Law: every guard of the result holds for the example inputs.
 
     Raises: what the last run raises.
     """
     options = RunOptions(both_ways=both_ways)
+    refusal: Exception | None = None
     while True:
         inputs, facts = read(options)
         try:
             found = run(inputs, facts)
         except Restart as restart:
-            if restart.reason == "decide":
-                options = replace(options, decided=True)
-            elif restart.reason == "texts":
-                options = replace(options, texts_made=True)
-            elif restart.reason == "count":
-                options = replace(options, counted=options.counted | restart.cause)
-            else:
-                raise
+            options = _as_asked(options, restart)
             continue
         except Exception as error:
+            if not goes_on and not options.apart.issuperset(options.doubted):
+                refusal = refusal or error
+                options = replace(options, apart=options.apart.union(options.doubted))
+                continue
             again = _otherwise(options, inputs, facts, error)
             if again is None:
+                if refusal is not None:
+                    raise refusal from None
                 raise
             options = again
             continue
@@ -70,6 +72,17 @@ def in_general(
         if not contradicted:
             return found, options
         options = replace(options, literal=contradicted | set(options.literal))
+
+
+def _as_asked(options: RunOptions, restart: Restart) -> RunOptions:
+    """How the whole run is made again. Raises: Restart (a region asks for it)."""
+    if restart.reason == "decide":
+        return replace(options, decided=True)
+    if restart.reason == "texts":
+        return replace(options, texts_made=True)
+    if restart.reason == "count":
+        return replace(options, counted=options.counted | restart.cause)
+    raise restart
 
 
 def _otherwise(

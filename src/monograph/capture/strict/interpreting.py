@@ -28,6 +28,7 @@ from monograph.capture.control_flow.branches.branch_capture import (
     can_fork,
     fork,
     inverted,
+    is_caught,
     truth_value,
 )
 from monograph.capture.control_flow.branches.object_merge import can_merge
@@ -60,12 +61,13 @@ from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
-from monograph.capture.strict.polyfills import of_plain_number, product
+from monograph.capture.strict.polyfills import compares_tensors, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.number_classes import class_of, is_instance, type_of
 from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import BugError, MonographError, problem
+from monograph.host.flags import ASSERT, CHECK
 from monograph.host.module_calls import (
     functional_is_original,
     is_plain_layer,
@@ -233,11 +235,11 @@ class Strict(Hooks):
 
         Raises: outside-read, write-outlives-call.
         """
-        if self._forks and (other := self._stands_for(callee, args, kwargs, frame)) is not None:
+        other = self._stands_for(callee, args, kwargs, frame) if self._forks else None
+        if other is None and not (self._forks and compares_tensors(callee, args)):
+            other = self._texts.hand_over(callee, args, kwargs)
+        if other is not None:
             return other
-        known = self._texts.hand_over(callee, args, kwargs)
-        if known is not None:
-            return known
         kind = type(callee)
         if kind is FunctionType and not is_suspect(callee, args):
             return None
@@ -261,6 +263,8 @@ class Strict(Hooks):
         """What answers for a function whose result is only known at run time."""
         if callee is bool and len(args) == 1 and self._can_fork(*args):
             return truth_value
+        if callee is ASSERT and len(args) > 1 and self._can_fork(args[0]) and not is_caught(frame):
+            return lambda condition, message: CHECK(truth_value(condition), lambda: message)
         if callee is PAD and self._on_sizes and (padded := padding(args, kwargs)) is not None:
             return padded
         if self._recorder.accumulated:

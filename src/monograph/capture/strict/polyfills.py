@@ -125,6 +125,14 @@ def least(*args: Any, **kwargs: Any) -> Any:
     return min(*args, **kwargs) if numbers is None else _fold(torch.sym_min, numbers)
 
 
+def compares_tensors(callee: Any, args: list[Any]) -> bool:
+    """Whether this is `max` or `min` of tensors, which are compared one by one."""
+    if callee is not builtins.max and callee is not builtins.min:
+        return False
+    given = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+    return any(isinstance(each, torch.Tensor) for each in given)
+
+
 def _listed(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """What `max(t.shape[0] for t in ts)` chooses from, in a list."""
     return (list(args[0]),) if len(args) == 1 and hasattr(args[0], "__next__") else args

@@ -22,6 +22,7 @@ be written to from then on. So are containers, and who asks which object is whic
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ from torch import is_grad_enabled  # as it is, not as user code is watched askin
 
 from monograph.abstract.symbols import showing, to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import (
     MOVED,
     End,
@@ -52,6 +54,7 @@ from monograph.bytecode.evaluation.frame import RETURN
 from monograph.capture import caught_refusals
 from monograph.capture.branch_equivalence import is_about_small
 from monograph.capture.control_flow.branches.join_point import arrive
+from monograph.capture.control_flow.branches.object_merge import SavedValues
 from monograph.capture.control_flow.higher_order.operators import record_both
 from monograph.capture.control_flow.loops.while_capture import as_truth, loop
 from monograph.capture.internal_errors import refusal_of
@@ -106,7 +109,7 @@ def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: b
     found = ways(frame)
     if found.join is None or (found.keeps_if is not None and isinstance(value, torch.SymInt)):
         return NotImplemented  # what is kept is a number, no truth
-    places = iter([found]) if has_example else _places(frame, found)
+    places = _places(recorder, frame, found, has_example=has_example)
     try:
         return _forked(recorder, frame, condition, places)
     except Restart as restart:
@@ -176,8 +179,17 @@ def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
 # --- both ways ---------------------------------------------------------------------------------
 
 
-def _places(frame: InterpreterFrame, found: Ways) -> Iterator[Ways]:
+def _places(
+    recorder: Recorder, frame: InterpreterFrame, found: Ways, *, has_example: bool
+) -> Iterator[Ways]:
     """Where the ways can be joined: the nearest first, and a few later ones."""
+    if (frame.code, frame.ip) in recorder.options.apart:
+        at_end = replace(found, join=EXIT, live=0, outs=frozenset())
+        yield at_end if found.within is None else found
+        return
+    if has_example:
+        yield found
+        return
     nearest = early(frame, found)
     yield nearest
     yield from later(frame, nearest, _MOST_JOINS)
@@ -205,11 +217,12 @@ def _forked(
 def _joined_at_one_of(
     recorder: Recorder, frame: InterpreterFrame, condition: Any, places: Iterator[Ways]
 ) -> Any:
-    before = (list(frame.stack), list(frame.slots), frame.ip, frame.leavings)
+    before = (SavedValues(frame.stack), SavedValues(frame.slots), frame.ip, frame.leavings)
+    is_apart = (frame.code, frame.ip) in recorder.options.apart
     reason: Restart | None = None
     for n, each in enumerate(places):
         try:
-            with _unmerged(recorder, n > 0):
+            with _unmerged(recorder, n > 0 or is_apart):
                 go = partial(_start, recorder, frame, each)
                 signal = _both(recorder, frame, condition, each, go)
         except BaseException as error:
@@ -309,7 +322,11 @@ def _joined(
     go: Callable[[bool], End],
 ) -> Any:
     before = frozenset(recorder.facts.symbols)
+    sides: list[Any] = []
+    if recorder.options.apart:
+        go = partial(_of_one_side, recorder, go, sides)
     regions = _run(recorder, condition, go)
+    recorder.aliases.note_sides(sides)
     ends = [region.result for region in regions]
     if any(end.kind == "yielded" for end in ends):
         for region in regions:
@@ -319,7 +336,22 @@ def _joined(
         for region, end in zip(regions, ends, strict=True):
             with region:  # the answers at the loop's test, where both ways arrive
                 end.frame.stack[-1] = as_truth(end.frame.stack[-1])
-    return arrive(recorder, frame, condition, found, regions, before)
+    aliases = recorder.aliases
+    aliases.origin, aliases.is_merging = (frame.code, frame.ip), bool(sides)
+    try:
+        return arrive(recorder, frame, condition, found, regions, before)
+    finally:
+        aliases.origin, aliases.is_merging = None, False
+
+
+def _of_one_side(
+    recorder: Recorder,
+    go: Callable[[bool], End],
+    sides: list[Any],
+    answer: bool,  # noqa: FBT001 - the condition's answer
+) -> End:
+    with recorder.aliases.of_one_side(sides):
+        return go(answer)
 
 
 def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
@@ -343,7 +375,7 @@ def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
     except Restart as restart:
         if restart.reason != "one side":
             raise
-        if restart.cause[0] or _is_caught(frame.back):
+        if restart.cause[0] or is_caught(frame.back):
             raise Restart("no merge") from None
         _assert_not(recorder, truth_value(head.flag.logical_not()), restart)
         end = run_on(frame, found, head)
@@ -406,7 +438,7 @@ def _only_side(recorder: Recorder, frame: InterpreterFrame, value: Any, restart:
 
     An exception that somebody around would catch is a side of its own: that is not done here.
     """
-    if _is_caught(frame):
+    if is_caught(frame):
         return NotImplemented
     condition, raising = truth_value(value), restart.cause[0]
     _assert_not(recorder, condition if raising else torch.sym_not(condition), restart)
@@ -423,7 +455,7 @@ def _assert_not(recorder: Recorder, condition: Any, restart: Restart) -> None:
         recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
 
 
-def _is_caught(frame: InterpreterFrame | None) -> bool:
+def is_caught(frame: InterpreterFrame | None) -> bool:
     """Whether a frame of the program has a handler around what it is doing now."""
     while frame is not None:
         if frame.body.handlers[frame.ip - 1] is not None:

@@ -12,6 +12,7 @@ where the other side was taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import CO_GENERATOR
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -97,12 +98,15 @@ def _arrive(
     before: frozenset[Expr],
 ) -> Mark:
     ends: list[End] = [region.result for region in regions]
-    join = StateMerge(regions, before)
+    at_exit = bool(recorder.options.apart) and place == EXIT
+    at_exit = at_exit and not frame.code.co_flags & CO_GENERATOR
+    roots = [root for region in regions for root, _ in region.written] if at_exit else []
+    join = StateMerge(regions, before, roots)
     here = [_state(end, place) if place_of(end) == place else None for end in ends]
     origins = ReachingAssignments(recorder, frame, found, ends)
     joined = _met(join, here, _names(frame, here, place), place, origins)
     lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
-    changes = met_writes(recorder, frame, join, regions)
+    changes = met_writes(recorder, frame, join, regions, at_exit=at_exit)
     uncertain = _uncertain(regions, join)
     flags = [left.flags for left in lefts if not _is_one_side(left.flags)]
     for one, other in zip(regions, _as_tensors(regions, flags), strict=True):
@@ -260,7 +264,7 @@ def _closed(
             for side, root in [(n, each) for n, found in enumerate(roots) for each in found]:
                 aliases.may_alias([result, root])
                 if (side, i) in branches.copied:
-                    aliases.copied(result, root)
+                    aliases.copied(result, root, by=regions[0])
             aliases.note_differences(pair, result)
             note_inference(pair, result)
     for tensor, flag in zip(written, before, strict=True):

@@ -10,17 +10,21 @@ Law: after a condition every object holds what it would hold in eager code, for 
 
 from __future__ import annotations
 
+import gc
+import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
 
-from monograph.bytecode import MISSING
+from monograph.bytecode import MISSING, InterpreterFrame
+from monograph.capture.side_effects.garbage_collection import MadeSince
 from monograph.capture.side_effects.persistent_writes import lines
+from monograph.capture.side_effects.tracking import WriteTarget
 from monograph.diagnostics import Cause, MonographError, problem, user_frames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.bytecode import InterpreterFrame
     from monograph.capture.control_flow.branches.state_merge import (
         MergedValue,
         MergedValues,
@@ -28,7 +32,15 @@ if TYPE_CHECKING:
     )
     from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.side_effects.tracking import RegionEffects, WriteTarget
+    from monograph.capture.side_effects.tracking import RegionEffects
+
+
+_OWN_REFERENCES: Final = 3
+"""Those of the caller, to the argument, and to the argument of `getrefcount`."""
+
+
+class SavedValues(list[Any]):
+    """What a frame held, for when it is put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +60,16 @@ def can_merge(place: WriteTarget) -> bool:
 
 
 def met_writes(
-    recorder: Recorder, frame: InterpreterFrame, join: StateMerge, regions: Sequence[Region]
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    join: StateMerge,
+    regions: Sequence[Region],
+    *,
+    at_exit: bool,
 ) -> list[MergedWrite]:
     """The writes of two regions, as one; the frame has names for what is written to.
+
+    `at_exit`: the frame is not run on.
 
     Raises: branch-side-effect.
     """
@@ -58,10 +77,46 @@ def met_writes(
         {} if region.effects is None else {place.key: place for place in region.effects.taken}
         for region in regions
     ]
-    return [
-        _met(recorder, frame, join, [each.get(key) for each in taken])
-        for key in {**taken[0], **taken[1]}
-    ]
+    found: list[MergedWrite] = []
+    for key in {**taken[0], **taken[1]}:
+        pair = [each.get(key) for each in taken]
+        owner = next(each for each in pair if each is not None).owner
+        if at_exit and _ends_with(owner, frame):
+            continue
+        try:
+            found.append(_met(recorder, frame, join, pair))
+        except MonographError:
+            recorder.options.doubted.append(recorder.aliases.origin)
+            raise
+    return found
+
+
+def _ends_with(owner: Any, frame: InterpreterFrame) -> bool:
+    """Whether nobody holds an object but a frame, copies that ended, and the records of writes."""
+    running: list[InterpreterFrame] = [frame]
+    while running[-1].is_copy and running[-1].back is not None:
+        running.append(running[-1].back)
+    n_held = 0
+    for each in gc.get_referrers(owner):
+        if type(each) is FrameType:
+            continue
+        if type(each) not in (WriteTarget, SavedValues) and not _is_aside(each, running):
+            return False
+        n_held += [*map(id, gc.get_referents(each))].count(id(owner))
+    return sys.getrefcount(owner) - n_held <= _OWN_REFERENCES
+
+
+def _is_aside(held: Any, running: Sequence[InterpreterFrame]) -> bool:
+    """Whether this is what frames hold that end with this call, or of those that were run aside."""
+    for each in gc.get_referrers(held) if type(held) in (list, dict) else ():
+        if type(each) is FrameType and type(held) is dict:  # a traceback's, of a copy of the code
+            return each.f_code.co_qualname == running[0].code.co_qualname
+        if type(each) is MadeSince:
+            return True
+        if isinstance(each, InterpreterFrame) and (held is each.slots or held is each.stack):
+            is_aside = each.is_copy and each.back is None and each.code is running[0].code
+            return is_aside or any(each is one for one in running)
+    return False
 
 
 def _met(
@@ -133,4 +188,4 @@ def write(changes: Sequence[MergedWrite], made: MergedValues, part: RegionEffect
         replace(change.place, before=now).put_back()
 
 
-__all__ = ["MergedWrite", "can_merge", "met_writes", "write"]
+__all__ = ["MergedWrite", "SavedValues", "can_merge", "met_writes", "write"]

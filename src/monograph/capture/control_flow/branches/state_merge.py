@@ -75,6 +75,8 @@ class StateMerge:
     regions: Sequence[Region]
     before: frozenset[Expr]
     """The sizes that are known outside of both."""
+    written: Sequence[AbstractTensor] = ()
+    """Tensors from outside that nobody looks at again, but as what both return."""
     lefts: list[Any] = field(default_factory=list[Any])
     rights: list[Any] = field(default_factory=list[Any])
     containers: list[tuple[Any, Any, MergedContainer]] = field(
@@ -96,7 +98,7 @@ class StateMerge:
 
         Raises: branches-disagree.
         """
-        if left is right:
+        if left is right and not (self.written and self._is_last_seen(left)):
             return CommonValue(left)
         if left is ABSENT or right is ABSENT:
             return self._alone(left, right)
@@ -104,6 +106,13 @@ class StateMerge:
         if known is None:
             known = self._met[id(left), id(right)] = self._meet(left, right, name)
         return known
+
+    def _is_last_seen(self, value: Any) -> bool:
+        """Whether this is returned, after a write, which callers see by no other name."""
+        if not isinstance(value, AbstractTensor):
+            return False
+        is_own = value.node is not None and value.node.op == "call_function"
+        return is_own and any(value is each for each in self.written)
 
     def _meet(self, left: Any, right: Any, name: str) -> MergedValue:
         if is_same(left, right):
@@ -116,9 +125,10 @@ class StateMerge:
         if one is not None and one is other:
             return self._result(left, right, name, reads=one is not int)
         if type(left) is type(right) and type(left) in CONTAINERS:
-            keys = _keys(left)
-            if len(left) == len(right) and keys == _keys(right):
-                pairs = zip(items_of(left), items_of(right), strict=True)
+            one, other = (_left_by(*each) for each in zip(self.regions, (left, right), strict=True))
+            keys = _keys(one)
+            if len(one) == len(other) and keys == _keys(other):
+                pairs = zip(items_of(one), items_of(other), strict=True)
                 inner = f"{name}[...]" if " " not in name else f"an item of {name}"
                 items = tuple(self.meet(a, b, inner) for a, b in pairs)
                 self.containers.append((left, right, MergedContainer(type(left), items, keys)))
@@ -146,7 +156,8 @@ class StateMerge:
                 return self._result(left, right, reads=kind is not int)
         elif type(value) in CONTAINERS:
             pairs = [
-                (ABSENT, item) if left is ABSENT else (item, ABSENT) for item in items_of(value)
+                (ABSENT, item) if left is ABSENT else (item, ABSENT)
+                for item in items_of(_left_by(region, value))
             ]
             items = tuple(self.meet(one, other, "") for one, other in pairs)
             if not all(isinstance(item, CommonValue) for item in items):
@@ -182,6 +193,12 @@ class StateMerge:
         self.lefts.append(left)
         self.rights.append(right)
         return RegionResult(len(self.lefts) - 1, reads)
+
+
+def _left_by(region: Region, container: Any) -> Any:
+    """What a side left in a container: what it wrote to one from outside is put back by now."""
+    taken = () if region.effects is None else region.effects.taken
+    return next((each.after for each in taken if each.owner is container), container)
 
 
 def are_texts(left: Any, right: Any) -> bool:

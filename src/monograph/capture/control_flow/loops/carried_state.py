@@ -18,6 +18,8 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, stand_alike
+from monograph.bytecode.analysis.control_flow_graph import live_unless_raised
+from monograph.bytecode.branches.branch_targets import live_at
 from monograph.capture.control_flow.branches.state_merge import (
     CONTAINERS,
     are_texts,
@@ -75,6 +77,8 @@ class CarriedState:
         self.makes_last = makes_last
         self.n_stack = len(frame.stack) - 1
         self.values = [*frame.stack[:-1], *self._live(frame)]
+        self.read = live_at(frame, test.out) | live_unless_raised(frame.code)[test.start]
+        """A bit for each slot that somebody else reads than what comes after a suppressed error."""
         self.names = [""] * self.n_stack + list(frame.body.slots)
         self.leaves = {leaf.path: leaf for leaf in _leaves(self.values, self.names)}
         self.texts: dict[Path, Any] = {}
@@ -123,6 +127,10 @@ class CarriedState:
         Raises: Restart, loop-carry-changes.
         """
         values = [*frame.stack, *self._live(frame)]
+        for n, (before, value) in enumerate(zip(self.values, values, strict=True)):
+            is_last = self.makes_last and _is_carriable(value)
+            if before is MISSING and not is_last and not self.read >> (n - self.n_stack) & 1:
+                values[n] = MISSING
         ended = {leaf.path: leaf for leaf in _leaves(values, self.names)}
         self._find_more(ended)
         self.made = [_as_tensor(ended[path].value) for path in self.carried]
