@@ -12,6 +12,7 @@ from monograph.capture import (
     ExportingAnswers,
     Request,
     all_problems,
+    capture,
     capture_or_interpret,
     check_custom_op,
     check_declarations,
@@ -110,7 +111,7 @@ def _exported(request: Request, *, may_tell: bool) -> ExportedProgram:
     """The program; packages are told that they are exported where nothing else helps."""
     captured, told = None, False
     try:
-        captured = capture_or_interpret(request)
+        captured = capture(request) if request.strict else capture_or_interpret(request)
         if request.dynamic_shapes is not None:
             check_declarations(captured.inputs, captured.facts)
         return program_of(captured)

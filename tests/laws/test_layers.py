@@ -11,8 +11,6 @@ from tests.laws.layers import LAYERS, Of
 
 pytestmark = pytest.mark.laws
 
-PLAIN_NUMBERS = frozenset({"packed RNN", "packed GRU", "PackedSequence"})
-"""They call `int` on the number of sequences; refused plainly, for Python wants a plain number."""
 AUTO = monograph.Dim.AUTO
 
 
@@ -37,10 +35,6 @@ def test_layers_agree_with_eager(name, dynamic, strict):
     module = layer.module()
     if shapes is not None and isinstance(module, Of):
         shapes = {"inputs": shapes}
-    if name in PLAIN_NUMBERS and not strict:
-        with pytest.raises(monograph.DataDependentError, match="specialized-value"):
-            monograph.export(module, args, dynamic_shapes=shapes, strict=strict)
-        return
     program = monograph.export(module, args, dynamic_shapes=shapes, strict=strict)
     for form in (program.module(), program.run_decompositions().module()):
         for size in sizes:

@@ -354,6 +354,7 @@ class AbstractTensor(Flags):
     def data(self, value: torch.Tensor) -> None:
         """Written in place: right where nothing else lies in the memory that it takes over.
 
+        A tensor that is given its own memory stays as it is.
         Raises: data-replaced (the memory is that of an input or of the module's state, or has
             another shape or dtype).
         """
@@ -363,6 +364,8 @@ class AbstractTensor(Flags):
         if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
             reason = f"it is {type_text(ours)}, and would be {type_text(theirs)}"
             raise problem("data-replaced", reason=reason)
+        if root is self.storage_root and ours == theirs:
+            return  # its own memory, as `Module.to` gives each parameter that need not change
         if not is_own:
             raise problem("data-replaced", reason="an input or the module's state lies in that")
         self.recorder.call(torch.ops.aten.copy_.default, (self.data, value), {})

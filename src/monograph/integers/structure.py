@@ -14,6 +14,7 @@ __all__ = [
     "ceildiv",
     "divisors",
     "evaluate",
+    "halved",
     "is_symbol",
     "maximum",
     "minimum",
@@ -64,6 +65,34 @@ def product(factors: Iterable[Int]) -> Int:
     for factor in factors:
         result = result * factor
     return result
+
+
+def halved(number: Int) -> Int:
+    """The same, where a quotient by `2m` that rounds up is two that round down, as often as it is.
+
+    Law (Hermite): `(t + m)//(2*m) == t//m - t//(2*m)`.
+
+    >>> from monograph.integers import Facts, text
+    >>> n = Facts().symbol("n", hint=3)
+    >>> text(halved((n + 1) // 2)), text(halved((n + 2) // 4))
+    ('n - n//2', 'n//2 - n//4')
+    """
+    if not isinstance(number, Expr):
+        return number
+    return total([c * product(map(_halved, monomial)) for monomial, c in number.parts])
+
+
+def _halved(atom: Expr) -> Int:
+    if atom.kind != "floordiv":
+        return atom
+    above, below = atom.int_args
+    if not isinstance(below, int) or below < 2 or below % 2 or not isinstance(above, Expr):
+        return atom
+    half, (monomial, constant) = below // 2, above.parts[-1]
+    if monomial or constant % below < half:
+        return atom
+    rest = above - half
+    return halved(rest // half) - rest // below
 
 
 def total(summands: Iterable[Int]) -> Int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from monograph.capture.captured import Capture
 
-_MOST_BRANCHES: Final = 8
+_MOST_BRANCHES: Final = 64
 _MOST_TIMES: Final = 2
 """How many times as many operators the program may have; a few more are no matter."""
 _FEW: Final = 24
@@ -36,7 +36,7 @@ def is_worth_it(first: Capture, both: Capture) -> bool:
     before, after = _measured(first), _measured(both)
     n_more = len(both.recorder.children) - len(first.recorder.children)
     is_short = after <= max(_MOST_TIMES * before, before + _FEW)
-    return 0 < n_more <= 2 * _MOST_BRANCHES and is_short
+    return 0 <= n_more <= 2 * _MOST_BRANCHES and is_short
 
 
 def _measured(captured: Capture) -> int:

@@ -265,7 +265,7 @@ class Strict(Hooks):
             return truth_value
         if callee is ASSERT and len(args) > 1 and self._can_fork(args[0]) and not is_caught(frame):
             return lambda condition, message: CHECK(truth_value(condition), lambda: message)
-        if callee is PAD and self._on_sizes and (padded := padding(args, kwargs)) is not None:
+        if callee is PAD and (padded := padding(args, kwargs, self._on_sizes)) is not None:
             return padded
         if self._recorder.accumulated:
             answer = list_accumulation.answer(self._recorder, callee, args, kwargs)

@@ -24,15 +24,27 @@ if TYPE_CHECKING:
 PAD: Final[Any] = torch.nn.functional.pad
 
 
-def padding(args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """What stands for this call of `pad`, if it asks whether there is anything to add."""
+def padding(
+    args: list[Any],
+    kwargs: dict[str, Any],
+    on_sizes: bool,  # noqa: FBT001 - as the interpreter's
+) -> Callable[..., Any] | None:
+    """What stands for this call of `pad`, if it asks whether there is anything to add.
+
+    Without `on_sizes` the example says, and the run is noted to have branched.
+    """
     tensor, amounts, mode = _given(*args, **kwargs)
     if mode != "constant" or not isinstance(tensor, AbstractTensor):
         return None
     if tensor.tensor_type.strides is None:
         return None
     in_doubt = [known(le(to_python(amount), 0)) is None for amount in amounts]
-    return _laid_out if any(in_doubt) else None
+    if not any(in_doubt):
+        return None
+    if on_sizes:
+        return _laid_out
+    cast("Recorder", tensor.recorder).options.branches.append("padding")
+    return None
 
 
 def _given(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002, ARG001 - torch's signature

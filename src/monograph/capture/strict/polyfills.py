@@ -192,6 +192,24 @@ def equally_spaced(start: Any, end: Any, steps: Any, **options: Any) -> torch.Te
     return recorder.call(torch.ops.aten.linspace.default, (start, end, steps), options)
 
 
+@replaces(torch.equal)
+def equal(one: Any, other: Any, /) -> Any:
+    """`torch.equal(a, b)`, which C++ would answer with a plain truth."""
+    if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):
+        return torch.equal(one, other)
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return torch.equal(one, other)
+    return (one == other).all().item() != 0
+
+
+@replaces(torch.allclose)
+def allclose(one: Any, other: Any, /, *more: Any, **options: Any) -> Any:
+    """`torch.allclose(a, b)`, likewise."""
+    if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):
+        return torch.allclose(one, other, *more, **options)
+    return torch.isclose(one, other, *more, **options).all().item() != 0
+
+
 @replaces(torch.Size.numel)
 def product(shape: torch.Size, /) -> Any:
     """`x.shape.numel()`."""

@@ -6,7 +6,7 @@ What is given sizes or abstract tensors is recorded, since C++ would ask for the
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -20,6 +20,7 @@ from monograph.diagnostics import problem, snippet
 from monograph.host.flags import CHECKER
 from monograph.integers import Relation
 
+PAD_PACKED_SEQUENCE: Final = torch.ops.aten._pad_packed_sequence.default  # noqa: SLF001 - an operator's name
 _SEQUENCES = (list, tuple, torch.SymInt, torch.SymFloat)
 
 
@@ -70,6 +71,35 @@ def _has_internal_overlap(original: Any) -> Any:
         return original(tensor)
 
     return has_internal_overlap
+
+
+@OVERRIDES.override(torch.nn.utils.rnn, "pad_packed_sequence")
+def _pad_packed_sequence(original: Any) -> Any:
+    """As PyTorch's, which gives C++ the number of the longest, where it means the longest."""
+
+    @functools.wraps(original)
+    def pad_packed_sequence(
+        sequence: Any,
+        batch_first: bool = False,  # noqa: FBT001, FBT002 - torch's signature
+        padding_value: float = 0.0,
+        total_length: Any = None,
+    ) -> Any:
+        data, batch_sizes, _, order = sequence
+        if not isinstance(data, AbstractTensor):
+            return original(sequence, batch_first, padding_value, total_length)
+        fits = total_length is None or total_length >= batch_sizes.shape[0]
+        if isinstance(fits, torch.SymBool):
+            fits.node.expect_true("", 0)
+        elif not fits:
+            return original(sequence, batch_first, padding_value, total_length)
+        arguments = data, batch_sizes, batch_first, padding_value
+        length = -1 if total_length is None else total_length
+        padded, lengths = data.recorder.call(PAD_PACKED_SEQUENCE, (*arguments, length), {})
+        if order is None:
+            return padded, lengths
+        return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
+
+    return pad_packed_sequence
 
 
 @OVERRIDES.override(*CHECKER)

@@ -17,7 +17,7 @@ from monograph.integers.polynomial import (
     divide_exactly,
 )
 from monograph.integers.relation import Relation, Truth, eq, ge, ne, negate
-from monograph.integers.structure import product
+from monograph.integers.structure import halved, product
 
 __all__ = ["is_never_negative", "known"]
 
@@ -73,14 +73,20 @@ def _known(k: Knowledge, r: Relation) -> bool | None:
 
 
 def _known_refined(k: Knowledge, r: Relation) -> bool | None:
-    """Ask again after cancelling what is known by now: s*(n*s//s) == n*s for s > 0."""
+    """Ask again after cancelling what is known by now: s*(n*s//s) == n*s for s > 0.
+
+    And with what is rounded up written as what is rounded down: n - n//2 == (n + 1)//2.
+    """
     if r.kind not in _COMPARE:
         return None
-    better = k.refined(r.expr)
-    if better is r.expr:
-        return None
-    again = _COMPARE[r.kind](better, 0)
-    return _known(k, again) if isinstance(again, Relation) else again
+    for better in (k.refined(r.expr), halved(r.expr)):
+        if better is r.expr:
+            continue
+        again = _COMPARE[r.kind](better, 0)
+        answer = _known(k, again) if isinstance(again, Relation) else again
+        if answer is not None:
+            return answer
+    return None
 
 
 def _known_all(answers: list[bool | None]) -> bool | None:

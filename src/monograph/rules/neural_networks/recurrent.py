@@ -229,13 +229,14 @@ def _bound(size: Int) -> int | None:
 
 @shared_rule(aten._pad_packed_sequence.default)
 def pad_packed_sequence(
-    data: TensorType, batch_sizes: TensorType, batch_first: bool, total_length: int
+    data: TensorType, batch_sizes: TensorType, batch_first: bool, total_length: Int
 ) -> tuple[TensorType, TensorType]:
     """pad([rows, *], batch sizes: i64[T]) -> [T or total_length, B, *], lengths i64[B].
 
     B is the first of the batch sizes, which is data.
     """
-    length = total_length if total_length > 0 else batch_sizes.shape[0]
+    is_given = not isinstance(total_length, int) or total_length > 0
+    length = total_length if is_given else batch_sizes.shape[0]
     batch = fresh("number of packed sequences", 1, _bound(data.shape[0]))
     lengths = TensorType((batch,), torch.int64, torch.device("cpu"))
     result = TensorType((length, batch, *data.shape[1:]), data.dtype, data.device)

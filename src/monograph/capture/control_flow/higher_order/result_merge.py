@@ -157,13 +157,29 @@ def _either(facts: Sequence[Facts], one: Int, other: Int, recorder: Recorder) ->
 
 
 def _agreed(facts: Sequence[Facts], one: Int, other: Int) -> Int | None:
-    """The number of both sides, which may be that of one because of what holds on the other."""
+    """The number of both sides, which may be that of one because of what holds on the other.
+
+    Or one that is rounded up on the side where it is no multiple: `n` or `n + k - n % k`.
+    """
     if one is other or known(eq(one, other)):
         return one
     for of_side, number in zip(facts, (other, one), strict=True):
         if of_side.prove(eq(one, other)) is True:
             return number
+    for start, end in ((other, one), (one, other)):
+        for k in _divisors(end - start):
+            number = start + (end - start) % k
+            sides = zip(facts, (one, other), strict=True)
+            if all(of_side.prove(eq(number, own)) for of_side, own in sides):
+                return number
     return None
+
+
+def _divisors(number: Int) -> list[int]:
+    """The numbers that something in it is divided by."""
+    parts = number.parts if isinstance(number, Expr) else ()
+    quotients = [atom for monomial, _ in parts for atom in monomial if atom.kind == "floordiv"]
+    return [k for each in quotients for k in each.int_args[1:] if isinstance(k, int)]
 
 
 def _end(end: Interval | Any) -> int | None:
