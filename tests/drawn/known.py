@@ -15,8 +15,6 @@ KNOWN = {
     r"decomposed.*gradients: values: .* became .*nan": r"\.std\(",
     # Plain capture does not see `is`.
     r"^plain.*\('(bool|int)',": r" is (?!None|not None)|\bis \w",
-    # What fills an empty place outside is a cache for all that the program knows.
-    r"outside: \('(dict|defaultdict)', \d+, ": r"setdefault\(|GDD\[",
     # A checkpoint computes again what is overwritten, and a buffer that is replaced is written to.
     r"gradients: some became raises": r"checkpoint|^ *self\.b (\+?=|=)|^ *self\.b\.data =",
 }

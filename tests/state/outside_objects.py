@@ -1045,7 +1045,7 @@ def order_changed(x):
     return x * 2
 
 
-@outside(lambda: collections.defaultdict(int), allowed=True)
+@outside(lambda: collections.defaultdict(int), tell=dict)
 def key_came_by_reading(x):
     given["zz"]
     return x * 2
@@ -1072,4 +1072,29 @@ def number_replaced(x):
 @outside(lambda: type("Settings", (), {"rate": 2.0}), tell=lambda settings: settings.rate)
 def class_written_past_its_own(x):
     type.__setattr__(given, "rate", 4.0)
+    return x * 2
+
+
+@outside(dict, tell=dict)
+def number_told(x):
+    given.setdefault("rate", 2.0)
+    return x * 2
+
+
+@outside(lambda: types.SimpleNamespace(last=None), tell=str)
+def text_told(x):
+    given.last = f"{x.ndim}"
+    return x * 2
+
+
+@outside(dict, allowed=True)
+def range_kept(x):
+    if "table" not in given:
+        given["table"] = torch.arange(3)
+    return x * given["table"]
+
+
+@outside(lambda: types.SimpleNamespace(is_begun=False), allowed=True)
+def flag_set(x):
+    given.is_begun = True
     return x * 2

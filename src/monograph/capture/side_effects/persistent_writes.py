@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.capture.code_policy import is_users
 from monograph.capture.side_effects.module_mutation import is_made_of_state
+from monograph.capture.side_effects.native_state import package_of
 from monograph.capture.side_effects.place_names import Called, called, containers
 from monograph.diagnostics import MonographError, problem
 from monograph.diagnostics.code_origin import is_installed
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
 
 
+_OURS: Final = __name__.partition(".")[0]
+
+
 class Effect(NamedTuple):
     """A write that outlives the call: where to, how the code calls that, and its lines."""
 
@@ -26,13 +30,15 @@ class Effect(NamedTuple):
     at: tuple[Frame, ...]
 
     def is_seen_outside(self) -> bool:
-        """Whether the user's own code replaces what others may look at, whatever later calls do.
+        """Whether the user's own code tells others something, whatever later calls do.
 
-        Installed packages keep what is theirs.
+        Installed packages keep what is theirs, and so do programs that are called.
         """
+        if package_of(type(self.place.owner)) == _OURS:
+            return False
         by = (code.co_filename for code, _ in self.place.by if is_users(code.co_filename))
         files = {*(frame.code.co_filename for frame in self.at[:1]), *islice(by, 1)}
-        return self.place.replaces() and not all(map(is_installed, files))
+        return self.place.is_told() and not all(map(is_installed, files))
 
     def refusal(self) -> MonographError:
         """The refusal of this write."""

@@ -60,6 +60,7 @@ class Snapshot:
                 continue
             if kind in _MAPPINGS and not value:
                 self.empty[name] = value
+                seen.add(id(value))
                 continue
             found = list(_contents(value, seen))
             if found:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import gc
 import operator
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import (
@@ -31,7 +31,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from torch import Tensor
+from torch import SymFloat, SymInt, Tensor
 from torch.nn import Module
 
 from monograph.bytecode import MISSING
@@ -47,7 +47,7 @@ from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_
 from monograph.capture.side_effects.opaque_objects import CALLED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
 
     from monograph.bytecode import InterpreterFrame
 
@@ -130,20 +130,27 @@ class WriteTarget:
             return None
         return [value for key, value in now.items() if key not in self.before]
 
-    def replaces(self) -> bool:
-        """Whether what was there is another now, gone or elsewhere; None and False were nothing."""
+    def is_told(self) -> bool:
+        """Whether others learn something here: what was there is not, or a number or text is new.
+
+        None and False were nothing: what else comes in their place may be a cache.
+        """
         if self.kind not in _WHOLE:
             is_flag = isinstance(self.owner, Tensor) and self.before is False
-            return is_flag or not _is_nothing(self.before)
+            return is_flag or _is_told(self.now(), self.before)
         if self.kind == "hidden":
             return self.before is not CALLED
         now, before = _whole(self.kind, self.owner), self.before
         if isinstance(before, set):
             return not before <= now
-        if isinstance(before, dict):
-            kept = {key: now[key] for key in now if key in before}
-            return list(kept) != list(before) or _replaces(kept.values(), before.values())
-        return len(now) < len(before) or _replaces(now[: len(before)], before)
+        if not isinstance(before, dict):
+            return len(now) < len(before) or any(map(_is_told, now, before))
+        if [key for key in now if key in before] != list(before):
+            return True
+        is_kept_by_reading = isinstance(self.owner, defaultdict) and len(now) > len(before)
+        return is_kept_by_reading or any(
+            _is_told(value, before.get(key, MISSING)) for key, value in now.items()
+        )
 
     def put_back(self) -> None:
         """Restore what was there."""
@@ -436,15 +443,14 @@ def _fill(cell: CellType, value: Any) -> None:
         cell.cell_contents = value
 
 
-def _is_nothing(value: Any) -> bool:
-    return value is MISSING or value is None or value is False
+def _is_told(now: Any, before: Any) -> bool:
+    """Whether a value takes the place of another, or is a number or text where nothing was."""
+    if before is MISSING or before is None or before is False:
+        return isinstance(now, _DATA) and not isinstance(now, bool)
+    return not same(now, before)
 
 
-def _replaces(now: Iterable[Any], before: Iterable[Any]) -> bool:
-    """Whether any of these stood there before, and does no more."""
-    return any(
-        not (_is_nothing(old) or same(new, old)) for new, old in zip(now, before, strict=True)
-    )
+_DATA: Final = (int, float, complex, str, bytes, SymInt, SymFloat)
 
 
 # --- whole objects -----------------------------------------------------------------------------

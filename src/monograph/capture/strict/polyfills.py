@@ -192,7 +192,6 @@ def equally_spaced(start: Any, end: Any, steps: Any, **options: Any) -> torch.Te
     return recorder.call(torch.ops.aten.linspace.default, (start, end, steps), options)
 
 
-@replaces(torch.equal)
 def equal(one: Any, other: Any, /) -> Any:
     """`torch.equal(a, b)`, which C++ would answer with a plain truth."""
     if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):
@@ -202,7 +201,6 @@ def equal(one: Any, other: Any, /) -> Any:
     return (one == other).all().item() != 0
 
 
-@replaces(torch.allclose)
 def allclose(one: Any, other: Any, /, *more: Any, **options: Any) -> Any:
     """`torch.allclose(a, b)`, likewise."""
     if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):

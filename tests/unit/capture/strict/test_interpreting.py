@@ -283,16 +283,27 @@ def test_side_effects_can_be_ignored_and_are_reported() -> None:
 
 
 def test_a_global_cache_that_every_call_would_fill_alike_is_no_harm() -> None:
-    """Filled by the first call with what depends on nothing else."""
+    """Filled by the first call with a tensor that depends on nothing else."""
 
     def forward(self, x):
         if "scale" not in FIRST:
-            FIRST["scale"] = 2.0
+            FIRST["scale"] = torch.full((3,), 2.0)
         return x * FIRST["scale"]
 
     program = export(of(forward), (torch.ones(3),))
     assert FIRST == {}
     assert torch.equal(program.module()(torch.full((3,), 5.0)), torch.full((3,), 10.0))
+
+
+def test_a_number_left_in_a_global_is_told_to_others() -> None:
+    """Whoever looks there would miss it."""
+
+    def forward(self, x):
+        FIRST["rows"] = 3
+        return x * 2
+
+    assert "the global `FIRST` is changed here" in refused(of(forward), "write-outlives-call")
+    assert FIRST == {}
 
 
 # --- what is asked and cannot be answered ---
