@@ -61,13 +61,7 @@ from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
-from monograph.capture.strict.polyfills import (
-    allclose,
-    compares_tensors,
-    equal,
-    of_plain_number,
-    product,
-)
+from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.number_classes import class_of, is_instance, type_of
@@ -271,8 +265,6 @@ class Strict(Hooks):
             return truth_value
         if callee is ASSERT and len(args) > 1 and self._can_fork(args[0]) and not is_caught(frame):
             return lambda condition, message: CHECK(truth_value(condition), lambda: message)
-        if callee is torch.equal or callee is torch.allclose:
-            return equal if callee is torch.equal else allclose
         if callee is PAD and (padded := padding(args, kwargs, self._on_sizes)) is not None:
             return padded
         if self._recorder.accumulated:
@@ -285,7 +277,7 @@ class Strict(Hooks):
             rows = rows_of(callee, args, kwargs)
             if rows is not None:
                 return rows
-        return made(callee, args, kwargs)
+        return TRUTHS.get(id(callee)) or made(callee, args, kwargs)
 
     def _can_fork(self, value: Any) -> bool:
         return can_fork(self._recorder, value, on_sizes=self._on_sizes)
