@@ -33,9 +33,6 @@ SMALL = {name: each for name, each in PROGRAMS.items() if each.refused in BRANCH
 OF_DATA = {name: each for name, each in DATA.items() if each.refused in BRANCHES}
 STILL = {
     "branch_in": "data-dependent-branch",  # `in` asks a tensor in C
-    "branch_on_equal": "data-dependent-branch",  # so does torch.equal
-    "branch_on_allclose": "data-dependent-branch",  # and torch.allclose
-    "max_of_tensors": "data-dependent-branch",  # and `max`
     "filter_rows": "branch-side-effect",  # how long a list is
 }
 """What they are refused for nevertheless."""
