@@ -5,8 +5,6 @@ An entry leaves its list when it agrees with eager; `test_operators.py` holds bo
 
 REFUSED_BY = {
     # A plain Python answer from data.
-    "allclose": "data-dependent-branch",
-    "equal": "data-dependent-branch",
     "nn.functional.gaussian_nll_loss": "data-dependent-branch",
     "nn.GaussianNLLLoss": "data-dependent-branch",
     # A plain number from data, which C++ takes: `momentum=None` counts the batches.

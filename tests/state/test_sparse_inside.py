@@ -84,7 +84,7 @@ def test_what_is_not_known_of_them_is_refused():
         (coalesced_before, "unsupported-layout"),
         (lambda _, i, v: made(i, v).coalesce().values(), "unsupported-layout"),
         (lambda _, i, v: made(i, v) + made(i, v), "unsupported-layout"),
-        (lambda _, i, v: made(i, v), "unsupported-subclass"),
+        (lambda _, i, v: made(i, v), "unsupported-layout"),
     ):
         with pytest.raises(MonographError) as caught:
             monograph.export(Called(function), args)

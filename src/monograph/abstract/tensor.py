@@ -62,6 +62,8 @@ class Recording(Protocol):
     facts: Facts
     closed: bool
     """Whether the capture has ended."""
+    tells_users: bool
+    """Whether user code hears what it answers, or the formulas of a lowering."""
 
     @property
     def lineage(self) -> Counting:
@@ -231,7 +233,7 @@ class AbstractTensor(Flags):
     def _strides_of_elements(self) -> tuple[Int, ...]:
         """The strides, once it is decided whether the sizes they are made of are 0."""
         t, facts = self.tensor_type, self.recorder.facts
-        for size in t.shape:
+        for size in t.shape if self.recorder.tells_users else ():
             if type(size) is not int:
                 bool(to_sym(ge(size, 1), facts))  # without elements, kernels choose any strides
         if t.strides is not None:

@@ -248,8 +248,10 @@ class Trace:
         else:
             self.harm = find_harm(self.state, self.watched)
         # What others may look at is missed there, whatever the next call does.
-        missed = [effect.refusal() for effect in effects if effect.is_seen_outside()]
-        self.harm = missed or [*self.harm, *(effect.refusal() for effect in effects)]
+        effects.sort(key=lambda effect: not effect.is_seen_outside())
+        missed = bool(effects) and effects[0].is_seen_outside()
+        refusals = [effect.refusal() for effect in effects]
+        self.harm = refusals + self.harm if missed else self.harm + refusals
         if self.harm and not missed:
             self.left = Left(self.state, [effect.place for effect in effects])
         elif after.lost and not missed:

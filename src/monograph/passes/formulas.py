@@ -177,6 +177,8 @@ class FormulaWriter(GraphWriter):
 class FormulaRecorder(Recorder):
     """Records a formula; nobody outside sees its tensors, so detaching them changes nothing."""
 
+    tells_users = False
+
     def __init__(self, writer: Any, scopes: Any, facts: Facts) -> None:
         super().__init__(writer, scopes, facts, ANSWERS)
         self.special[id(torch.ops.aten.detach.default)] = self._detached

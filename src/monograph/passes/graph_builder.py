@@ -44,6 +44,8 @@ NUMBERS = (Expr, Real, Relation)
 class NoRecorder:
     """What stands for a recorder behind the tensors in `meta["val"]` of a finished graph."""
 
+    tells_users = False
+
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 

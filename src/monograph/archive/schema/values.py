@@ -145,6 +145,7 @@ class LoadedValues:
     """Stands where a capture's recorder stood: it knows the facts, and refuses to compute."""
 
     __slots__ = ("facts",)
+    tells_users = False
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class DeadScope:
     """Stands for the recorder in tensors of a region that was left; they still say their types."""
 
+    tells_users = False
+
     def __init__(self, facts: Facts, operator: str) -> None:
         self.facts = facts
         self.operator = operator

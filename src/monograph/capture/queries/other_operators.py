@@ -32,7 +32,7 @@ def by_subclass(
         made = mode.answers.make_sparse(mode, overload, args, kwargs)
         if made is not NotImplemented:
             return made
-    if refusal.diagnostic.name != "unsupported-subclass":
+    elif refusal.diagnostic.name != "unsupported-subclass":
         raise refusal
     given = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
     kinds: list[Any] = [type(each) for each in given if hasattr(each, "__tensor_flatten__")]

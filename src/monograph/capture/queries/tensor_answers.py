@@ -41,6 +41,7 @@ class AnsweringRecorder:
     """The half of a recorder that passes questions on."""
 
     answers: TensorAnswers
+    tells_users = True
     shown: list[Any]
     """Memory that user code holds otherwise than by tensors of the capture."""
     refused_elsewhere: list[MonographError]

@@ -225,9 +225,9 @@ class GraphWriter:
         found = self._tensors.get(id(real))
         if found is not None:
             return found
-        if has_own_dispatch(real):
-            raise problem("unsupported-subclass", type=type(real).__qualname__)
         layout = unusual_layout(real)
+        if has_own_dispatch(real) and (layout is None or not layout.startswith("sparse")):
+            raise problem("unsupported-subclass", type=type(real).__qualname__)
         if layout is not None:
             raise problem("unsupported-layout", what="a tensor that is met here", layout=layout)
         view = recorder.memory_behind(real)
