@@ -508,6 +508,20 @@ def factory_on_one_side(x):
     return y * 2, y
 
 
+@probe(
+    "mode",
+    lambda: (-v().abs(),),
+    calls={"less": lambda: (-v().abs(),), "more": lambda: (v().abs(),)},
+    refused=("data-dependent-branch",),
+)
+def factory_of_a_side_that_raises(x):
+    """What it made last is nobody's."""
+    if x.sum() > 0:
+        torch.ones(3, requires_grad=True)
+        raise ValueError("positive")
+    return x * 3
+
+
 @probe("mode", row, calls={"without": without(row)})
 def factory_without_gradients(x):
     """It begins one all the same; what is computed of it there does not follow."""

@@ -357,6 +357,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """Ask the facts that were asked before."""
         self.facts, self._assertions_seen, self._assertions_waiting = left
         self._inference = None  # what was given up may have asked a rule, and written nothing
+        self.from_factory = None  # nor is what it made last anybody's any more
 
     # --- results -----------------------------------------------------------------------------
 
