@@ -1,5 +1,7 @@
 """Bad files are refused with member and reason: quickly, in little memory, running nothing."""
 
+import ctypes
+import gc
 import subprocess
 import sys
 
@@ -66,5 +68,24 @@ def test_what_is_watched_is_seen(tmp_path):
         subprocess.run([sys.executable, "-c", ""], check=True)
         (tmp_path / "written").read_bytes()
     assert [each.split()[0] for each in seen] == ["open", "subprocess.Popen"]
+    assert not _seen_of_garbage()
     with pytest.raises(AssertionError, match="memory grew"), watched(limit=0):
         assert b"x" * (300 << 20)
+
+
+def _seen_of_garbage() -> list[str]:
+    """Give what is seen while garbage of others dies, by way of ctypes."""
+
+    class Left:
+        def __del__(self) -> None:
+            ctypes.c_int.from_buffer_copy(b"1234")
+            dead.append(self)
+
+    dead: list[object] = []
+    left = Left()
+    left.itself = left
+    del left
+    with watched(limit=0) as seen:
+        gc.collect()
+    assert dead
+    return seen

@@ -5,6 +5,7 @@ A hook cannot be taken away, and being told costs a twentieth of the time of wha
 `conftest.py` lets the tests that watch come last.
 """
 
+import gc
 import os
 import sys
 import time
@@ -34,11 +35,13 @@ HARMLESS = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk"})
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 
 _watches: list[list[str]] = []
+_collections: list[str] = []
+"""The collection of garbage under way: what dies in it was left by others, as z3's formulas are."""
 _is_installed = False
 
 
 def _note(event: str, arguments: tuple) -> None:
-    if not _watches:
+    if not _watches or _collections:
         return
     if event == "open":
         path, mode, flags = arguments
@@ -48,12 +51,17 @@ def _note(event: str, arguments: tuple) -> None:
         _watches[-1].append(f"{event} {arguments!r}"[:200])
 
 
+def _note_collection(phase: str, _: dict[str, int]) -> None:
+    _collections[:] = [phase] if phase == "start" else []
+
+
 @contextmanager
 def watched(*, limit: int) -> Iterator[list[str]]:
     """Gather what is done; hold that it took seconds, and `limit` bytes beside what is allowed."""
     global _is_installed  # noqa: PLW0603  a hook cannot be taken away
     if not _is_installed:
         sys.addaudithook(_note)
+        gc.callbacks.append(_note_collection)
         _is_installed = True
     seen: list[str] = []
     before, start = forgotten_peak(), time.process_time()

@@ -519,6 +519,23 @@ def format_asked_of_none(x):
 
 @probe(
     "layout",
+    lambda: (m(),),
+    calls={
+        "no rows": lambda: (m(0, 4),),
+        "no columns": lambda: (m(3, 0),),
+        "no columns, transposed": lambda: (m(0, 3).T,),
+        "nothing": lambda: (m(0, 0),),
+        "one": lambda: (m(1, 1),),
+    },
+    shapes=lambda dim: {"x": {0: dim("n", min=0, max=9), 1: dim("m", min=0, max=9)}},
+)
+def format_asked_without_columns(x):
+    """A stride counts an empty dimension as one: rows without columns have no format."""
+    return x * 2 if x[None, None].is_contiguous(memory_format=torch.channels_last) else x.t()
+
+
+@probe(
+    "layout",
     lambda: (m(), m(4, 3)),
     agrees={"both": lambda: (m(4, 3).T, m(3, 4).T), "cut": lambda: (m(3, 8)[:, ::2], m(8, 3)[::2])},
 )

@@ -233,9 +233,7 @@ class AbstractTensor(Flags):
     def _strides_of_elements(self) -> tuple[Int, ...]:
         """The strides, once it is decided whether the sizes they are made of are 0."""
         t, facts = self.tensor_type, self.recorder.facts
-        for size in t.shape if self.recorder.tells_users else ():
-            if type(size) is not int:
-                bool(to_sym(ge(size, 1), facts))  # without elements, kernels choose any strides
+        self._decide_elements()
         if t.strides is not None:
             for stride in t.strides:
                 if type(stride) is not int and not bool(to_sym(ge(stride, 1), facts)):
@@ -248,6 +246,12 @@ class AbstractTensor(Flags):
             if len(steps) < t.rank and bool(to_sym(ge(size, 1), facts)):
                 step = step * size
         return tuple(reversed(steps))
+
+    def _decide_elements(self) -> None:
+        """Decide whether sizes are 0: without elements, kernels choose any strides."""
+        for size in self.tensor_type.shape if self.recorder.tells_users else ():
+            if type(size) is not int:
+                bool(to_sym(ge(size, 1), self.recorder.facts))
 
     def storage_offset(self) -> Any:
         """In elements."""
@@ -276,9 +280,12 @@ class AbstractTensor(Flags):
         """Whether it is contiguous for all sizes in question, or for the example, with a guard."""
         is_plain = memory_format is torch.contiguous_format
         self.recorder.layout_asked(self, "form" if is_plain else "strides")
-        if is_contiguous(self.tensor_type, memory_format) or type(self) is StaticTensor:
-            return is_contiguous(self.tensor_type, memory_format)
+        in_general = is_contiguous(self.tensor_type, memory_format)
+        if type(self) is StaticTensor or (is_plain and in_general):
+            return in_general
         where, facts = contiguity(self.tensor_type, memory_format), self.recorder.facts
+        if not is_plain and where is not False:
+            self._decide_elements()
         return facts.hint_of_relation(where) is not None and bool(to_sym(where, facts))
 
     def contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> Any:
