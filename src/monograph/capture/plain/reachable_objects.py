@@ -15,10 +15,7 @@ import dis
 import gc
 import opcode
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import (
-    FunctionType,
-    ModuleType,
-)
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.bytecode import MISSING

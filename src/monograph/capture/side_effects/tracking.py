@@ -59,7 +59,7 @@ _OWN_REFERENCES: Final = 2
 """A variable's, and that of the argument of the function that counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # frozen, it would take thrice as long to make: hundreds are made
 class WriteTarget:
     """A variable or an attribute that was written to, or an object whose content was.
 
