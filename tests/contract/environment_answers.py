@@ -580,7 +580,7 @@ def inference_turned_off(x):
     return z, y.sum()
 
 
-@probe("mode", vec, calls={"twice": Call(vec, times=2)})
+@probe("mode", vec, calls={"twice": Call(vec, times=2)}, refused=("gradient-in-forward",))
 class InferenceKept(nn.Module):
     """A buffer is replaced by an inference tensor."""
 

@@ -417,3 +417,139 @@ def written_in_a_handler(x, y):
 def text_of_a_size(x, y):
     """A text is a text."""
     return f"{x.shape[0]}", y
+
+
+SIZES = {"none": lambda: two(0, 4), "no columns": lambda: two(3, 0), "odd": lambda: two(5, 3)}
+
+
+@probe("layout", lambda: two(2, 3), calls=OTHERS, shapes=every_size)
+def view_nobody_uses(x, y):
+    """A view that the layout does not have raises, used or not."""
+    rows = y.view(x.numel())
+    columns = x.view(rows.shape[0], -1)
+    columns = y
+    return columns + 1
+
+
+@probe("layout", two, calls=OTHERS)
+def strided_nobody_uses(x, y):
+    """It raises where there is not enough memory, also of what is written to."""
+    x.as_strided((2,), (1,))
+    x.cumsum_(0)
+    return y
+
+
+@probe("layout", two, calls={**OTHERS, **SIZES}, shapes=every_size)
+def gapped_on_one_side(x, y):
+    """A column has gaps, and what is computed of it none."""
+    column = torch.ones(x.shape[-1], 2)[:, 0]
+    if len(column) % 2 == 0:
+        y.add_(1)
+    else:
+        column = column * 2
+    return column
+
+
+OUTSIDE = torch.arange(3.0)
+
+
+@probe("constant", two, calls={**OTHERS, **SIZES}, shapes=every_size)
+def constant_on_one_side(x, y):
+    """One side leaves the tensor from outside as it is."""
+    kept = OUTSIDE
+    if x.numel() > 6:
+        kept = kept.detach()
+    return kept, y + 1
+
+
+@probe("data", two, calls=OTHERS, refused=("branch-writes", "data-dependent-branch"))
+def detached_on_one_side(x, y):
+    """Its history ends on one side."""
+    if y.sum() > 0:
+        x.detach_()
+        x = -x
+    return x[1:]
+
+
+@probe(
+    "data",
+    two,
+    calls={**OTHERS, **SIZES},
+    shapes=every_size,
+    refused=("data-dependent-branch",),
+)
+def nothing_to_reduce_caught(x, y):
+    """A reduction of nothing raises what is caught."""
+    try:
+        if y.max() > 1:
+            raise ValueError
+    except (ValueError, RuntimeError):
+        y = y + 1
+    return y, x
+
+
+@probe("overlap", two, calls=OTHERS)
+def assigned_an_element_of_it(x, y):
+    """An element of what is written to fills it."""
+    x[-1] = x[-1, 0]
+    y[1:] = y[2, 3]
+    return x
+
+
+@probe("mode", two, calls=OTHERS)
+def view_where_none_is_followed(x, y):
+    """It is of memory that was written to, and needs no gradient of its own."""
+    with torch.no_grad():
+        x.view(torch.int32).zero_()
+        parts = x.split(1)
+    return parts, y
+
+
+@probe("size", lambda: two(3, 3), calls={**OTHERS, **SIZES}, shapes=every_size)
+def mask_that_may_not_fit(x, y):
+    """The mask has as many elements as there are rows, or it raises."""
+    try:
+        x[y[0] > 0] = 0
+    except IndexError:
+        x = x + 1
+    return x
+
+
+@probe(
+    "layout",
+    lambda: (torch.randn(3, 8)[:, ::2], torch.ones(3, 4)),
+    calls=OTHERS,
+    refused=("data-dependent-branch",),
+)
+def copied_on_one_side_and_written(x, y):
+    """What has gaps is copied, and the copy written to."""
+    if y.sum() > 0:
+        y.mul_(y)
+    else:
+        x = x.contiguous()
+        x *= 2
+    return x + 1
+
+
+@probe("size", transposed, calls={**OTHERS, **SIZES}, shapes=every_size)
+def size_that_a_formula_fixes(x, y):
+    """A number is returned whose sizes a lowered reshape fixes."""
+    for _row in (x, y):
+        odd = x.shape[0] & 1
+        if len(x) > 3:
+            break
+    return odd, x.clone().reshape(x.shape[::-1])
+
+
+@probe(
+    "size",
+    lambda: two(3, 3),
+    calls={"none": lambda: (torch.zeros(0, 0), torch.zeros(0, 0)), **OTHERS},
+    shapes=every_size,
+    refused=("data-dependent-branch",),
+)
+def divided_on_the_other_side(x, y):
+    """A side that is not taken divides by no 0."""
+    if x.sum() > 0:
+        return y[0].view(x.shape[0], -1).sum()
+    return y.sum()

@@ -8,13 +8,14 @@ WRITES = r"_\(|\] = |\] [+*-]= | [+*]= |out=|inplace"
 KNOWN = {
     # Autograd refuses eager code for how it writes; lowered, none writes.
     r"decomposed.*eager raises RuntimeError: Output \d+ of \w+ is a view": WRITES,
+    r"decomposed.*eager raises RuntimeError: \w+\(\): functions with out=": r"out=",
     r"decomposed.*gradients: raises became": WRITES,
     # A lowered `//` has the derivative of the division that it is, 0, where PyTorch has none.
     r"decomposed.*gradients: backward is refused became some": r"//",
     # A lowered deviation has no derivative where it is 0.
     r"decomposed.*gradients: values: .* became .*nan": r"\.std\(",
     # Plain capture does not see `is`.
-    r"^plain.*\('(bool|int)',": r" is (?!None|not None)|\bis \w",
+    r"^plain.*(\('(bool|int)',|values)": r" is (?!None|not None)|\bis \w",
     # A checkpoint computes again what is overwritten, and a buffer that is replaced is written to.
     r"gradients: some became raises": r"checkpoint|^ *self\.b (\+?=|=)|^ *self\.b\.data =",
 }

@@ -12,6 +12,7 @@ from tests.drawn.running import AGREES, WRONG, Drawn, drawn, verdicts
 FEW, BLOCK = 60, 15
 ONCE_WRONG = (
     *(1396, 1970, 3370, 5402, 7883, 8167, 9320, 11534, 15621, 15701, 15975, 16538, 16836, 19673),
+    *(22340, 23790, 525631074208, 525631076611, 525631077445),
 )  # fmt: skip
 
 

@@ -996,6 +996,12 @@ def values_asked(x):
     return x * given[0].toordinal() + float(given[1].sqrt())
 
 
+@outside(lambda: {1, 2})
+def number_added(x):
+    given.add(5)
+    return x * 2
+
+
 @outside(set, allowed=True)
 def warned_once(x):
     if "slow" not in given:

@@ -5,16 +5,16 @@ A call of one stays in the graph where nobody uses its result: eager code raises
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from torch.fx.node import Node
+
+from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.tensor import AbstractTensor
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
 
-if TYPE_CHECKING:
-    from torch.fx.node import Node
-
-_OF_NO_ELEMENTS: Final = frozenset(
+OF_NO_ELEMENTS: Final = frozenset(
     {
         *("amax", "amin", "aminmax", "_aminmax", "argmax", "argmin", "max", "median", "min"),
         *("kthvalue", "linalg_vector_norm", "mode", "nanmedian", "nanquantile", "norm", "quantile"),
@@ -40,7 +40,9 @@ _OF_INDICES: Final = frozenset(
 """Operators that take positions, which may lie outside of what there is."""
 _OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_inv"})
 """Operators of matrices that some matrices have no result of."""
-_RAISING: Final = _OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA
+_OF_LAYOUTS: Final = frozenset({"unflatten", "view", "view_as", "view_as_complex"})
+"""Views that tensors of some strides do not have."""
+_RAISING: Final = OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA | _OF_LAYOUTS
 
 
 def may_raise(node: Node) -> bool:
@@ -51,7 +53,10 @@ def may_raise(node: Node) -> bool:
     name = schema_of(target).name.removeprefix("aten::")
     if name not in _RAISING:
         return False
-    return name not in _OF_NO_ELEMENTS or not _has_elements(node.args[0])
+    if name in _OF_LAYOUTS:
+        source = node.args[0]
+        return isinstance(source, Node) and bool(layout_sources([source]))
+    return name not in OF_NO_ELEMENTS or not _has_elements(node.args[0])
 
 
 def _has_elements(argument: Any) -> bool:

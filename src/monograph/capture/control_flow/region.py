@@ -250,6 +250,11 @@ class Region:
             raise self._refused(root, "its elements do not lie one beside the other")
         raise _copy_needed(self, tensor)
 
+    def before_detach(self, tensor: AbstractTensor) -> None:
+        """`detach_` is about to end the history of this tensor. Raises: branch-writes."""
+        if self.is_outside(tensor) or self._stands(tensor):
+            raise self._refused(tensor, "its history of gradients ends")
+
     def copy_of(self, same: Sequence[AbstractTensor], now: AbstractTensor | None = None) -> None:
         """Let a copy stand in here for a tensor from outside, however it is held: root first.
 

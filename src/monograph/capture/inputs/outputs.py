@@ -16,6 +16,7 @@ from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import flattened
+from monograph.capture.queries.inference_tensors import is_inference
 from monograph.capture.recording.operators import is_unused
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
@@ -141,6 +142,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     for buffer, current in reassigned:
         _keep_layout(recorder, buffer, current)
         _check_memory_taken(recorder, buffer)
+        _check_kind(recorder, buffer, current)
     old = _OldMemory(recorder, reassigned, values)
     values = [old.kept(value) for value in values]
     sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
@@ -164,6 +166,15 @@ def _keep_layout(recorder: Recorder, buffer: StateTensor, current: AbstractTenso
         was, becomes, name = f"strides {before}", f"strides {now}", f"self.{buffer.target}"
         raise problem("buffer-reshaped", at=at, name=name, before=was, now=becomes)
     recorder.layout_asked(current, "strides")
+
+
+def _check_kind(recorder: Recorder, buffer: StateTensor, current: AbstractTensor) -> None:
+    """A buffer stays a normal tensor. Raises: gradient-in-forward (it becomes an inference one)."""
+    if is_inference(current):
+        frames = () if current.node is None else current.node.meta.get("frames", ())
+        at, what = recorder.scopes.filter.innermost_user(frames), "torch.inference_mode()"
+        because = f"makes an inference tensor of `self.{buffer.target}`"
+        raise problem("gradient-in-forward", at=at, what=what, because=because)
 
 
 def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:

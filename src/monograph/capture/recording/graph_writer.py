@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _TAKEN: Final = frozenset({*dir(builtins), *keyword.kwlist, "torch", "device", "inf", "nan"})
 _NOT_A_NAME: Final = re.compile(r"[^0-9a-zA-Z_]+")
 
+_DIVIDING: Final = (operator.floordiv, operator.mod, operator.truediv)
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "abs": operator.abs,
@@ -432,9 +433,13 @@ class GraphWriter:
         return self._emit(relation.kind, compare, sides, relation)
 
     def _emit(self, base: str, function: Any, args: tuple[Any, ...], value: Any) -> Node:
-        """A number's node: in the prologue if inputs determine it, else where we are."""
+        """A number's node: in the prologue if inputs determine it, else where we are.
+
+        A branch that is not taken divides by no 0.
+        """
         name = self.new_name(base)
-        if self.body_begin is not None and self._is_early(args):
+        may_fail = function in _DIVIDING and active().within_branch and isinstance(args[1], Node)
+        if self.body_begin is not None and self._is_early(args) and not may_fail:
             node = detached_node(self.body_begin.graph, name, "call_function", function, args, {})
             put_before(self.body_begin, node)
             self._prologue.add(node)

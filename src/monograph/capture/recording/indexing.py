@@ -66,7 +66,13 @@ def setitem(recorder: Recorder, tensor: AbstractTensor, index: Any, value: Any) 
         write_number(recorder, view, value)
     else:
         source = _without_leading_ones(recorder, recorder.abstract(value), view)
-        recorder.call(aten.copy_.default, (view, source), {})
+        recorder.call(_assignment(view, source), (view, source), {})
+
+
+def _assignment(view: AbstractTensor, source: AbstractTensor) -> Any:
+    """What eager assigns by: one element fills, so it may lie in what it is written to."""
+    is_element = not source.dim() and view.dim() and source.device.type == "cpu"
+    return aten.fill_.Tensor if is_element and not are_transforms_active() else aten.copy_.default
 
 
 def _assignable(value: Any, tensor: AbstractTensor) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.aliasing import aliasing_of
-from monograph.abstract.kernel_errors import may_raise
+from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
@@ -80,6 +80,7 @@ class Operator:
         "mutated",
         "overload",
         "raises_by_layout",
+        "raises_when_empty",
         "returned_arguments",
         "rule",
         "rule_is_functional_sibling",
@@ -107,6 +108,7 @@ class Operator:
         self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
         self.sums = id(overload) in SUMMING
         self.raises_by_layout = _RAISES_BY_LAYOUT.get(overload, ())
+        self.raises_when_empty = self.base_name in OF_NO_ELEMENTS and overload.namespace == "aten"
         self.inplace_view = torch.Tag.inplace_view in overload.tags or overload is _RESIZING
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False

@@ -241,6 +241,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             raise
         finally:
             premises, facts.premises = facts.premises, others
+        if op.raises_when_empty:
+            self.answers.before_reduction(self, types[0])
         if len(facts.assertions) != self._assertions_seen or self._assertions_waiting:
             self.write_assertions()
         self._inference = Inference(op, types, keywords, result, premises, len(others))
@@ -279,9 +281,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self._assertions_waiting = [g for g in pending if not self.writer.can_compute(g.relation)]
         for guard in pending:
             if guard not in self._assertions_waiting:
-                self._assert(
-                    guard.relation, broken(self.facts, guard, self.said.get(guard.relation))
-                )
+                said = self.said.get(guard.relation)
+                self._assert(guard.relation, broken(self.facts, guard, said))
 
     def write_last_assertions(self) -> None:
         """Check every assumption. Raises: outside-read (of a clock); bug (nothing computes it)."""

@@ -309,6 +309,8 @@ def special_operators(  # noqa: C901 - one small function for each operator
         """`t.detach_()` (which every `torch.tensor(...)` ends with) writes no data."""
         source = recorder.abstract(tensor)
         if not _is_fresh(source):
+            if recorder.region is not None:
+                recorder.region.before_detach(source)
             subject = recorder.answers_noted.owner(source)
             if subject is not None:  # PyTorch detaches no view in place
                 recorder.answers_noted.note_tensor("has_no_base", subject, recorder.origin())

@@ -133,7 +133,8 @@ class WriteTarget:
     def is_told(self) -> bool:
         """Whether others learn something here: what was there is not, or a number or text is new.
 
-        None and False were nothing: what else comes in their place may be a cache.
+        None and False were nothing: what else comes in their place may be a cache. A text in a set
+        says what was said once.
         """
         if self.kind not in _WHOLE:
             is_flag = isinstance(self.owner, Tensor) and self.before is False
@@ -142,7 +143,7 @@ class WriteTarget:
             return self.before is not CALLED
         now, before = _whole(self.kind, self.owner), self.before
         if isinstance(before, set):
-            return not before <= now
+            return not before <= now or any(isinstance(n, _NUMBERS) for n in now - before)
         if not isinstance(before, dict):
             return len(now) < len(before) or any(map(_is_told, now, before))
         if [key for key in now if key in before] != list(before):
@@ -450,7 +451,8 @@ def _is_told(now: Any, before: Any) -> bool:
     return not same(now, before)
 
 
-_DATA: Final = (int, float, complex, str, bytes, SymInt, SymFloat)
+_NUMBERS: Final = (int, float, complex, SymInt, SymFloat)
+_DATA: Final = (*_NUMBERS, str, bytes)
 
 
 # --- whole objects -----------------------------------------------------------------------------

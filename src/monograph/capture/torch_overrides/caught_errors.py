@@ -13,12 +13,13 @@ import torch
 
 from monograph.abstract.layout import is_dense
 from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import TensorType
 from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.code_policy import is_users
 from monograph.capture.queries.query_kinds import asking_again
 from monograph.capture.recording.operators import OPERATORS
 from monograph.diagnostics import problem
-from monograph.integers import known, le
+from monograph.integers import ge, known, le
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.layout import LayoutQuestion
-    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.recorder import Recorder
+    from monograph.diagnostics import Frame
 
 _STRIDED: Final = torch.ops.aten.as_strided.default
 
@@ -45,6 +46,13 @@ def note_tried(
     if _is_tried(node):
         for question in questions:
             recorder.layout_asked(given, question)
+
+
+def before_reduction(recorder: Recorder, given: object) -> None:
+    """A reduction of nothing raises: where user code tries it, there is something to reduce."""
+    has_elements = ge(given.numel(), 1) if isinstance(given, TensorType) else True
+    if known(has_elements) is None and _are_tried(recorder.origin()):
+        recorder.facts.guard(has_elements)
 
 
 def note_raising(recorder: Recorder, node: Node) -> None:
@@ -112,8 +120,11 @@ def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
 
 def _is_tried(node: Node) -> bool:
     """Whether user code would catch what an operator raises, and go on with something else."""
-    frames = node.meta.get("frames", ())
+    return _are_tried(node.meta.get("frames", ()))
+
+
+def _are_tried(frames: Sequence[Frame]) -> bool:
     return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
 
 
-__all__ = ["note_raising", "note_tried", "note_written_late"]
+__all__ = ["before_reduction", "note_raising", "note_tried", "note_written_late"]

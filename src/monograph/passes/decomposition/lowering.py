@@ -17,6 +17,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.aliasing import BEGINS_HISTORY, aliasing_of
+from monograph.abstract.kernel_errors import may_raise
 from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
@@ -33,6 +34,7 @@ from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may
 from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
 from monograph.passes.decomposition.mutations import (
     begun_history,
+    check_unseen_view,
     mutation,
     not_functional,
     silent_mutation,
@@ -267,10 +269,20 @@ class Lowering:
             return silent_mutation(self, op, args_with)
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
             if self._may_be_view(op):
-                return owned(self._view(op, args, kwargs))
+                view = owned(self._view(op, args, kwargs))
+                if args[0].__class__ is Alias and self._is_returned(source):
+                    check_unseen_view(self, args[0])
+                if source is not None and not source.users and may_raise(source):
+                    self.read(view)
+                return view
             args = self.read(args)
             kwargs = {name: self.read(arg) for name, arg in kwargs.items()}
         return self.plain(overload, args, kwargs, source)
+
+    def _is_returned(self, node: Node | None) -> bool:
+        """Whether what a call gives, or one of several, is seen from outside."""
+        parts = () if node is None else [n for n in node.users if n.target is operator.getitem]
+        return not self.returned.isdisjoint((node, *parts))
 
     def read(self, value: Any) -> Any:
         """A value with aliases replaced by their newest values."""

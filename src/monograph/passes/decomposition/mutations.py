@@ -107,6 +107,8 @@ def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> N
     others than elementwise ones do so wherever they read what they write.
     """
     overload = op.overload
+    if overload is aten.fill_.Tensor:
+        return  # its one element is read first
     elementwise = torch.Tag.pointwise in overload.tags or overload is aten.copy_.default
     given: list[Any] = [each for each in bound.values() if each.__class__ is Alias]
     for written in [bound[name] for name in op.mutated if bound.get(name) in given]:
@@ -238,6 +240,7 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
 _TWO_HISTORIES = "a detached view of what it writes to gets a history of its own"
 
 
+_UNSEEN = "it is taken where autograd sees nothing, of memory that is written to, and returned"
 _ENDS_ITS_HISTORY = "the caller's tensor has no history from then on, which no value says"
 
 
@@ -254,6 +257,15 @@ def _check_without_history(lowering: Lowering, value: Node, op: str, reason: str
             at = lowering.builder.lines()
             raise problem("not-functional", at=at, op=op, reason=reason)
         lowering.without_gradients.setdefault(each.name, lowering.builder.lines())
+
+
+def check_unseen_view(lowering: Lowering, target: Alias) -> None:
+    """A view of a caller's tensor has no history where autograd sees nothing; read later, it has.
+
+    Raises: not-functional.
+    """
+    if hides_writes(lowering.builder.state) and target.storage.input is not None:
+        _check_without_history(lowering, lowering.read(target), "a view", _UNSEEN)
 
 
 def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:

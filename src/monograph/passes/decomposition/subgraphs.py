@@ -20,6 +20,7 @@ from monograph.capture.recording.lifting import Subgraph, as_nodes, end, lift, r
 from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
 from monograph.integers import Expr, Real
 from monograph.passes.decomposition.arguments import mapped
+from monograph.passes.functionalization.functionalize import whole
 from monograph.passes.graph_builder import is_tensor, same_layout, tensor_type
 from monograph.passes.graph_walks import subgraph_of
 
@@ -79,6 +80,8 @@ def _body(lowering: Lowering, attribute: Node, n_own: int, values: Sequence[Any]
     inputs = [each for each in child.graph.nodes if each.op == "placeholder"]
     inner = {each: _own_input(lowering, each) for each in inputs[:n_own]}
     inner |= dict(zip(inputs[n_own:], values, strict=True))
+    # What copies by layout may be written to: of an input, it is a copy.
+    inner |= {each: whole(inner[each]) for each in inputs if each in lowering.writes.roots}
     lowering.walk(child.graph, inner, is_program=True)
     _write_output(lowering, child.graph, inner)
     subgraph = Subgraph(page.graph, builder.children)

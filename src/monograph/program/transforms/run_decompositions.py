@@ -313,8 +313,10 @@ def _signature(before: ExportGraphSignature, done: Decomposed) -> ExportGraphSig
     outputs = [_write_spec(inputs[name], value) for name, value in done.writes.items()]
     for spec, value in zip(before.output_specs, done.outputs, strict=True):
         arg = replace(spec.arg)
-        if isinstance(value, Node) and not isinstance(arg, ConstantArgument):
-            arg.name = value.name
+        if not isinstance(arg, ConstantArgument):
+            arg = ConstantArgument("", value)  # what a formula asked may have fixed it
+            if isinstance(value, Node):
+                arg = replace(spec.arg, name=value.name)
         outputs.append(OutputSpec(spec.kind, arg, spec.target))
     copies = [InputSpec(s.kind, s.arg, s.target, s.persistent) for s in before.input_specs]
     return ExportGraphSignature(copies, outputs)

@@ -176,9 +176,20 @@ def index_put(
     Raises: dtype-disagrees, operator-refused-types, sizes-disagree.
     """
     check_dtype(values.dtype == x.dtype, "index_put", x.dtype, values.dtype)
-    if not any(index is not None and index.dtype in MASKS for index in indices):
+    if not any(map(_is_mask, indices)):
         _check_fits(values.shape, _read_shape(_reading(x, indices)))
+    at = 0
+    for index in indices:
+        if index is not None and _is_mask(index):
+            _check_mask(x, index, at)
+            at += len(index.shape)
+        else:
+            at += 1
     return like(x, strides=dense_like_strides(x))
+
+
+def _is_mask(index: TensorType | None) -> bool:
+    return index is not None and index.dtype in MASKS
 
 
 def _check_fits(given: tuple[Int, ...], wanted: tuple[Int, ...]) -> None:

@@ -33,6 +33,7 @@ from monograph.capture.control_flow.region import gives_itself
 from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.restart import Restart
 from monograph.diagnostics import MonographError, problem
+from monograph.integers import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,13 +247,20 @@ def _closed(
     aliases = recorder.aliases
     lefts, rights = (region.shared(region.result) for region in regions)
     pairs = [
-        [value for value, held in zip(values, sides, strict=True) if held is not ABSENT]
+        [
+            recorder.abstract(value) if isinstance(value, torch.Tensor) else value
+            for value, held in zip(values, sides, strict=True)
+            if held is not ABSENT
+        ]
         for values, sides in zip(
             zip(*(region.result for region in regions), strict=True),
             zip(join.lefts, join.rights, strict=True),
             strict=True,
         )
     ]
+    on_sizes = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
+    if on_sizes and not all(map(_lie_alike, pairs)):
+        raise Restart("no merge")  # a merged result cannot lie as either does
     written = [tensor for region in regions for tensor, _ in region.written]
     before = [tensor.tensor_type.requires_grad for tensor in written]
     named = [origins.named(*each) for each in join.asked]
@@ -272,6 +280,11 @@ def _closed(
         if tensor.tensor_type.requires_grad is not flag:
             aliases.differ("requires_grad", tensor.node)
     return results
+
+
+def _lie_alike(values: Sequence[Any]) -> bool:
+    tensors = [each.tensor_type for each in values if isinstance(each, AbstractTensor)]
+    return all(each.stride() == tensors[0].stride() for each in tensors[1:])
 
 
 def _uncertain(
