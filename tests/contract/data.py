@@ -229,3 +229,17 @@ class ItemKept(nn.Module):
     def forward(self, x):
         self.scale.fill_(x.sum().item())
         return x / self.scale
+
+
+@probe(
+    "data",
+    lambda: (torch.ones(4),),
+    calls={"none": lambda: (torch.ones(0),), "negative": lambda: (-torch.ones(3),)},
+    shapes=lambda dim: {"x": {0: dim.AUTO}},
+    refused=("data-dependent-branch",),
+)
+def sizes_asked_on_one_side(x):
+    """One side of a condition on data asks whether there are elements."""
+    if (x > 0).any():
+        return x * 2
+    return x.min() * x if x.numel() else x

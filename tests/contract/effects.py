@@ -629,3 +629,13 @@ class DataCountsItself(Weighted):
         t = x * 2
         t.data.add_(1)
         return t * 3 if t._version else t
+
+
+@probe("write", vec, refused=("write-outlives-call",))
+class CountsOnItsMethod(nn.Module):
+    """A counter that is an attribute of the function `forward`."""
+
+    def forward(self, x):
+        function = type(self).forward
+        function.calls = getattr(function, "calls", 0) + 1
+        return x * function.calls

@@ -640,3 +640,27 @@ def tensors_in_an_exception(x):
         raise ValueError("no such value", x * 2, x.shape[0])
     except ValueError as error:
         return error.args[1] + error.args[2]
+
+
+@probe("outside", vec, agrees={"again": vec})
+def attributes_that_captures_use(x):
+    """Dispatch by attributes that tensors and sizes have for a capture alone."""
+    known = [hasattr(x, name) for name in ("node", "recorder", "tensor_type", "number")]
+    return x * (2 if any(known) or hasattr(x.shape[0], "node") else 3) + getattr(x, "node", 5)
+
+
+@probe("outside", vec, refused=("outside-read",))
+def attribute_that_is_not_there(x):
+    """The module's own handler catches what a tensor says of it."""
+    try:
+        return x.node + x.recorder
+    except AttributeError as error:
+        return x + len(error.args)
+
+
+@probe("outside", vec, refused=("capture-failed", "outside-read"))
+def attribute_of_a_capture_set(x):
+    """A mark on a tensor, of a name that a capture needs."""
+    y = x * 2
+    y.node = 5
+    return y + y.node

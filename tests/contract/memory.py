@@ -545,3 +545,16 @@ def capsule_by_the_private_name(x):
     """A capsule of DLPack, by the function that C++ has."""
     torch._C._to_dlpack(x)
     return x + 1
+
+
+@probe(
+    "memory",
+    lambda: (torch.randn(4, 3),),
+    shapes=lambda dim: {"x": {0: dim.AUTO}},
+    refused=("capture-failed",),
+)
+def memory_of_varying_size_taken_over(x):
+    """A tensor of no elements takes over a copy of the input."""
+    y = torch.empty(0, dtype=x.dtype)
+    y.set_(x.detach().clone())
+    return y * 2

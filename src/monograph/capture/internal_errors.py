@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from monograph.abstract.number_methods import STANDS_FOR
+from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.code_policy import TORCH, is_library
 from monograph.diagnostics import MonographError, notes_so_far, place, problem, raised_at
 from monograph.diagnostics.code_origin import is_installed
@@ -95,7 +96,8 @@ def _said(error: BaseException) -> str:
 def _says_so_of_plain_numbers(error: Exception) -> bool:
     """Whether a plain number in the place of a symbolic one would raise the same."""
     if isinstance(error, AttributeError):
-        kind = STANDS_FOR.get(type(error.obj))
+        is_tensor = isinstance(error.obj, AbstractTensor)
+        kind = torch.Tensor if is_tensor else STANDS_FOR.get(type(error.obj))
         return kind is not None and not hasattr(kind, str(error.name))
     return isinstance(error, TypeError) and _OF_NUMBERS.search(_said(error)) is not None
 

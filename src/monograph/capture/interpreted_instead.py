@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from monograph.capture.inputs.declarations import broken_declarations
 from monograph.capture.running import capture
-from monograph.diagnostics import ExportError, SpecError
+from monograph.diagnostics import BugError, ExportError, SpecError
 from monograph.integers import holds
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SIZES: Final = range(2, 34)
 def capture_or_interpret(request: Request) -> Capture:
     """As `capture`; plain code is interpreted where that alone captures it, or for more sizes.
 
-    Raises: what the run that was asked for is refused for.
+    Raises: what the run that was asked for is refused for; bug, of either run.
     """
     may_interpret = not request.strict and request.control_flow != "refuse"
     try:
@@ -46,6 +46,8 @@ def capture_or_interpret(request: Request) -> Capture:
 def _interpreted(request: Request) -> Capture | None:
     try:
         return capture(replace(request, strict=True))
+    except BugError:
+        raise
     except Exception:  # noqa: BLE001 - whatever it is, the plain run says what to say
         return None
 

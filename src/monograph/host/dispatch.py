@@ -9,6 +9,8 @@ import torch
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: TC002 - others import it here
 
+from monograph.diagnostics import problem
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
@@ -241,6 +243,9 @@ def restride(tensor: torch.Tensor, shape: Any, strides: Any, offset: Any) -> Non
     """Give a wrapper subclass other sizes and strides after `t_`, `unsqueeze_` and relatives.
 
     Needs `_DisableTorchDispatch`: `as_strided_` then changes the C++ metadata; there is no data.
+    Raises: capture-failed (C++ keeps fixed sizes alone, and these vary).
     """
+    if any(type(each) is not int for each in (*shape, *strides, offset)):
+        raise problem("capture-failed", error="a tensor of fixed sizes gets sizes that vary")
     with without_dispatch(), torch.no_grad():
         torch.Tensor.as_strided_(tensor, shape, strides, offset)

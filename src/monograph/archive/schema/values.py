@@ -85,10 +85,10 @@ class ValueWriter:
         """A float, or an expression with its value in the example."""
         if not isinstance(value, Real):
             return {"as_float": float_json(value)}
-        is_open = value.kind == "unbacked" or any(
-            self.facts.hint_of(symbol) is None for symbol in value.symbols
-        )
-        hint = None if is_open else {"as_float": float_json(value.evaluate(self.facts.hints))}
+        found = ((symbol, self.facts.hint_of(symbol)) for symbol in value.symbols)
+        hints = {symbol: hint for symbol, hint in found if hint is not None}
+        is_open = value.kind == "unbacked" or len(hints) < len(value.symbols)
+        hint = None if is_open else {"as_float": float_json(value.evaluate(hints))}
         return self._expression(value, hint)
 
     def sym_bool(self, value: Any) -> Json:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode import MISSING
 from monograph.capture.installation import listening
+from monograph.capture.torch_overrides.hidden_attributes import get_attribute, has_attribute
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ class Type(type, metaclass=_TypeOfTypes):
 Type.__name__ = Type.__qualname__ = "type"
 Type.__module__ = "builtins"
 
-_SHADOWS: Final[dict[str, Any]] = {"type": Type, "isinstance": is_instance}
+_SHADOWS: Final[dict[str, Any]] = {
+    "type": Type,
+    "isinstance": is_instance,
+    "getattr": get_attribute,
+    "hasattr": has_attribute,
+}
 _BUILTINS: Final = {id(getattr(builtins, name)): name for name in _SHADOWS}
 
 

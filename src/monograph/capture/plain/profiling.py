@@ -51,6 +51,7 @@ from monograph.capture.side_effects.opaque_objects import is_opaque
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
+from monograph.capture.torch_overrides.hidden_attributes import unseen_names
 from monograph.capture.torch_overrides.number_classes import class_of
 from monograph.host.dispatch import FUNCTION_RECORD
 
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
 _CLASSES: Final = "what something is out of sight of plain capture"
+_ATTRIBUTES: Final = "what a tensor has of its own, out of sight of plain capture"
 _COMPARED: Final = frozenset(
     {
         "torch.set_default_dtype",
@@ -301,6 +303,8 @@ class Plain:
         for each in (CALL_STACK, STACK_LEFT):
             if each.what in plan.names:
                 self._judge(each, frame, {})
+        for each in unseen_names(frame.f_code):
+            self._judge(Read(each, _ATTRIBUTES), frame, {})
         self._shadows = self._shadows or Shadows()
         self._shadows.enter(frame.f_code, frame.f_globals)
         recorder = self._recorder

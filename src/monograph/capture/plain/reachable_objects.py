@@ -139,7 +139,7 @@ class Reach(Digests):
                 self._ask_for_classes(by)
             for name, value in variables.items():
                 if plan.asks_for_classes or issubclass(type(value), _WITH_ATTRIBUTES):
-                    self._attributes_of(value, Called("object", name), by)
+                    self._attributes_of(value, Called("object", name), by, plan)
 
     def _ask_for_classes(self, by: Chain) -> None:
         """From now on code may write to the classes of objects: read those met, too."""
@@ -178,7 +178,7 @@ class Reach(Digests):
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
             if plan.writes_attributes and issubclass(type(value), _WITH_ATTRIBUTES):
-                self._attributes_of(value, Called("global", name), by)
+                self._attributes_of(value, Called("global", name), by, plan)
 
     def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
         """What code can reach through a module that it names; not what a library keeps there."""
@@ -198,20 +198,23 @@ class Reach(Digests):
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
             if plan.writes_attributes and issubclass(type(value), _WITH_ATTRIBUTES):
-                self._attributes_of(value, Called("global", name), by)
+                self._attributes_of(value, Called("global", name), by, plan)
 
     def _binding(self, variables: dict[str, Any], name: str, by: Chain) -> None:
         before = variables.get(name, MISSING)
         self._effects.add(WriteTarget("global", variables, name, before, tracked=True, by=by))
 
-    def _attributes_of(self, value: Any, root: Called, by: Chain) -> None:
-        """The attributes of a function, of a class, or of an object's class."""
+    def _attributes_of(self, value: Any, root: Called, by: Chain, plan: Plan) -> None:
+        """The attributes of a function, of a class, or of an object's class and methods named."""
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
             return
         for cls in (value if issubclass(type(value), type) else type(value)).__mro__:
             if is_users_class(cls):
                 self._whole("attributes", cls, Called("class", cls.__name__), by)
+                for name in cls.__dict__.keys() & plan.names:
+                    if type(method := cls.__dict__[name]) is FunctionType:
+                        self._whole("attributes", method, Called("object", name), by)
 
     # --- afterwards ------------------------------------------------------------------------------
 

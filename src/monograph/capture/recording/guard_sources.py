@@ -26,6 +26,8 @@ _ASSUMPTION: Final = re.compile(
     r"this draft assumes that (.*), which does not hold(?: \((.*):([0-9]+) needs it\))?", re.DOTALL
 )
 """What assertions of drafts say, which is all of them that a file keeps."""
+_RELATION: Final = re.compile(r"`(.*)` does not hold(?: \((.*):([0-9]+) needs it\))?", re.DOTALL)
+"""What assertions say that stand for guards, and not for a check of the user's with a text."""
 
 
 def draft_assumes(clause: str) -> str:
@@ -33,14 +35,19 @@ def draft_assumes(clause: str) -> str:
     return f"this draft assumes that {clause}, which does not hold"
 
 
-def draft_refusal(message: str, now: str) -> MonographError | None:
-    """The refusal that a broken assertion's message stands for, if it is of a draft."""
-    found = _ASSUMPTION.fullmatch(message)
+def refusal_of_assertion(message: str, now: str) -> MonographError | None:
+    """The refusal that a broken assertion's message stands for; None of a user's own text.
+
+    `now` says what the numbers in it are.
+    """
+    of_draft = _ASSUMPTION.fullmatch(message)
+    found = of_draft or _RELATION.fullmatch(message)
     if found is None:
         return None
     assumed, file, line = found.groups()
     at = () if file is None else Place(file, int(line), int(line), None, None, "<module>")
-    return problem("draft-assumption", at=at, assumed=assumed, now=now)
+    name = "draft-assumption" if of_draft else "assumption-broken"
+    return problem(name, at=at, assumed=assumed, now=now)
 
 
 def _asked_at(origin: Any) -> str:

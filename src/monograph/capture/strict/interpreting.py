@@ -64,7 +64,8 @@ from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
-from monograph.capture.torch_overrides.number_classes import class_of, is_instance, type_of
+from monograph.capture.torch_overrides.hidden_attributes import NAMES, as_told, check_own
+from monograph.capture.torch_overrides.number_classes import is_instance, type_of
 from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
 from monograph.diagnostics import BugError, MonographError, problem
 from monograph.host.flags import ASSERT, CHECK
@@ -94,8 +95,7 @@ _NO_NEWS: Final = frozenset(
 """Kinds of values that decide nothing by being read, and lead nowhere that is not seen anyway."""
 _WITHIN: Final = frozenset({list, dict, str, tuple})
 """Kinds of objects whose methods in C read nothing from outside."""
-_STAND_OUTSIDE: Final = (torch.nn.Module, type)
-_HOLD_OUTSIDE: Final = (*_STAND_OUTSIDE, ModuleType)
+_HOLD_OUTSIDE: Final = (torch.nn.Module, type, ModuleType)
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
 """Attributes of tensors that are set by operators, or refused there."""
@@ -352,8 +352,8 @@ class Strict(Hooks):
         """
         if name == CALL_STACK.what and not self._is_harmless(CALL_STACK, frame, []):
             self.refuse(refusal(CALL_STACK, self.scopes.user_frames(sys._getframe())))
-        if name == "__class__" and isinstance(owner, AbstractTensor):
-            return class_of(owner)
+        if name in NAMES:
+            value = as_told(owner, name, value, frame.code.co_filename)
         if type(value) in _NO_NEWS:
             return value
         if isinstance(owner, _HOLD_OUTSIDE) or id(owner) in self._reads.objects:
@@ -387,8 +387,7 @@ class Strict(Hooks):
         called = name if owner is None else self._called(owner, name)
         if hasattr(type(value), "__next__"):
             self.refuse(problem("write-outlives-call", kind="iterator", name=called))
-        root = Called("object" if kind == "attribute" else kind, called)
-        self._reads.read(value, root, frame)
+        self._reads.read(value, Called("object" if kind == "attribute" else kind, called), frame)
 
     def _give(self, values: Iterable[Any]) -> None:
         """C is given these. Raises: write-outlives-call, of an opaque object from outside."""
@@ -526,6 +525,7 @@ class Strict(Hooks):
 
     def _check_attribute(self, tensor: AbstractTensor, name: str) -> None:
         """An attribute of the program's own is set on a tensor, which goes on to be one object."""
+        check_own(name)
         self._recorder.aliases.check_write(tensor, name)
         region = self._recorder.region
         if region is not None and region.is_outside(tensor):

@@ -1,6 +1,7 @@
-"""The message of a call that a program cannot vouch for; it is raised before any operator runs.
+"""Messages of calls that a program cannot vouch for; only the first needs no operator to run.
 
-contract-broken  clauses: Sequence[Clause], helps=()    ContractError
+contract-broken    clauses: Sequence[Clause], helps=()    ContractError
+assumption-broken  assumed, now=""                        ContractError
 """
 
 from __future__ import annotations
@@ -63,3 +64,14 @@ def _cause(clause: Clause, words: str) -> Cause | None:
         return Cause((), f"{words} ({cause})")
     # Nobody's line: a declared range, or a fact of our own.
     return None if words == "this line needs it" else Cause((), words)
+
+
+@message("assumption-broken", ContractError)
+def assumption_broken(*, assumed: str, now: str = "") -> Text:
+    """Say that a call breaks what the way it goes was captured for: a relation, as `n >= 2`."""
+    return Text(
+        headline=f"`{assumed}` does not hold{now and f': {now}'}",
+        label="this line needs it",
+        notes=("the program was captured for calls that satisfy it, and data led to this line",),
+        helps=("ask for sizes before the condition on data: then calls are refused at once",),
+    )

@@ -15,7 +15,7 @@ import torch
 from monograph.abstract.layout import is_dense, stride_order
 from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.recording.guard_sources import draft_refusal
+from monograph.capture.recording.guard_sources import refusal_of_assertion
 from monograph.diagnostics import named
 from monograph.host.dispatch import share_memory
 from monograph.host.operator_types import OpOverload
@@ -35,13 +35,14 @@ N_STATED: Final = 4
 def assert_holds(condition: Any, message: str, names: tuple[str, ...], *values: Any) -> None:
     """Raise RuntimeError, as the operator does, and say what the numbers are.
 
-    Raises: draft-assumption, where it is a draft's that the example was like this.
+    Raises: draft-assumption, where it is a draft's that the example was like this, and
+        assumption-broken, where it is what the capture took to hold.
     """
     if not condition:
         shown = ", ".join(
             [f"{named(name)} is {value}" for name, value in zip(names, values, strict=True)]
         )
-        refusal = draft_refusal(message, shown)
+        refusal = refusal_of_assertion(message, shown)
         if refusal is not None:
             raise refusal
         raise RuntimeError(f"{message}: {shown}" if shown else message)
