@@ -493,7 +493,7 @@ def first_of_list(x):
     return torch.stack(outs) + (1 if empty else 2)
 
 
-@looped(refused="list-grown")
+@looped
 def popped(x):
     """An item is taken out."""
     outs = [row.exp() for row in x.transpose(0, 1)]
@@ -501,14 +501,14 @@ def popped(x):
     return x
 
 
-@looped(refused="list-grown")
+@looped
 def sliced(x):
     """A part of it."""
     outs = [row.exp() for row in x.transpose(0, 1)]
     return torch.stack(outs[1:])
 
 
-@looped(refused="list-grown")
+@looped
 def counted(x):
     """Items are counted by C."""
     outs = [row.exp() for row in x.transpose(0, 1)]
@@ -528,7 +528,7 @@ def handed_over(x):
     return total(*[row.exp() for row in x.transpose(0, 1)])
 
 
-@looped(refused="list-grown")
+@looped
 def copied(x):
     """Another list of the same items."""
     outs = [row.exp() for row in x.transpose(0, 1)]
@@ -543,28 +543,28 @@ def taken_apart(x):
     return first
 
 
-@looped(refused="list-grown")
+@looped
 def added(x):
     """A longer one."""
     outs = [row.exp() for row in x.transpose(0, 1)]
     return torch.stack([*outs, x[:, 0]])
 
 
-@looped(refused="list-grown")
+@looped
 def added_to_another(x):
     """In a new list, by `+`."""
     outs = [row.exp() for row in x.transpose(0, 1)]
     return torch.stack(outs + [x[:, 0]])
 
 
-@looped(refused="list-grown")
+@looped
 def repeated(x):
     """In a new list, by `*`."""
     outs = [row.exp() for row in x.transpose(0, 1)]
     return torch.stack(outs * 2)
 
 
-@looped(refused="list-grown")
+@looped
 def looked_into(x):
     """A round looks at what the rounds before it appended."""
     outs = [x.sum(1)]
@@ -573,7 +573,7 @@ def looked_into(x):
     return torch.stack(outs)
 
 
-@looped(refused="list-grown")
+@looped
 def counted_by_rounds(x):
     """A round asks how many were appended."""
     outs = []
@@ -582,7 +582,7 @@ def counted_by_rounds(x):
     return torch.stack(outs)
 
 
-@looped(refused="list-grown")
+@looped
 def asked_by_rounds(x):
     """A round asks whether any were appended."""
     outs = []
@@ -591,12 +591,115 @@ def asked_by_rounds(x):
     return torch.stack(outs)
 
 
-@looped(refused="list-grown")
+@looped
 def inserted(x):
     """At the beginning."""
     outs = []
     for row in x.transpose(0, 1):
         outs.insert(0, row)
+    return torch.stack(outs)
+
+
+@looped
+def last_of_two_lists(x):
+    """Two lists, each of the other's last item; both begin with one."""
+    a, b = [x.sum(1)], [x.mean(1)]
+    for row in x.transpose(0, 1):
+        a.append(b[-1] + row)
+        b.append(a[-1] * 0.5)
+    return torch.stack(a), torch.stack(b)
+
+
+@looped(least=1)
+def stacked_by_rounds(x):
+    """A round stacks what was appended so far, as attention to the past does."""
+    outs = []
+    for row in x.transpose(0, 1):
+        past = torch.stack(outs).sum(0) if outs else torch.zeros(3, 4)
+        outs.append(torch.tanh(row * 2 + past))
+    return torch.stack(outs, 1)
+
+
+@looped
+def window_by_rounds(x):
+    """A round takes the last three, of which the first ones lie before the loop."""
+    outs = [x.sum(1)]
+    for row in x.transpose(0, 1):
+        outs.append(torch.stack(outs[-3:]).sum(0) * 0.1 + row)
+    return torch.stack(outs)
+
+
+@looped(stock=False)
+def last_by_inner_rounds(x):
+    """A loop in a loop looks at the list that the outer one fills."""
+    outs = [x.sum(1)]
+    for row in x.transpose(0, 1):
+        h = row
+        for other in x.transpose(0, 1):
+            h = h + outs[-1] * other
+        outs.append(torch.tanh(h))
+    return torch.stack(outs)
+
+
+@looped
+def backwards_and_joined(x):
+    """Reversed, in two ways, and joined with others."""
+    outs = [row * 2 for row in x.transpose(0, 1)]
+    h = torch.zeros(3, 4)
+    for out in reversed(outs):
+        h = h * 0.5 + out
+    joined = tuple(outs[::-1]) + (h,)
+    return h, torch.stack(joined), len(joined)
+
+
+@looped
+def taken_from_both_ends(x):
+    """What was there before, and the last item, of which there are two in each round."""
+    outs = [x.mean(1)]
+    for row in x.transpose(0, 1):
+        outs.append(row * 2)
+        outs.append(row * 3)
+    last, first = outs.pop(), outs.pop(0)
+    return torch.stack([*outs, x.sum(1)]), last, first, len(outs)
+
+
+@looped
+def history_of_an_object(x):
+    """A method appends to a list of an object, and counts it."""
+
+    class History:
+        def __init__(self):
+            self.states = [x.sum(1)]
+
+        def step(self, row):
+            self.states.append(self.states[-1] * 0.5 + row)
+            return len(self.states)
+
+    history, n = History(), 0
+    for row in x.transpose(0, 1):
+        n = history.step(row)
+    return torch.stack(history.states), n
+
+
+@looped
+def items_lie_transposed(x):
+    """An item has the strides that eager code gives it."""
+    outs = [(row * 2).t() for row in x.transpose(0, 1)]
+    return torch.stack([*outs, x.sum(1).t()]), torch.cat([each.t() for each in outs] + [x.sum(1)])
+
+
+@looped(refused="branch-returns")
+def returned_row(x):
+    """Eager code gives a view of x."""
+    outs = [row for row in x.transpose(0, 1)]  # noqa: C416 - as people write it
+    return torch.stack(outs), outs[0]
+
+
+@looped(refused="list-grown")
+def replaced(x):
+    """An item is."""
+    outs = [row.exp() for row in x.transpose(0, 1)]
+    outs[0] = x.sum(1)
     return torch.stack(outs)
 
 

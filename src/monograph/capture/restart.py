@@ -29,7 +29,8 @@ class Restart(BaseException):  # no error: user code must not catch it
     """A region is to be recorded again.
 
     - "copy": it is about to write to a tensor from outside. `cause` is a `CopyNeeded`.
-    - "carry": an iteration changed something that was not known to be carried.
+    - "carry": an iteration changed something that was not known to be carried, or asked for it.
+      `cause` is the loop, if it is not the innermost one.
     - "track objects": it has to be known which objects a region made.
     - "merge later": two sides cannot be one state here, but perhaps at a later join point; `cause`
       is the refusal.

@@ -140,7 +140,9 @@ def _call_natively(
 ) -> Any:
     """Call natively; what is being handled is known to the callee."""
     if interpreter.strange:
-        interpreter.strange_call(callee, args, kwargs)
+        answer = interpreter.strange_call(callee, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
     handling = interpreter.handling
     if handling.error is None and handling.previous is None:
         return native_calls.invoke(callee, args, kwargs)

@@ -109,8 +109,8 @@ class Handling:
 class ThreadState:
     """What the frames of one thread share, as in CPython; one interpreter serves one thread.
 
-    The hooks (see `Hooks`) are None where nobody overrides them. `strange` are lists that are not
-    what they look like, by identity: the hooks answer for them. `body` links code.
+    The hooks (see `Hooks`) are None where nobody overrides them. `strange` are lists and tuples
+    that are not what they look like, by identity: the hooks answer for them. `body` links code.
     `has_room` is whether its outermost frame raised the native recursion limit.
     `current` is the innermost frame, `caller` the native one that the outermost call came from.
     Of the exception that is leaving frames, `passing` is itself, `clean` the entries of its
@@ -142,11 +142,11 @@ class ThreadState:
     repeat: Callable[..., Any] | None
     replacement: Callable[..., Any] | None
     run: Callable[..., Mark]
-    strange: dict[int, list[Any]]
+    strange: dict[int, Any]
     aside: Callable[[], Any]
-    strange_call: Callable[..., None]
+    strange_call: Callable[..., Any]
     strange_item: Callable[..., Any]
-    strange_truth: Callable[..., None]
+    strange_truth: Callable[..., Any]
     strange_use: Callable[..., None]
     text: Callable[..., Any] | None
     told: BaseException | None

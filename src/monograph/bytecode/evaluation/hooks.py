@@ -166,11 +166,14 @@ class Hooks:
         del owner, key
         return NotImplemented
 
-    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Learn of any native call while there are lists in `Interpreter.strange`."""
+    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A native call while there are lists in `Interpreter.strange`; NotImplemented: by C."""
+        del callee, args, kwargs
+        return NotImplemented
 
     def strange_use(self, owner: Any, use: str) -> None:
         """Learn that items are about to be taken out of what may be in `Interpreter.strange`."""
 
-    def strange_truth(self, owner: list[Any]) -> None:
-        """Learn that code asks whether a list is empty, which may be in `Interpreter.strange`."""
+    def strange_truth(self, owner: Any) -> Any:
+        """What is asked for whether a list or tuple has items, perhaps of `Interpreter.strange`."""
+        return owner

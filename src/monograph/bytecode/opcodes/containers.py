@@ -175,7 +175,11 @@ def _callee(frame: InterpreterFrame, n: int) -> str:
 @opcode
 def LIST_TO_TUPLE(frame: InterpreterFrame, _: None) -> None:
     """Replace a list by a tuple."""
-    frame.stack[-1] = tuple(frame.stack[-1])
+    items = frame.stack[-1]
+    strange = frame.interpreter.strange
+    is_strange = strange and id(items) in strange
+    made = call_native(frame.interpreter, tuple, [items], {}) if is_strange else tuple(items)
+    frame.stack[-1] = made
 
 
 @opcode

@@ -31,6 +31,8 @@ def _decide(frame: InterpreterFrame, value: Any) -> bool | Mark:
     """Tell which way a conditional jump goes: True, False, or MOVED or RETURN by the hooks."""
     interpreter = frame.interpreter
     fork = interpreter.fork
+    if interpreter.strange and id(value) in interpreter.strange:
+        value = interpreter.strange_truth(value)
     if fork is not None and type(value) not in _KNOWN:
         answer = fork(frame, value)
         if answer is not NotImplemented:

@@ -221,10 +221,10 @@ def unary(interpreter: ThreadState, name: str, value: Any) -> Any:
 
 def truth(interpreter: ThreadState, value: Any) -> bool:
     """Tell whether a condition on a value holds: the one place where code branches on a value."""
+    if interpreter.strange and id(value) in interpreter.strange:
+        value = interpreter.strange_truth(value)
     kind = type(value)
     if kind in SIMPLE:
-        if interpreter.strange and kind is list:
-            interpreter.strange_truth(value)
         return native_calls.truth(value)
     hook = interpreter.truth
     if hook is not None:
@@ -247,6 +247,8 @@ def truth(interpreter: ThreadState, value: Any) -> bool:
 def opposite(interpreter: ThreadState, value: Any) -> Any:
     """Compute `not value`, which hooks may have as something else than True or False."""
     hook = interpreter.inverted
+    if interpreter.strange and id(value) in interpreter.strange:
+        value = interpreter.strange_truth(value)
     if hook is not None and type(value) not in SIMPLE:
         answer = hook(value)
         if answer is not NotImplemented:

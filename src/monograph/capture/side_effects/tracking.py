@@ -326,14 +326,14 @@ class RegionEffects(Effects):
         """What is made from now on was not made in this part, but nobody asks for it any more."""
 
     def appended(self) -> list[tuple[list[Any], list[Any]]]:
-        """The lists from before that hold what they held and more, each with what came."""
+        """The lists from before that hold what they held and more at an end, each with that."""
         found: list[tuple[list[Any], list[Any]]] = []
         for place in self._find_lasting():
             now, before = place.now(), place.before
             if place.kind == "contents" and type(now) is list:
-                n = len(before)
-                if len(now) > n and all(map(operator.is_, now, before)):
-                    found.append((now, now[n:]))
+                news = added(now, before)
+                if news:
+                    found.append((now, news))
         return found
 
     def undo(self) -> None:
@@ -362,6 +362,14 @@ class RegionEffects(Effects):
         if self._made is None:
             raise Restart("track objects")
         return gc.is_tracked(value) and self._made.includes(value)
+
+
+def added(now: list[Any], before: list[Any]) -> list[Any] | None:
+    """What a list holds beside what it held, at its end or else at its front; None otherwise."""
+    n = len(now) - len(before)
+    if n >= 0 and all(map(operator.is_, now, before)):
+        return now[len(before) :]
+    return now[:n] if n > 0 and all(map(operator.is_, now[n:], before)) else None
 
 
 def chain_of(frame: InterpreterFrame | None) -> Chain:

@@ -33,6 +33,7 @@ from monograph.capture.control_flow.branches.branch_capture import (
 )
 from monograph.capture.control_flow.branches.object_merge import can_merge
 from monograph.capture.control_flow.loops import list_accumulation
+from monograph.capture.control_flow.loops.list_operations import operate
 from monograph.capture.control_flow.loops.scan_capture import repeat
 from monograph.capture.control_flow.loops.symbolic_sequences import made, rows_of, source_of
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
@@ -477,10 +478,11 @@ class Strict(Hooks):
         items = list_accumulation.find(self._recorder, owner)
         return NotImplemented if items is None else list_accumulation.item_at(items, key)
 
-    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Refuse what would look into a list that grew in a loop."""
-        if not any(callee is each for each in _HARMLESS):
-            list_accumulation.check_call(self._recorder, callee, args, kwargs)
+    def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What C makes of a list that grew in a loop. Raises: list-grown."""
+        if any(callee is each for each in _HARMLESS):
+            return NotImplemented
+        return operate(self._recorder, callee, args, kwargs)
 
     def strange_use(self, owner: Any, use: str) -> None:
         """Refuse to take such a list apart."""
@@ -497,13 +499,10 @@ class Strict(Hooks):
         with no_mistake("the capture of a loop"):
             return repeat(self._recorder, frame, rounds)
 
-    def strange_truth(self, owner: list[Any]) -> None:
-        """Whether there is an item: the program has to have one.
-
-        Raises: check-fails.
-        """
-        if list_accumulation.find(self._recorder, owner) is not None:
-            list_accumulation.require_an_item(owner)
+    def strange_truth(self, owner: Any) -> Any:
+        """Whether there is an item, of a list that grew in a loop."""
+        items = list_accumulation.find(self._recorder, owner)
+        return owner if items is None else list_accumulation.is_there_any(items)
 
     # --- writes ------------------------------------------------------------------------------
 

@@ -148,7 +148,7 @@ def loop_leaves(*, how: str, loop: str = "while") -> Text:
 def list_grown(*, use: str) -> Text:
     """Say that a list that grew in a loop is used in a way that needs its length as a number.
 
-    `use` is what is done with it: `pop()`, `one of its items`.
+    `use` is what is done with it: `setitem()`, `one of its items`.
     """
     return Text(
         headline=f"a list that grew in a `for` over a symbolic number of values is used by {use}",

@@ -52,7 +52,7 @@ class LoopCapture(Generic[Ended]):
         if restart.reason == "copy" and restart.cause.region is self.region:
             self.writes.add(restart.cause)
             return True
-        return restart.reason == "carry"
+        return restart.reason == "carry" and restart.cause in (None, self)
 
     def options(self, n_known: int) -> dict[str, Any]:
         """What the operator is told; the first `n_known` results are these tensors themselves."""

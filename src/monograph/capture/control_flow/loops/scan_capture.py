@@ -25,12 +25,15 @@ from monograph.bytecode.branches.branch_targets import for_test
 from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.branches.state_merge import described
 from monograph.capture.control_flow.higher_order.operators import scan
+from monograph.capture.control_flow.loops.growing_lists import Growth, growing
 from monograph.capture.control_flow.loops.list_accumulation import (
+    Accumulated,
     accumulate,
-    appending,
+    order_of,
     require_an_iteration,
 )
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
+from monograph.capture.control_flow.loops.symbolic_sequences import Numbers
 from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.recording.scalar_tensors import filler
 from monograph.capture.restart import Restart
@@ -116,10 +119,12 @@ class _ForCapture(LoopCapture[Any]):
         """The slices of the last iteration that was recorded."""
         self.born: dict[Path, TensorType] = {}
         """Variables that iterations assign first, carried too: nobody reads their beginning."""
-        self.growing: list[list[Any]] = []
+        self.growths: list[Growth] = []
         """Lists from outside that iterations append to."""
-        self.appended: list[tuple[list[Any], list[Any]]] = []
-        """What the last iteration appended to which list from outside."""
+        self.appended: list[tuple[Growth, list[Any]]] = []
+        """What the last iteration appended to which of them."""
+        self.n_grown = 0
+        """How many tensors are carried of these lists."""
         self.shared: list[list[Any]] = []
         """What other results than what is carried may be one with."""
 
@@ -132,45 +137,71 @@ class _ForCapture(LoopCapture[Any]):
         recorder = self.recorder
         self.begun = [recorder.abstract(each) for each in self.carrying.begin()]
         known = [*self.begun, *[recorder.abstract(filler(each)) for each in self.born.values()]]
-        begun = [*known, *self.writes.roots]
-        return scan(recorder, self._step, begun, self.slices, **self.options(len(known)))
+        grown = [value for each in self.growths for value in each.begin(self.source.count)]
+        self.n_grown = len(grown)
+        begun = [*known, *grown, *self.writes.roots]
+        slices = (
+            [*self.slices, *self._numbers().slices(recorder)] if self._counts() else self.slices
+        )
+        return scan(recorder, self._step, begun, slices, **self.options(len(known)))
+
+    def _counts(self) -> bool:
+        """Whether an iteration needs its number."""
+        return any(each.asked for each in self.growths)
+
+    def _numbers(self) -> Numbers:
+        return Numbers(0, 1, self.source.count)
 
     def _step(self, *given: Any) -> list[Any]:
         """Run one iteration on what is carried, on what is written to, and on slices."""
         n_carried, n_written = len(self.carrying.carried), len(self.writes.roots)
         n_known = n_carried + len(self.born)
-        region = self.begin_iteration(given[n_known : n_known + n_written])
-        slices = given[n_known + n_written :]
+        grown = given[n_known : n_known + self.n_grown]
+        n_begun = n_known + self.n_grown
+        region = self.begin_iteration(given[n_begun : n_begun + n_written])
+        slices = given[n_begun + n_written :]
         self.rows = list(slices)
         for each in slices:
             self.recorder.aliases.differ("offset", each.node)
-        value = self.source.at(self.recorder, iter(slices))
+        rest = iter(slices)
+        value = self.source.at(self.recorder, rest)
+        index = self._numbers().at(self.recorder, rest) if self._counts() else None
         state = self.carrying.begin_iteration(given[:n_carried])
         with _undone(region):
-            with appending(self.recorder, self.growing), self._lists(region) as appended:
+            with (
+                growing(self.recorder, self.growths, iter(grown), index) as appended,
+                self._lists(region) as others,
+            ):
                 end = self._run(state, value)
-            self._settle_lists(appended)
+            self._settle_lists(appended, others)
             values, born = self.carrying.ended(end.frame)
         written = [copy for _, copy in region.written]
-        items = [item for _, new in appended for item in new]
+        items = [item for _, new in self.appended for item in new]
+        ended = [each for growth, new in appended for each in growth.ended(new, region)]
         self._settle_born([self.recorder.abstract(each).tensor_type for each in born], region)
-        results = [self.recorder.abstract(each) for each in (*values, *born, *written, *items)]
-        others = results[:n_known] + results[n_known + n_written :]
-        self.writes.check(region, [*self.begun, *self.slices, *others])
+        results = [
+            self.recorder.abstract(each) for each in (*values, *born, *ended, *written, *items)
+        ]
+        held = results[:n_begun] + results[n_begun + n_written :]
+        self.writes.check(region, [*self.begun, *self.slices, *held])
         self.shared = self.carrying.note_shared(results[len(values) :])
         return list(results)
 
-    def _settle_lists(self, appended: list[tuple[list[Any], list[Any]]]) -> None:
+    def _settle_lists(
+        self, appended: list[tuple[Growth, list[Any]]], others: list[tuple[list[Any], list[Any]]]
+    ) -> None:
         """Record the iteration again if lists grow that it may have looked into.
 
         Raises: Restart.
         """
-        known = {id(each) for each in self.growing}
-        news = [each for each, _ in appended if id(each) not in known]
-        self.appended = appended
-        if news:
-            self.growing += news
+        for _, new in (*appended, *others):
+            for item in new:
+                if not isinstance(item, torch.Tensor):
+                    raise _growing("a list of tensors", f"one with {described(item)}")
+        if others:
+            self.growths += [Growth(self, each, new) for each, new in others]
             raise Restart("carry")
+        self.appended = [(each, new) for each, new in appended if new]
 
     def _settle_born(self, types: Sequence[TensorType], region: Region) -> None:
         """Record the iteration again if it assigns variables that are not carried yet.
@@ -211,28 +242,30 @@ class _ForCapture(LoopCapture[Any]):
             if region.effects is not None:
                 appended += region.effects.appended()
             told = {id(each) for each, _ in appended}
+            known = {id(each.owner) for each in self.growths}
             for each, was in zip(built, before, strict=True):
-                if id(each) in told:
+                if id(each) in told or id(each) in known:
                     continue
                 if type(each) is list and len(each) > len(was):
                     appended.append((each, each[len(was) :]))
                 elif len(each) != len(was):
                     raise _growing("a set or a dict", "a longer one")
+            appended[:] = [(each, new) for each, new in appended if id(each) not in known]
             for each, new in appended:
-                for item in new:
-                    if not isinstance(item, torch.Tensor):
-                        raise _growing("a list of tensors", f"one with {described(item)}")
-                del each[-len(new) :]
+                del each[slice(len(new)) if each[0] is new[0] else slice(-len(new), None)]
         finally:
+            known = {id(each.owner) for each in self.growths}
             for each, was in zip(built, before, strict=True):
-                _refill(each, was)
+                if id(each) not in known:
+                    _refill(each, was)
 
     def _go_on(self, results: list[AbstractTensor]) -> Any:
         recorder, carrying = self.recorder, self.carrying
         begun, slices, roots = self.begun, self.slices, self.writes.roots
         rest = iter(results)
-        after, born, written = (
-            [next(rest) for _ in each] for each in (begun, carrying.born, roots)
+        after, born, grown, written = (
+            [next(rest) for _ in each]
+            for each in (begun, carrying.born, range(self.n_grown), roots)
         )
         stacks = list(rest)
         self.writes.copy_back(self.region, written)
@@ -240,7 +273,7 @@ class _ForCapture(LoopCapture[Any]):
         shares = [*carrying.roots, *self.shared[: len(born)]]
         self._part(slices, lasts, [*after, *born], shares)
         # Of the results, those of tensors that are written to are these tensors.
-        for shared, result in zip(self.shared, [*born, *roots, *stacks], strict=True):
+        for shared, result in zip(self.shared, [*born, *grown, *roots, *stacks], strict=True):
             if shared:
                 recorder.aliases.may_alias([result, *shared, *slices])
                 recorder.aliases.differ("offset", result.node)
@@ -285,14 +318,23 @@ class _ForCapture(LoopCapture[Any]):
 
     def _let_grow(self, stacks: Iterator[AbstractTensor], held: Mapping[int, Any]) -> None:
         """Put into lists what iterations appended; `held` is what variables hold after the last."""
-        for grown, new in self.appended:
-            self.recorder.scopes.tell(grown)
+        shared = iter(self.shared[len(self.shared) - sum(len(new) for _, new in self.appended) :])
+        for growth, new in self.appended:
+            self.recorder.scopes.tell(growth.owner)
             made = [next(stacks) for _ in new]
+            owners = [each for item in new for each in (*self._owners(item), *next(shared))]
             last = held.get(id(new[-1]))
             if last is None and new[-1].node.graph is not self.region.graph:
                 last = new[-1]  # the same in every iteration
-            is_view = last is None and self._is_of_outside(new[-1])
-            accumulate(self.recorder, grown, self.source.count, made, last, is_view=is_view)
+            item = Accumulated(self.source.count, made, last, owners, order_of(new))
+            accumulate(self.recorder, growth.owner, item, at_front=growth.at_front)
+
+    def _owners(self, item: AbstractTensor) -> list[AbstractTensor]:
+        """The tensors from outside, or those gone over, that an item lies in the memory of."""
+        root = item.storage_root
+        if any(root is each.storage_root for each in self.rows):
+            return [each.storage_root for each in self.slices]
+        return [root] if self._is_of_outside(item) else []
 
     def _is_of_outside(self, item: AbstractTensor) -> bool:
         """Whether an item lies in memory of a tensor from outside, or of what is gone over."""
