@@ -425,6 +425,52 @@ def class_written_by_type(x):
     return x * given.n
 
 
+def counted():
+    """An object of a class that counts."""
+    return classes()()
+
+
+def class_of(x):
+    """Its class."""
+    return x.__class__
+
+
+def count_in(held):
+    """Count in the class of an object, which is a local variable here."""
+    target = class_of(held)
+    target.n = target.n + 1
+
+
+@outside(counted, tell=lambda held: held.n)
+def class_written_by_augmented_assignment(x):
+    class_of(given).n += 1
+    return x * given.n
+
+
+@outside(counted, tell=lambda held: held.n)
+def class_written_through_a_variable(x):
+    count_in(given)
+    return x * given.n
+
+
+@outside(lambda: (counted(), counted()), tell=lambda held: held[1].n)
+def class_written_on_one_side(x):
+    (given[0] if x.dim() == 4 else class_of(given[1])).n += 1
+    return x * given[1].n
+
+
+@outside(lambda: types.SimpleNamespace(cls=classes()), tell=lambda holder: holder.cls.n)
+def class_written_as_an_attribute(x):
+    given.cls.n += 1
+    return x * given.cls.n
+
+
+@outside(counted, tell=lambda held: held.n)
+def class_set_by_name(x):
+    setattr(class_of(given), "n"[:], given.n + 1)
+    return x * given.n
+
+
 @outside(classes, tell=lambda cls: cls.n)
 def class_written_by_map(x):
     list(map(setattr, [given], ["n"], [given.n + 1]))

@@ -21,6 +21,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from monograph.bytecode import MISSING
 from monograph.bytecode.code_cache import once_per_code
 from monograph.capture.code_policy import is_users
+from monograph.capture.plain.attribute_writes import (
+    WRITES,
+    WRITES_BY_NAME,
+    at_end,
+    attribute_writes,
+)
 from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.digests import LEAVES, Digests, is_users_class
 from monograph.capture.side_effects.place_names import Called
@@ -29,19 +35,15 @@ from monograph.capture.side_effects.tracking import WriteTarget
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
+    from monograph.capture.plain.attribute_writes import AttributeWrites
     from monograph.capture.side_effects.tracking import Chain, Effects
 
 _WITH_ATTRIBUTES: Final = (FunctionType, type)
 
-_WRITES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
 _IDENTITY: Final = opcode.opmap["IS_OP"]
 _LOADS: Final = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE"})
-_WRITES_BY_NAME: Final = frozenset(
-    {"setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars"}
-)
-_LEADS_TO_CLASSES: Final = frozenset({"type", "__class__", "__mro__", "mro", "__bases__"})
 
 
 class Plan(NamedTuple):
@@ -55,10 +57,9 @@ class Plan(NamedTuple):
     """The variables of enclosing functions, if it assigns to any."""
     fresh: frozenset[str]
     """Variables whose value every call makes anew: `*args`, `**kwargs`, a comprehension's `.0`."""
-    writes_attributes: bool
     writes_globals: bool
-    asks_for_classes: bool
-    """Whether it may come from an object to its class."""
+    written: AttributeWrites | None
+    """Of what it sets attributes, if of anything."""
     compared: tuple[tuple[str, str], ...]
     """The variables of which it asks whether they are one object."""
     asks_for_bools: bool
@@ -74,14 +75,14 @@ def plan_of(code: CodeType) -> Plan | None:
     names = tuple(dict.fromkeys((*code.co_names, *texts)))
     instructions = frozenset(code.co_code[::2])
     compared, asks_for_bools = _compared(code) if _IDENTITY in instructions else ((), False)
+    writes = instructions & WRITES or not WRITES_BY_NAME.isdisjoint(names)
     return Plan(
         code.co_freevars,
         names,
         code.co_freevars if instructions & _WRITES_CELL else (),
         _fresh(code),
-        bool(instructions & _WRITES) or not _WRITES_BY_NAME.isdisjoint(names),
         bool(instructions & _WRITES_GLOBAL),
-        not _LEADS_TO_CLASSES.isdisjoint(names),
+        attribute_writes(code, names) if writes else None,
         compared,
         asks_for_bools,
     )
@@ -134,19 +135,22 @@ class Reach(Digests):
         for name, value in variables.items():
             if type(value) not in LEAVES and id(value) not in seen:
                 self._variable(name, value, plan, by)
-        if plan.writes_attributes:
-            if plan.asks_for_classes and not self._asks_for_classes:
-                self._ask_for_classes(by)
-            for name, value in variables.items():
-                if plan.asks_for_classes or issubclass(type(value), _WITH_ATTRIBUTES):
-                    self._attributes_of(value, Called("object", name), by, plan)
+        if plan.written is not None:
+            self._written(plan, plan.written, frame, by)
 
-    def _ask_for_classes(self, by: Chain) -> None:
-        """From now on code may write to the classes of objects: read those met, too."""
-        self._asks_for_classes = True
-        self._classes.clear()
-        for cls in [each for each in self._kept if isinstance(each, type)]:
-            self._class(cls, by)
+    def _written(self, plan: Plan, written: AttributeWrites, frame: FrameType, by: Chain) -> None:
+        """Follow what code sets attributes of, where that is no object that is followed anyway."""
+        variables = frame.f_locals
+        ends = [(way, at_end(way, variables, frame.f_globals)) for way in written.ways]
+        others = written.others or any(end is MISSING for _, end in ends)
+        if others and not self._are_classes_written:
+            self._are_classes_written = True
+            self._classes.clear()
+            for cls in [each for each in self._kept if isinstance(each, type)]:
+                self._class(cls, by)
+        for name, value in (*variables.items(), *((".".join(way), end) for way, end in ends)):
+            if others or issubclass(type(value), _WITH_ATTRIBUTES):
+                self._attributes_of(value, Called("object", name), by, plan)
 
     def _variable(self, name: str, value: Any, plan: Plan, by: Chain) -> None:
         """Follow an argument, or a variable of an enclosing function."""
@@ -177,18 +181,18 @@ class Reach(Digests):
                 self._module(value, plan, by, {id(value)})
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
-            if plan.writes_attributes and issubclass(type(value), _WITH_ATTRIBUTES):
+            if plan.written is not None and issubclass(type(value), _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by, plan)
 
     def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
         """What code can reach through a module that it names; not what a library keeps there."""
         variables = attributes_of(module)
         is_own = is_users(variables.get("__file__") or "<frozen ")
-        if not is_own and not plan.writes_attributes:
+        if not is_own and plan.written is None:
             return
         for name in plan.names:
             value = variables.get(name, MISSING)
-            if plan.writes_attributes:
+            if plan.written is not None:
                 self._binding(variables, name, by)
             if not is_own:
                 continue
@@ -197,7 +201,7 @@ class Reach(Digests):
                     self._module(value, plan, by, seen | {id(value)})
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
-            if plan.writes_attributes and issubclass(type(value), _WITH_ATTRIBUTES):
+            if plan.written is not None and issubclass(type(value), _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by, plan)
 
     def _binding(self, variables: dict[str, Any], name: str, by: Chain) -> None:

@@ -90,7 +90,7 @@ class Digests:
         effects.kept.append(self._kept)
         self._classes: set[int] = set()
         """The classes that were read, by identity."""
-        self._asks_for_classes = False
+        self._are_classes_written = False
         """Whether code was met that may write to the class of an object."""
         self._roots: dict[int, Called] = {}
         self._caches: list[tuple[Any, int]] = []
@@ -187,7 +187,7 @@ class Digests:
             self._classes.add(id(each))
             if not is_users_class(each):
                 continue
-            if self._asks_for_classes:
+            if self._are_classes_written:
                 self._whole("attributes", each, Called("class", each.__name__), by)
             for name, value in vars(each).items():
                 if type(value) not in LEAVES and not name.startswith("__") and name != "_abc_impl":
