@@ -406,3 +406,43 @@ class FrozenParameter(nn.Module):
     def forward(self, x):
         scale = 2.0 if self.layer.weight.requires_grad else 3.0
         return self.layer(x) * scale
+
+
+class _NotesTheMode:
+    """Computes later, in the mode that it was made in."""
+
+    def __init__(self, x):
+        self.x, self.mode = x, torch.is_grad_enabled()
+
+    def __call__(self, w):
+        with torch.set_grad_enabled(self.mode):
+            return self.x @ w
+
+
+@probe(
+    "mode",
+    lambda: (m(3, 3), m(3, 3)),
+    agrees={"no grad": Call(lambda: (m(3, 3), m(3, 3)), torch.no_grad)},
+    calls={"leaf": lambda: (m(3, 3).requires_grad_(), m(3, 3))},
+)
+def a_mode_that_is_handed_on(x, y):
+    """What is asked for the caller's mode goes back to it, around a region of its own."""
+    late = _NotesTheMode(x)
+    with torch.no_grad():
+        scale = y * 2
+    return late(y) + scale
+
+
+@probe(
+    "mode",
+    lambda: (m(3, 3), m(3, 3)),
+    calls={"no grad": Call(lambda: (m(3, 3), m(3, 3)), torch.no_grad)},
+)
+def a_mode_handed_on_within_another(x, y):
+    """Inside of `no_grad` the caller's mode is a mode like any other."""
+    before = torch.is_grad_enabled()
+    with torch.no_grad():
+        inner = x * 2
+        with torch.set_grad_enabled(before):
+            inner = inner + y.sum() * torch.is_grad_enabled()
+    return inner * 2

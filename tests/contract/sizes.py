@@ -324,3 +324,55 @@ def reductions_of_nothing(x):
 def two_and_three(x, y):
     """A condition on two sizes together."""
     return x.view(2, -1).sum() * (2 if x.shape[0] * 3 == y.shape[0] * 2 else 3)
+
+
+def _image(*shape):
+    return lambda: (torch.arange(float(torch.Size(shape).numel())).view(shape),)
+
+
+def _open_image(build):
+    return probe(
+        "size",
+        _image(2, 3, 4, 8),
+        calls={
+            "higher": _image(2, 3, 9, 8),
+            "wider": _image(3, 3, 4, 16),
+            "low": _image(2, 3, 1, 4),
+            "channels last": lambda: (
+                _image(2, 3, 9, 8)()[0].to(memory_format=torch.channels_last),
+            ),
+            "transposed": lambda: (_image(2, 3, 8, 9)()[0].transpose(2, 3),),
+        },
+        shapes=lambda dim: {"x": {0: dim.AUTO, 2: dim.AUTO, 3: dim.AUTO}},
+    )(build)
+
+
+@_open_image
+def a_view_by_a_size_that_happens_to_be_one(x):
+    """One row of patches is a view of the map, two are a copy."""
+    y = x[:, :, ::4, ::4]
+    b, c, h, w = y.shape
+    return y.transpose(1, 2).reshape(b, c * h, w) * 2
+
+
+@_open_image
+def such_a_view_is_written_to(x):
+    """What a view of it would show is changed."""
+    y = x[:, :, ::4, ::4] * 1
+    z = y.transpose(1, 2).flatten(1, 2)
+    y += 1
+    return z * 2
+
+
+@_open_image
+def such_a_view_and_its_source_are_results(x):
+    """Callers may see that they are one."""
+    y = x[:, :, ::4, ::4] * 1
+    return y.transpose(1, 2).flatten(1, 2), y
+
+
+@_open_image
+def such_a_view_is_asked_how_it_lies(x):
+    """One is contiguous and the other is not."""
+    z = x[:, :, ::4, ::4].transpose(1, 2).flatten(1, 2)
+    return z + (1 if z.is_contiguous() else 2)

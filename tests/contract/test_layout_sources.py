@@ -248,6 +248,35 @@ def test_a_complex_view_that_is_tried_guards_strides_and_offset():
             program(given, square())
 
 
+def test_a_view_under_finally_alone_guards_nothing():
+    """What it raises goes on to the caller, as from the program."""
+
+    def ends(_, x, y):
+        try:
+            return x.view(-1).dim() == 1
+        finally:
+            y.sum()
+
+    module, program = exported(ends)
+    x, y = square(), square()
+    assert torch.equal(program(x, y.T), module(x, y.T))
+
+
+def test_a_view_under_finally_that_returns_guards_strides():
+    """It drops what the view raises."""
+
+    def ends(_, x, y):
+        told = y.sum()
+        try:
+            told = x.view(-1).sum() * 2
+        finally:
+            return told  # noqa: B012 - that is what is asked
+
+    _, program = exported(ends)
+    with pytest.raises(ContractError):
+        program(square().T, square())
+
+
 class TriesInBranch(nn.Module):
     """Tries a view on one side of a branch on data alone, and uses nothing of it."""
 

@@ -67,4 +67,30 @@ class Capture:
     """What a capture that goes on after refusals went past."""
 
 
-__all__ = ["Capture", "Exclusion", "RecoveredRefusal"]
+def nodes_of(recorder: Recorder) -> list[Node]:
+    """The nodes of a graph and of its subgraphs."""
+    found, waiting = list(recorder.writer.graph.nodes), [*recorder.children.values()]
+    for each in waiting:
+        found += each.graph.nodes
+        waiting += each.children.values()
+    return found
+
+
+def account(captured: Capture, *, regions: bool = False) -> list[str]:
+    """Everything about a capture that two equal ones agree on; the modes it stands in, if asked."""
+    recorder = captured.recorder
+    states = recorder.scopes.states if regions else {}
+    return [
+        *(
+            f"{node} {node.target} {node.args} {node.kwargs} {states.get(node)}"
+            for node in nodes_of(recorder)
+        ),
+        *(str(guard.relation) for guard in captured.facts.guards),
+        *(f"{name} {real.tolist()}" for name, real in recorder.writer.constants.items()),
+        f"{captured.outputs.spec} {sorted(recorder.mutated)} {captured.changes}",
+        f"{sorted(recorder.answers_noted.answers, key=str)}",
+        *(str(leaf.value) for leaf in captured.outputs.leaves if leaf.node is None),
+    ]
+
+
+__all__ = ["Capture", "Exclusion", "RecoveredRefusal", "account", "nodes_of"]

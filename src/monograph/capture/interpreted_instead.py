@@ -64,11 +64,12 @@ def _is_narrow(guard: Relation) -> bool:
     return not all(holds(guard, {size: n}) for n in _SIZES)
 
 
-def _narrow(captured: Capture) -> tuple[int, int, int]:
-    """How many sizes may not be what was declared, how many are fixed, and how many are asked."""
+def _narrow(captured: Capture) -> tuple[int, int, int, int]:
+    """How many sizes may not be what was declared, are fixed, follow others, and are asked."""
     inputs, facts = captured.inputs, captured.facts
     fixed = sum(isinstance(facts.simplify(size.symbol), int) for size in inputs.dynamic)
-    return len(broken_declarations(inputs, facts)), fixed, len(facts.guards)
+    tied = sum(guard.relation.kind == "eq" for guard in facts.guards)
+    return len(broken_declarations(inputs, facts)), fixed, tied, len(facts.guards)
 
 
 __all__ = ["capture_or_interpret"]

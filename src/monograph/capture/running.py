@@ -9,11 +9,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import torch
 
 from monograph.bytecode.evaluation.recursion_limit import with_room
+from monograph.capture.captured import account
 from monograph.capture.control_flow.higher_order import inlining, operators
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD, terminals
@@ -48,6 +50,7 @@ from monograph.capture.tracing import Request, Trace
 from monograph.diagnostics import BugError, MonographError, problem, raised_at, together
 from monograph.host.dispatch import without_fake_mode
 from monograph.integers import Facts, use
+from monograph.lazy_imports import deferred
 from monograph.logs import listener_for
 
 if TYPE_CHECKING:
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from monograph.capture.run_options import RunOptions
     from monograph.capture.side_effects.module_mutation import Left, Watched
 
+_GRAD_MODE: Final = ("grad_mode", "", None)
+follow_caller = deferred("monograph.capture.caller_grad:follow_caller")
 OVERRIDING = (
     *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
     *(clocks, inlining, number_classes, scope_tracking),
@@ -191,8 +196,16 @@ class Session:
     def trace(
         self, inputs: Inputs, facts: Facts, recording: Callable[..., Recorder] = Recorder
     ) -> Trace:
-        """Run user code once."""
-        return Trace(self.request, inputs, facts, self.watched).run(recording)
+        """Run user code once; twice where it asked for the grad mode of the caller."""
+        trace = Trace(self.request, inputs, facts, self.watched).run(recording)
+        found, goes_on = trace.captured, self.request.problems is not None
+        if found is not None and not goes_on and _GRAD_MODE in found.recorder.answers_noted.answers:
+            follow_caller(found, partial(self._once, inputs.options))
+        return trace
+
+    def _once(self, options: RunOptions) -> Capture | None:
+        inputs, facts = self.read(options)
+        return Trace(self.request, inputs, facts, self.watched).run().captured
 
     def trace_again(
         self, inputs: Inputs, facts: Facts, recording: Callable[..., Recorder] = Recorder
@@ -241,7 +254,9 @@ def _next_call(trace: Trace, request: Request, options: RunOptions) -> Trace:
         after = copy_context().run(_begun_with, trace.left, Session(request), options)
     except Exception as error:
         raise trace.harm[0] from error
-    if after.captured is None or _account(after.captured) != _account(trace.captured):
+    if after.captured is None or account(after.captured, regions=True) != account(
+        trace.captured, regions=True
+    ):
         raise trace.harm[0]
     return after
 
@@ -250,22 +265,6 @@ def _begun_with(left: Left, session: Session, options: RunOptions) -> Trace:
     """A trace that begins with what another left."""
     with left.in_place():
         return session.trace_again(*session.read(options))
-
-
-def _account(captured: Capture) -> list[str]:
-    """Everything about a capture that two equal ones agree on."""
-    writer, states = captured.recorder.writer, captured.recorder.scopes.states
-    return [
-        *(
-            f"{node} {node.target} {node.args} {node.kwargs} {states.get(node)}"
-            for node in writer.graph.nodes
-        ),
-        *(str(guard.relation) for guard in captured.facts.guards),
-        *(f"{name} {real.tolist()}" for name, real in writer.constants.items()),
-        f"{captured.outputs.spec} {sorted(captured.recorder.mutated)} {captured.changes}",
-        f"{sorted(captured.recorder.answers_noted.answers, key=str)}",
-        *(str(leaf.value) for leaf in captured.outputs.leaves if leaf.node is None),
-    ]
 
 
 __all__ = ["OVERRIDING", "capture"]

@@ -50,6 +50,7 @@ from monograph.diagnostics import MonographError, noted
 from monograph.host.dispatch import below_autograd
 from monograph.host.trees import unflatten
 from monograph.integers import use
+from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
     from monograph.integers import Facts
 
+leave_views_open = deferred("monograph.capture.torch_overrides.open_views:leave_views_open")
 ControlFlow = Literal["capture", "capture_sizes", "refuse"]
 """Both ways of branches on data, on sizes too, or neither."""
 
@@ -203,6 +205,8 @@ class Trace:
         self.leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
         recorder.input_nodes = self.input_nodes
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
+        if facts.symbols:
+            leave_views_open(recorder)
         recorder.exporting = request.exporting
         recorder.answers_noted.begin(self._subjects())
         recorder.module_modes.only_sets_flags = all(
@@ -239,6 +243,7 @@ class Trace:
         """
         request, given = self.request, self.given
         effects = [e for e in lasting if not given.looks_after(e.place.owner, after)]
+        effects = [e for e in effects if e.is_seen_outside() or not e.place.is_equal]
         self.changed = Watched(find_changes(self.state), tuple(e.place for e in effects))
         if self.watched is None:
             # Plain Python does not say which line writes.

@@ -30,6 +30,7 @@ __all__ = [
     "in_force",
     "is_data_dependent",
     "known",
+    "left_open",
     "plain_value",
     "prove",
     "require",
@@ -242,6 +243,18 @@ def choose(*cases: Truth | tuple[Truth, ...], name: str = "", **facts: Any) -> i
                 require(r, name or "data-dependent-size", **given)
             return at
     return None
+
+
+def left_open(r: Truth) -> bool:
+    """Whether an operator that does one thing where this holds and another elsewhere does either.
+
+    That is where the example alone says that it holds, in a run that leaves views open.
+    """
+    doubt = active().views_in_doubt
+    if doubt is None or not active().hint_of_relation(r):
+        return False
+    doubt.n_met += 1
+    return doubt.are_open
 
 
 def fixed(

@@ -31,7 +31,7 @@ from monograph.integers.real import Real, call
 from monograph.integers.relation import Relation, Truth, eq, ge, holds, le
 from monograph.integers.structure import evaluate, substitute
 
-__all__ = ["NEVER", "Contradiction", "Example", "Facts", "Guard", "Origin"]
+__all__ = ["NEVER", "Contradiction", "Example", "Facts", "Guard", "Origin", "ViewsInDoubt"]
 
 NEVER: Final[Truth] = False
 """A premise that never holds: with it among those of a run, no other sizes run alike."""
@@ -69,6 +69,14 @@ class Example(Protocol):
     ) -> float:
         """The number, which is assumed to be that from now on; `refuse` makes the refusal."""
         ...
+
+
+@dataclass(slots=True)
+class ViewsInDoubt:
+    """How often sizes that may be others made a view of a copy; whether no guard holds to that."""
+
+    n_met: int = 0
+    are_open: bool = False
 
 
 class Facts:
@@ -109,6 +117,7 @@ class Facts:
         "runs_plainly",
         "spoken",
         "stated",
+        "views_in_doubt",
         "within_branch",
     )
 
@@ -132,6 +141,8 @@ class Facts:
         # there is nothing that inputs must satisfy then, as the branch may not be taken.
         self.outer: Facts | None = None
         self.within_branch = False
+        # What decides whether `reshape` gives a view, where only the example tells that it does.
+        self.views_in_doubt: ViewsInDoubt | None = None
         # Whether Python itself runs user code, where nobody keeps numbers symbolic in `int`, `len`.
         self.runs_plainly = False
         # Told of every event, for logs; None costs nothing.
@@ -176,6 +187,7 @@ class Facts:
         copied.outer = self.outer
         copied.within_branch = self.within_branch
         copied.runs_plainly = self.runs_plainly
+        copied.views_in_doubt = self.views_in_doubt
         copied.stated = [*self.stated]
         copied.guards = [*self.guards]
         copied.assertions = [*self.assertions]

@@ -81,3 +81,22 @@ def test_a_module_is_run_once_where_that_is_enough(monkeypatch):
     add = module_of(lambda x, y: x + y)
     export(add, (torch.ones(5), torch.ones(5)), dynamic_shapes=shapes, strict=False)
     assert runs == [1]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_reshape_is_left_open_that_views_by_the_example_alone(strict):
+    """One row of patches is a view of the map; other programs have more."""
+
+    def patched(x):
+        y = x[:, :, ::4, ::4]
+        b, c, h, w = y.shape
+        return torch.relu(y.transpose(1, 2).reshape(b, c * h, w))
+
+    shapes = {"x": {0: Dim.AUTO, 2: Dim.AUTO, 3: Dim.AUTO}}
+    program = export(
+        module_of(patched), (torch.randn(2, 3, 4, 8),), dynamic_shapes=shapes, strict=strict
+    )
+    for form in (program, program.run_decompositions()):
+        for sizes in ((2, 3, 4, 8), (3, 3, 9, 8), (2, 3, 16, 5)):
+            for x in (torch.randn(sizes), torch.randn(*sizes[:2], *sizes[:1:-1]).mT):
+                torch.testing.assert_close(form.module()(x), patched(x))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.instructions import Instructions
 
-__all__ = ["EXIT", "Flow", "Loop", "flow_of", "live_unless_raised"]
+__all__ = ["EXIT", "Flow", "Loop", "flow_of", "live_unless_raised", "successors_of"]
 
 _ENDS: Final = frozenset({"ASYNC", "RAISE_VARARGS", "RERAISE", "RETURN_VALUE"})
 
@@ -101,6 +101,11 @@ def live_unless_raised(code: CodeType) -> tuple[int, ...]:
     """As `Flow.live`, where no `with` suppresses an error: by all instructions."""
     decoded = decode(code)
     return live_slots(tuple(_successors(decoded)), decoded, suppresses=False)
+
+
+def successors_of(code: CodeType) -> tuple[tuple[int, ...], ...]:
+    """As `Flow.successors`, of every instruction by itself."""
+    return tuple(_successors(decode(code)))
 
 
 def _merged(decoded: Instructions, successors: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

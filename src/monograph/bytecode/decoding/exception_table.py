@@ -6,16 +6,14 @@ variable-length code of six bits a byte, the first byte of an entry marked.
 
 from __future__ import annotations
 
-import opcode
 from typing import TYPE_CHECKING, NamedTuple
 
 from monograph.bytecode.instructions import Handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import CodeType
 
-__all__ = ["HandlerRange", "entries", "handlers_of", "is_tried"]
+__all__ = ["HandlerRange", "entries", "handlers_of"]
 
 
 class HandlerRange(NamedTuple):
@@ -55,29 +53,6 @@ def handlers_of(
             if entry.start <= offset < entry.end:
                 found[index] = handler
     return tuple(found)
-
-
-def is_tried(code: CodeType, offset: int) -> bool:
-    """Whether what the instruction there raises may be caught in its function by `except`.
-
-    >>> is_tried(entries.__code__, 0)
-    False
-    """
-    table = entries(code.co_exceptiontable)
-    seen: set[int] = set()
-    at: int | None = offset
-    while at is not None and at not in seen:  # what ends a handler is within those around it
-        seen.add(at)
-        at = next((each.target for each in table if each.start <= at < each.end), None)
-        if at is not None and _may_catch(code.co_code, at):
-            return True
-    return False
-
-
-def _may_catch(instructions: bytes, target: int) -> bool:
-    """A handler that is no more than the end of a `with`, or of another handler, does not."""
-    first, second = (opcode.opname[instructions[at]] for at in (target, target + 2))
-    return first == "PUSH_EXC_INFO" and second != "WITH_EXCEPT_START"
 
 
 def _number(first: int, rest: Iterator[int]) -> int:

@@ -29,7 +29,7 @@ _OWN_BUSINESS = frozenset(
         *("torch", "numpy", "builtins", __name__.partition(".")[0], "logging", "warnings", "re"),
         *("abc", "ast", "asyncio", "codecs", "concurrent", "encodings", "enum", "importlib"),
         *("inspect", "linecache", "multiprocessing", "os", "socket", "ssl", "subprocess", "sys"),
-        *("tempfile", "tokenize", "traceback", "typing", "unittest"),
+        *("loguru", "tempfile", "tokenize", "traceback", "typing", "unittest"),
     }
 )
 """Packages whose objects' attributes are none of a model's state: they remember, and log."""

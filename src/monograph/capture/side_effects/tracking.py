@@ -43,6 +43,7 @@ from monograph.capture.side_effects.container_contents import (
     same,
     same_content,
 )
+from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
 from monograph.capture.side_effects.opaque_objects import CALLED
 
@@ -79,6 +80,8 @@ class WriteTarget:
     function: FunctionType | None = None
     after: Any = None
     """What a part of the run left there, which was put back since."""
+    is_equal: bool = False
+    """Whether it leads to what it led to before, through objects that are like those before."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -250,7 +253,9 @@ class Effects:
     def lasting(self) -> list[WriteTarget]:
         """What was there before the run and is different now, in the order of the writes."""
         if self._lasting is None:
-            self._lasting = self._find_lasting()
+            found = self._find_lasting()
+            changed = {owner for owner, _ in self.changed()} if found else ()
+            self._lasting = [_compared(place, changed) for place in found]
         return self._lasting
 
     def _find_lasting(self) -> list[WriteTarget]:
@@ -297,6 +302,14 @@ class Effects:
             for each in untracked
             if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
         }
+
+
+def _compared(place: WriteTarget, changed: Collection[int]) -> WriteTarget:
+    """The place with `is_equal`; `changed` are the objects that do not hold what they held."""
+    if place.kind == "hidden":
+        return place
+    now = place.as_now().before
+    return replace(place, is_equal=are_alike(place.before, now, changed))
 
 
 class RegionEffects(Effects):

@@ -21,8 +21,8 @@ import torch
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Hooks, Interpreter, SymbolicIterator, ours
+from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.bytecode.branches.branch_targets import iterates_next
-from monograph.bytecode.decoding.exception_table import is_tried
 from monograph.capture.code_policy import TORCH, is_entered, is_library
 from monograph.capture.control_flow.branches.branch_capture import (
     can_fork,

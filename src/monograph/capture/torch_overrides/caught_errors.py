@@ -14,7 +14,7 @@ import torch
 from monograph.abstract.layout import is_dense
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
-from monograph.bytecode.decoding.exception_table import is_tried
+from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.capture.code_policy import is_users
 from monograph.capture.queries.query_kinds import asking_again
 from monograph.capture.recording.operators import OPERATORS

@@ -24,6 +24,7 @@ from monograph.integers import (
     eq,
     is_symbol,
     known,
+    left_open,
     ne,
     require,
     substitute,
@@ -102,8 +103,11 @@ def _remembered(
     key = (question, x.shape, steps, x.offset, shape)
     found = memo.get((key, len(facts.stated)), memo)
     if found is memo:
+        doubt = facts.views_in_doubt
+        before = doubt and doubt.n_met
         found = answer(x, steps, shape)
-        memo[key, len(facts.stated)] = found
+        if before == (doubt and doubt.n_met):
+            memo[key, len(facts.stated)] = found
     return found  # pyright: ignore[reportReturnType]  # the memo is shared by several types
 
 
@@ -224,8 +228,10 @@ def _tied(left: Int, right: Int) -> bool:
 def _strides_of_reshape(
     x: TensorType, steps: tuple[Int, ...], shape: tuple[Int, ...]
 ) -> tuple[Int, ...] | None:
+    doubt = active().views_in_doubt
+    before = doubt and doubt.n_met
     strides = view_strides(x.shape, steps, shape, _settled)
-    if strides is None:
+    if strides is None and (doubt is None or before == doubt.n_met or not doubt.are_open):
         exclude_views(x, steps, shape)
     return strides
 
@@ -234,14 +240,14 @@ def _settled(left: Int, right: Int) -> bool:
     """Whether two numbers that decide between a view and a copy are equal.
 
     Not where that takes a size of 1 (see `exclude_views`); anything else is guarded, one way or the
-    other.
+    other, unless views are left open.
     """
     if surely_equal(left, right):
         return True
     same = eq(left, right)
     if known(same) is False or _is_question_of_one(left, right):
         return False
-    return choose(same, ne(left, right)) == 0
+    return not left_open(same) and choose(same, ne(left, right)) == 0
 
 
 def _is_question_of_one(left: Int, right: Int) -> bool:
