@@ -243,3 +243,36 @@ def sizes_asked_on_one_side(x):
     if (x > 0).any():
         return x * 2
     return x.min() * x if x.numel() else x
+
+
+@probe("size", lambda: (torch.ones(4, 3),), agrees={"negative": lambda: (-torch.ones(4, 3),)})
+def operators_that_fail_and_are_caught(x):
+    """What an operator raises for the sizes of every call leads to the module's handler."""
+    try:
+        y = x.view(5, 5)
+    except RuntimeError:
+        y = x + 1
+    try:
+        return y @ y
+    except RuntimeError:
+        return torch.cat([y, y], 1)
+
+
+@probe(
+    "size", lambda: (torch.ones(4, 3),), refused=("view-impossible", "value-read", "memory-exposed")
+)
+def failing_operator_that_nobody_catches(x):
+    """A handler of other exceptions is around it."""
+    try:
+        return x.view(5, 5)
+    except KeyError:
+        return x + 1
+
+
+@probe("data", lambda: (torch.ones(4),), refused=("value-read",))
+def values_read_where_errors_are_caught(x):
+    """Eager code reads them: a refusal is no exception of the operator's."""
+    try:
+        return x * float(x.numpy()[0])
+    except RuntimeError:
+        return x + 1

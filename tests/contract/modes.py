@@ -446,3 +446,15 @@ def a_mode_handed_on_within_another(x, y):
         with torch.set_grad_enabled(before):
             inner = inner + y.sum() * torch.is_grad_enabled()
     return inner * 2
+
+
+@probe("mode", lambda: (torch.ones(3),), refused=("write-outlives-call",))
+def default_dtype_for_a_while(x):
+    """What is made in between has another dtype than the program would give it."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        y = torch.ones(3)
+    finally:
+        torch.set_default_dtype(before)
+    return x + y

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from monograph.capture.code_policy import OURS, is_users
 from monograph.capture.internal_errors import swallowed_at
+from monograph.diagnostics import MonographError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
-
-    from monograph.diagnostics import MonographError
 
 
 _ASKED: Final = frozenset(
@@ -33,8 +32,12 @@ def raise_swallowed(notes: Iterable[MonographError]) -> None:
 
 
 def raise_swallowed_before(error: Exception) -> None:
-    """Raise the refusal in whose place C code raised something else, on the same line of users'."""
-    refusal = swallowed_at(error)
+    """Raise the refusal in whose place C code raised something else, on the same line of users'.
+
+    Or in whose place eager code's exception was raised, which nobody caught.
+    """
+    cause = error.__cause__
+    refusal = cause if isinstance(cause, MonographError) else swallowed_at(error)
     if refusal is not None:
         raise refusal from error
 

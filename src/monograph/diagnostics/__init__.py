@@ -28,6 +28,7 @@ from monograph.diagnostics.errors import (
     noted,
     notes_so_far,
     together,
+    withdraw,
 )
 from monograph.diagnostics.explanations import explain, page_names
 from monograph.diagnostics.frames import (
@@ -95,4 +96,5 @@ __all__ = [
     "snippet",
     "together",
     "user_frames",
+    "withdraw",
 ]

@@ -50,6 +50,7 @@ __all__ = [
     "noted",
     "notes_so_far",
     "together",
+    "withdraw",
 ]
 
 _NOTES: Final[ContextVar[list[MonographError] | None]] = ContextVar("notes", default=None)
@@ -70,6 +71,13 @@ def noted() -> Generator[list[MonographError]]:
 def notes_so_far() -> tuple[MonographError, ...]:
     """The refusals that were made in the innermost `noted` block around."""
     return tuple(_NOTES.get() or ())
+
+
+def withdraw(refusal: MonographError) -> None:
+    """A refusal that is not made after all: what eager code raises is raised in its place."""
+    notes = _NOTES.get()
+    if notes is not None and refusal in notes:
+        notes.remove(refusal)
 
 
 class MonographError(Exception):

@@ -71,14 +71,6 @@ if TYPE_CHECKING:
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
 _CLASSES: Final = "what something is out of sight of plain capture"
 _ATTRIBUTES: Final = "what a tensor has of its own, out of sight of plain capture"
-_COMPARED: Final = frozenset(
-    {
-        "torch.set_default_dtype",
-        "torch.set_default_tensor_type",
-        "torch.use_deterministic_algorithms",
-    }
-)
-"""Switches that may be turned if they are turned back: `situation` compares them."""
 _IMPORTS: Final[tuple[CodeType, ...]] = (
     importlib._bootstrap._find_and_load.__code__,  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Python imports a file by
 )
@@ -379,7 +371,7 @@ class Plain:
         Raises: outside-read, write-outlives-call.
         """
         user = _user_behind(caller)
-        if caller is None or user is None or found.what in _COMPARED:
+        if caller is None or user is None:
             return
         if isinstance(found, Read) and found.of_identity and _only_compares(caller.f_code):
             return

@@ -29,6 +29,7 @@ class TensorAnswers(NamedTuple):
     make_sparse: Callable[..., Any]
     text_asked: Callable[..., None]
     note_tried: Callable[..., None]
+    raise_as_eager: Callable[..., None]
     before_reduction: Callable[..., None]
     limit_size: Callable[..., None]
     check_fake_kernel: Callable[..., None]

@@ -235,9 +235,9 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         others, facts.premises = facts.premises, {}
         try:
             result = inferred(op, types, keywords, self.fallback)
-        except MonographError:
-            # User code may catch it, and do something else then.
-            others[False] = True
+        except MonographError as refusal:
+            others[False] = True  # user code may catch it, and do something else then
+            self.answers.raise_as_eager(self, op, (types, keywords), refusal)
             raise
         finally:
             premises, facts.premises = facts.premises, others

@@ -18,7 +18,9 @@ from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.capture.code_policy import is_users
 from monograph.capture.queries.query_kinds import asking_again
 from monograph.capture.recording.operators import OPERATORS
-from monograph.diagnostics import problem
+from monograph.diagnostics import problem, withdraw
+from monograph.host.dispatch import without_modes
+from monograph.host.trees import flatten, unflatten
 from monograph.integers import ge, known, le
 from monograph.rules.views.strides import is_viewable_anyhow
 
@@ -28,9 +30,16 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.layout import LayoutQuestion
+    from monograph.capture.recording.operators import Operator
     from monograph.capture.recording.recorder import Recorder
-    from monograph.diagnostics import Frame
+    from monograph.diagnostics import Frame, MonographError
 
+_FIXED: Final = frozenset(
+    {*(int, float, bool, str, type(None)), torch.dtype, torch.device, torch.memory_format}
+)
+"""Kinds of arguments that are the same in every call."""
+_MOST_ELEMENTS: Final = 1 << 20
+"""Of each tensor that a kernel is tried with."""
 _STRIDED: Final = torch.ops.aten.as_strided.default
 
 
@@ -53,6 +62,49 @@ def before_reduction(recorder: Recorder, given: object) -> None:
     has_elements = ge(given.numel(), 1) if isinstance(given, TensorType) else True
     if known(has_elements) is None and _are_tried(recorder.origin()):
         recorder.facts.guard(has_elements)
+
+
+def raise_as_eager(recorder: Recorder, op: Operator, given: Any, refusal: MonographError) -> None:
+    """Raise what eager code raises in place of a refusal, where user code may catch that.
+
+    PyTorch is the witness: of contiguous tensors of these types, whose sizes no call changes, both
+    the meta kernel, which has no values, and the real one raise. Nothing happens where they do not.
+    """
+    if op.is_custom or op.mutated or torch.Tag.nondeterministic_seeded in op.overload.tags:
+        return
+    if not _are_tried(recorder.origin()):
+        return
+    leaves, spec = flatten(given)
+    if not all(map(_is_fixed, leaves)):
+        return
+    with without_modes():
+        found = _raised(op, leaves, spec, "meta") and _raised(op, leaves, spec, None)
+    if found is not None:
+        withdraw(refusal)
+        raise found.with_traceback(None) from refusal
+
+
+def _raised(op: Operator, leaves: list[Any], spec: Any, device: str | None) -> Exception | None:
+    real = [
+        torch.zeros(t.shape, dtype=t.dtype, device=device or t.device)
+        if isinstance(t, TensorType)
+        else t
+        for t in leaves
+    ]
+    args, kwargs = unflatten(real, spec)
+    try:
+        op.overload(*args, **kwargs)
+    except NotImplementedError:
+        return None
+    except (RuntimeError, IndexError, ValueError) as error:
+        return error
+    return None
+
+
+def _is_fixed(value: object) -> bool:
+    if isinstance(value, TensorType):
+        return all(type(n) is int for n in value.shape) and value.numel() <= _MOST_ELEMENTS
+    return type(value) in _FIXED
 
 
 def note_raising(recorder: Recorder, node: Node) -> None:
@@ -127,4 +179,4 @@ def _are_tried(frames: Sequence[Frame]) -> bool:
     return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
 
 
-__all__ = ["before_reduction", "note_raising", "note_tried", "note_written_late"]
+__all__ = ["before_reduction", "note_raising", "note_tried", "note_written_late", "raise_as_eager"]

@@ -9,7 +9,11 @@ from monograph.capture.recording import indexing, unbacked_values
 from monograph.capture.recording.fake_kernel_checks import check_promises
 from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.side_effects.sparse_parts import make_sparse
-from monograph.capture.torch_overrides.caught_errors import before_reduction, note_tried
+from monograph.capture.torch_overrides.caught_errors import (
+    before_reduction,
+    note_tried,
+    raise_as_eager,
+)
 from monograph.capture.torch_overrides.guarded_queries import (
     asked,
     begin_history,
@@ -36,6 +40,7 @@ ANSWERS: Final = TensorAnswers(
     make_sparse=make_sparse,
     text_asked=refuse_text,
     note_tried=note_tried,
+    raise_as_eager=raise_as_eager,
     before_reduction=before_reduction,
     limit_size=limit_size,
     check_fake_kernel=check_promises,
