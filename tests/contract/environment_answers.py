@@ -6,6 +6,7 @@ import numbers
 import sys
 import threading
 import traceback
+import weakref
 from collections import namedtuple
 from functools import singledispatch
 
@@ -664,3 +665,12 @@ def attribute_of_a_capture_set(x):
     y = x * 2
     y.node = 5
     return y + y.node
+
+
+@probe("outside", vec, refused=("outside-read",))
+def weak_reference_to_a_tensor(x):
+    """Whether what was computed is still there when nobody holds it."""
+    y = x * 2
+    seen = weakref.ref(y)
+    del y
+    return x + (seen() is None)

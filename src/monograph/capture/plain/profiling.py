@@ -15,6 +15,7 @@ import importlib
 import logging
 import sys
 import warnings
+import weakref
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -37,6 +38,7 @@ from monograph.capture.side_effects.impure_functions import (
     SEEDING,
     STACK_LEFT,
     SUSPECTS,
+    WEAK,
     Read,
     SeededGenerators,
     find_outside,
@@ -295,6 +297,8 @@ class Plain:
         for each in (CALL_STACK, STACK_LEFT):
             if each.what in plan.names:
                 self._judge(each, frame, {})
+        if {"weakref", "ref"} & {*plan.names} and _names_weak(frame):
+            self._judge(WEAK, frame, {})
         for each in unseen_names(frame.f_code):
             self._judge(Read(each, _ATTRIBUTES), frame, {})
         self._shadows = self._shadows or Shadows()
@@ -393,6 +397,13 @@ def _only_compares(code: CodeType) -> bool:
     """Whether code that asks where an object lies tells nobody: objects hash so by themselves."""
     is_torchs = code.co_filename.startswith(TORCH) and code.co_name not in _STANDING_FOR_OTHERS
     return is_torchs or code.co_name == "__hash__"
+
+
+def _names_weak(frame: FrameType) -> bool:
+    """Whether a function makes weak references: of what, C does not say."""
+    held = (frame.f_globals.get(name) for name in frame.f_code.co_names)
+    is_ref = any(each is weakref.ref for each in held)
+    return is_ref or ("ref" in frame.f_code.co_names and frame.f_globals.get("weakref") is weakref)
 
 
 def _is_generated(frame: FrameType) -> bool:

@@ -154,6 +154,8 @@ CALL_STACK: Final = Read("f_back", _STACK)
 """The attribute of frames by which code comes to its callers."""
 STACK_LEFT: Final = Read("RecursionError", _STACK)
 """Who catches it learns how deep the stack is."""
+WEAK: Final = Read("weakref.ref", "whether a tensor is still there, which a capture keeps")
+"""A weak reference to a tensor."""
 _FUNCTIONS: Final[dict[int, Read | Switch]] = {}
 SUSPECTS: Final = _FUNCTIONS.keys()
 """The identities of the functions that are known by themselves."""
@@ -266,6 +268,8 @@ def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
         return Switch("torch.manual_seed")  # libraries wrap PyTorch's
     if function is builtins.hash:
         return _identity_hash(args)
+    if function is weakref.ref and args and isinstance(args[0], torch.Tensor):
+        return WEAK
     if type(function) in BOUND_TO_C:
         bound: Any = function
         return _of_owner(bound.__self__, bound.__name__)

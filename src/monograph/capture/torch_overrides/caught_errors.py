@@ -7,6 +7,7 @@ branch, or in a loop: what is written there is written by the program in any cas
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -86,7 +87,7 @@ def raise_as_eager(recorder: Recorder, op: Operator, given: Any, refusal: Monogr
 
 def _raised(op: Operator, leaves: list[Any], spec: Any, device: str | None) -> Exception | None:
     real = [
-        torch.zeros(t.shape, dtype=t.dtype, device=device or t.device)
+        torch.zeros(_fixed_sizes(t), dtype=t.dtype, device=device or t.device)
         if isinstance(t, TensorType)
         else t
         for t in leaves
@@ -101,9 +102,14 @@ def _raised(op: Operator, leaves: list[Any], spec: Any, device: str | None) -> E
     return None
 
 
+def _fixed_sizes(t: TensorType) -> list[int]:
+    return [size for size in t.shape if isinstance(size, int)]
+
+
 def _is_fixed(value: object) -> bool:
     if isinstance(value, TensorType):
-        return all(type(n) is int for n in value.shape) and value.numel() <= _MOST_ELEMENTS
+        sizes = _fixed_sizes(value)
+        return len(sizes) == value.rank and prod(sizes) <= _MOST_ELEMENTS
     return type(value) in _FIXED
 
 
