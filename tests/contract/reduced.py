@@ -1,5 +1,6 @@
 """Programs that random ones which failed were reduced to: views, catches, questions of memory."""
 
+import numpy as np
 import torch
 
 from tests.contract.registry import Call, probe
@@ -553,3 +554,57 @@ def divided_on_the_other_side(x, y):
     if x.sum() > 0:
         return y[0].view(x.shape[0], -1).sum()
     return y.sum()
+
+
+@probe("size", two, calls={**OTHERS, **SIZES}, shapes=every_size)
+def truth_tried_as_a_mode(x, y):
+    """C takes no symbolic truth; that is no exception of the program's."""
+    try:
+        with torch.set_grad_enabled(x.size(0) % 2 == 0):
+            y = y * 2
+        y = y.amax(1, keepdim=y.size(1) > 3)
+    except Exception:  # noqa: BLE001 - the probe's point
+        y = y.tanh()
+    return y
+
+
+@probe("size", two, calls={**OTHERS, **SIZES}, shapes=every_size)
+def modes_by_keyword(x, y):
+    """The mode by its name, and by a size."""
+    with torch.set_grad_enabled(mode=False):
+        y = y * 2
+    with torch.inference_mode(x.size(0) > 2):
+        x = x * 2
+    return y, x
+
+
+@probe("layout", two, calls={**OTHERS, **SIZES}, shapes=every_size)
+def asked_in_each_round(x, y):
+    """Autograd follows rows, and what rounds carry on, as it follows what they come from."""
+    asked = None
+    for row in x.unbind(0):
+        asked = row.requires_grad, x.is_leaf
+        x = x.tanh()
+    return y, asked
+
+
+ARRAY = np.arange(4.0)
+
+
+@probe("data", two, calls=OTHERS, refused=("data-dependent-branch",))
+def array_on_one_side(x, y):
+    """What stands for its memory on one side is not there on others."""
+    made = torch.zeros(4)
+    for _ in range(2):
+        if x.sum() > 0:
+            x = -x
+            made = torch.tensor(ARRAY)
+        elif y.sum() > 0:
+            y.fill_(-1.0)
+    return y, made.float()
+
+
+@probe("layout", two, calls={**OTHERS, **SIZES}, shapes=every_size)
+def mixed_of_two_layouts(x, y):
+    """It lies as the first does, where they lie otherwise."""
+    return y.lerp(x, 0.5), torch.xlogy(y, x), x.lerp(y, torch.tensor(0.3))

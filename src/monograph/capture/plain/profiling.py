@@ -291,8 +291,7 @@ class Plain:
     def _begins(self, frame: FrameType, plan: Plan) -> None:
         """User code is about to run for the first time.
 
-        Raises: Restart (it asks whether a comparison is `True` itself, so they all must be bools);
-            outside-read.
+        Raises: Restart (it needs all comparisons to be bools); outside-read.
         """
         for each in (CALL_STACK, STACK_LEFT):
             if each.what in plan.names:

@@ -19,7 +19,9 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.bytecode import MISSING
+from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.bytecode.code_cache import once_per_code
+from monograph.bytecode.decoding.exception_table import entries
 from monograph.capture.code_policy import is_users
 from monograph.capture.plain.attribute_writes import (
     WRITES,
@@ -42,6 +44,7 @@ _WITH_ATTRIBUTES: Final = (FunctionType, type)
 
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
+_COMPARES: Final = opcode.opmap["COMPARE_OP"]
 _IDENTITY: Final = opcode.opmap["IS_OP"]
 _LOADS: Final = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE"})
 
@@ -63,7 +66,7 @@ class Plan(NamedTuple):
     compared: tuple[tuple[str, str], ...]
     """The variables of which it asks whether they are one object."""
     asks_for_bools: bool
-    """Whether it asks if something is `True`, or `False`, itself."""
+    """Whether it asks if something is `True` or `False` itself, or compares, and catches."""
 
 
 @once_per_code
@@ -84,8 +87,13 @@ def plan_of(code: CodeType) -> Plan | None:
         bool(instructions & _WRITES_GLOBAL),
         attribute_writes(code, names) if writes else None,
         compared,
-        asks_for_bools,
+        asks_for_bools or (_COMPARES in instructions and _catches(code)),
     )
+
+
+def _catches(code: CodeType) -> bool:
+    """Whether it has an `except`, which may catch what C says of conditions that are no bools."""
+    return any(is_tried(code, each.start) for each in entries(code.co_exceptiontable))
 
 
 def _compared(code: CodeType) -> tuple[tuple[tuple[str, str], ...], bool]:

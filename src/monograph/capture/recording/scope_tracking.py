@@ -69,7 +69,7 @@ def _autocast_exit(original: Any) -> Any:
 def _grad_change(original: Any, *, begins: bool = False, ends: bool = False) -> Any:
     """A method of a context that sets the grad mode; one of them begins it, one of them ends it."""
 
-    def change(mode: Any, *args: Any, **kwargs: Any) -> Any:
+    def change(mode: Any, /, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
         if recorder is None:
             return original(mode, *args, **kwargs)
@@ -105,6 +105,16 @@ OVERRIDES.override(torch.set_grad_enabled, "__enter__")(_grad_change)
 
 
 _MODE_ASKED: Final = "whether a tensor is an inference tensor"
+
+
+@OVERRIDES.override(torch.inference_mode, "__new__")
+def _inference_made(original: Any) -> Any:
+    """A symbolic truth is no function to decorate; `__enter__` takes none, and says so."""
+
+    def make(cls: Any, mode: Any = True) -> Any:  # noqa: FBT002 - as in torch
+        return original(cls, True if isinstance(mode, torch.SymBool) else mode)
+
+    return make
 
 
 @OVERRIDES.override(torch.inference_mode, "__enter__")

@@ -67,7 +67,7 @@ from monograph.capture.strict.sequence_comparison import alike
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.hidden_attributes import NAMES, as_told, check_own
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
-from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
+from monograph.capture.torch_overrides.symbolic_numbers import check_truth
 from monograph.diagnostics import BugError, MonographError, problem
 from monograph.host.flags import ASSERT, CHECK
 from monograph.host.module_calls import (
@@ -215,9 +215,9 @@ class Strict(Hooks):
             self.refuse(refusal(STACK_LEFT, self.scopes.user_frames(sys._getframe())))
         if not isinstance(error, Exception) or not is_written_by_user(frame.code.co_filename):
             return
-        if wants_bool(error):
-            return  # another run may do without
-        mistake = refusal_of(error, at=self.scopes.user_frames(sys._getframe()))
+        at = self.scopes.user_frames(sys._getframe())
+        check_truth(self._recorder, error, at)
+        mistake = refusal_of(error, at=at)
         if mistake is not None:
             raise mistake from error
 

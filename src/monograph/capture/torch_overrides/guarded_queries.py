@@ -185,7 +185,12 @@ def note_followed(recorder: Recorder, tensor: AbstractTensor) -> None:
     noted, origin = recorder.answers_noted, recorder.origin()
     if not recorder.scopes.decides("grad_mode", ""):
         noted.note("grad_mode", origin)
-    for node in recorder.lineage.behind(tensor.node):
+    behind = [*recorder.lineage.behind(tensor.node)]
+    if recorder.region is not None and any(
+        each.op == "placeholder" and each not in noted.subjects for each in behind
+    ):
+        behind = [*noted.subjects]  # what differs from step to step may come from any of them
+    for node in behind:
         subject = noted.subjects.get(node)
         if subject is not None and is_differentiable(subject.example.dtype):
             noted.note_tensor("requires_grad", subject, origin)

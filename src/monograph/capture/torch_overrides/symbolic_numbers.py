@@ -14,10 +14,15 @@ import torch
 from monograph.abstract.symbols import SymbolNode, to_python
 from monograph.capture.code_policy import INTERPRETER, OURS
 from monograph.capture.installation import OVERRIDES, Overrides, listening
+from monograph.capture.restart import Restart
+from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from monograph.capture.recording.recorder import Recorder
+    from monograph.diagnostics import Frame
 
 
 # --- keys --------------------------------------------------------------------------------------
@@ -72,6 +77,16 @@ def wants_bool(error: Exception) -> bool:
     return isinstance(error, TypeError | RuntimeError) and "SymBool" in str(error)
 
 
+def check_truth(recorder: Recorder, error: Exception, at: tuple[Frame, ...]) -> None:
+    """Begin the run anew, with comparisons that decide, before user code catches what C++ says.
+
+    Raises: Restart, data-dependent-branch (they decide, and this one cannot).
+    """
+    if wants_bool(error):
+        decided = recorder.options.decided
+        raise (problem("data-dependent-branch", at=at) if decided else Restart("decide"))
+
+
 def deciding(*, at_once: bool) -> AbstractContextManager[None]:
     """Comparisons of sizes give bools, if `at_once` says so: with a guard and the user's line.
 
@@ -99,4 +114,4 @@ def _decided(method: Any) -> Any:
     return compare
 
 
-__all__ = ["deciding", "wants_bool"]
+__all__ = ["check_truth", "deciding", "wants_bool"]

@@ -221,8 +221,15 @@ def memory_behind(recorder: Recorder, real: torch.Tensor) -> AbstractTensor | No
 
 def _held(recorder: Recorder) -> Iterator[tuple[torch.Tensor, AbstractTensor]]:
     """Memory that has an abstract tensor: parameters, buffers, and what was shown."""
+    region, writer = recorder.region, recorder.writer
+    graphs = {writer.graph, writer.body_begin.graph if writer.body_begin else None}
+    while region is not None:
+        graphs.add(region.graph)
+        region = region.outer
     for each in recorder.shown:
-        if each.tensor.recorder is recorder:  # and not of a branch, or an iteration, that ended
+        node = each.tensor.node
+        # Not of a branch, or an iteration, that ended.
+        if each.tensor.recorder is recorder and (node is None or node.graph in graphs):
             yield each.memory, each.tensor
     for node, subject in recorder.answers_noted.subjects.items():
         if subject.argument is None and has_memory(subject.example):

@@ -12,6 +12,7 @@ LAID_OUT_ANEW: Final = frozenset(
     {
         *("_pdist_forward", "baddbmm", "group_norm", "max_pool1d", "native_dropout_backward"),
         *("one_hot", "pdist", "select_scatter"),
+        *("lerp", "logit_backward", "special_xlog1py", "xlogy"),
     }
 )
 """Operators whose formulas lay out the result otherwise, or fail, for some layouts of arguments.
