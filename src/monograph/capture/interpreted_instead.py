@@ -68,7 +68,8 @@ def _narrow(captured: Capture) -> tuple[int, int, int, int]:
     """How many sizes may not be what was declared, are fixed, follow others, and are asked."""
     inputs, facts = captured.inputs, captured.facts
     fixed = sum(isinstance(facts.simplify(size.symbol), int) for size in inputs.dynamic)
-    tied = sum(guard.relation.kind == "eq" for guard in facts.guards)
+    equalities = [guard.relation for guard in facts.guards if guard.relation.kind == "eq"]
+    tied = sum(len(each.symbols) > 1 or _is_narrow(each) for each in equalities)
     return len(broken_declarations(inputs, facts)), fixed, tied, len(facts.guards)
 
 

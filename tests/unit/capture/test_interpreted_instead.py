@@ -100,3 +100,23 @@ def test_a_reshape_is_left_open_that_views_by_the_example_alone(strict):
         for sizes in ((2, 3, 4, 8), (3, 3, 9, 8), (2, 3, 16, 5)):
             for x in (torch.randn(sizes), torch.randn(*sizes[:2], *sizes[:1:-1]).mT):
                 torch.testing.assert_close(form.module()(x), patched(x))
+
+
+def test_an_equality_that_all_but_small_sizes_satisfy_ties_nothing():
+    """`min(n, 1) == 1` is no reason to keep the plain run, which holds to a padded size."""
+
+    def in_chunks(x):
+        padded = torch.nn.functional.pad(x, (0, 0, 0, -x.shape[0] % 4))
+        chunks = padded.reshape(-1, 4, x.shape[1])
+        before = torch.zeros_like(chunks[:1])
+        return (torch.cat([before, chunks])[:-1] + chunks).flatten(0, 1)[: x.shape[0]]
+
+    program = export(
+        module_of(in_chunks),
+        (torch.randn(8, 3),),
+        dynamic_shapes={"x": {0: Dim.AUTO}},
+        strict=False,
+    )
+    for n in (8, 5, 2, 13):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(program.module()(x), in_chunks(x))
