@@ -284,6 +284,8 @@ def _closed(
 
 def _lie_alike(values: Sequence[Any]) -> bool:
     tensors = [each.tensor_type for each in values if isinstance(each, AbstractTensor)]
+    if all(each.strides is None for each in tensors):
+        return True  # they are contiguous, and so is what they are merged to, whatever its sizes
     return all(each.stride() == tensors[0].stride() for each in tensors[1:])
 
 
