@@ -808,12 +808,82 @@ def split_into_ones(x):
 # --- refused ------------------------------------------------------------------------------------
 
 
-@looped(refused="loop-carry-changes")
+@looped
 def growing_tensor(x):
     """What is carried has another size in each round."""
     y = x[:, :0]
     for t in range(x.shape[1]):
         y = torch.cat([y, x[:, t : t + 1] * 2], 1)
+    return y
+
+
+@looped
+def generated(x):
+    """A prompt, to which each round adds what it makes of all before."""
+    ids = x.sum(1, keepdim=True) * 1
+    for t in range(x.shape[1]):
+        ids = torch.cat([ids, ids.mean(1, keepdim=True) + t], 1)
+    return ids, ids.shape[1]
+
+
+@looped
+def grown_in_front(x):
+    """New rows come before the old ones, which change, and are written to afterwards."""
+    y = torch.zeros(3, 0, 4)
+    for row in x.transpose(0, 1):
+        y = torch.cat([row.unsqueeze(1), y * 0.5], 1)
+        y.mul_(2)
+    y.add_(1)
+    return y
+
+
+@looped
+def grown_by_two(x):
+    """Two tensors, along unlike dimensions, one of them by two."""
+    keys, values = torch.zeros(3, 2, 0), torch.zeros(0, 4)
+    for row in x.transpose(0, 1):
+        keys = torch.cat([keys, row[:, :2].unsqueeze(-1), row[:, 2:].unsqueeze(-1)], -1)
+        values = torch.cat([values, row])
+    return keys, values
+
+
+@looped(stock=False)
+def attended(x):
+    """A cache of keys that each round attends to, in a loop over the rows, twice nested."""
+    out = torch.zeros(3, 0, 4)
+    for row in x.transpose(0, 1):
+        keys = torch.zeros(3, 0, 4)
+        for other in x.transpose(0, 1):
+            keys = torch.cat([keys, torch.tanh(other * row)[:, None]], 1)
+        out = torch.cat([out, (keys @ row[:, :, None]).sum(1, keepdim=True) + row[:, None]], 1)
+    return out
+
+
+@looped(least=1)
+def grown_from_the_input(x):
+    """Without a round, it would be x itself."""
+    y = x
+    for row in x.transpose(0, 1):
+        y = torch.cat([y, row.unsqueeze(1)], 1)
+    return y
+
+
+@looped(refused="loop-carry-changes")
+def doubled(x):
+    """Longer by another number in each round."""
+    y = torch.ones(1, 3)
+    for _ in range(x.shape[1]):
+        y = torch.cat([y, y])
+    return y
+
+
+@looped(refused="branch-writes")
+def grown_and_written(x):
+    """The first round writes to what callers see."""
+    y = x
+    for row in x.transpose(0, 1):
+        y.add_(1)
+        y = torch.cat([y, row[:, None].clone()], 1)
     return y
 
 

@@ -26,6 +26,7 @@ from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.branches.state_merge import described
 from monograph.capture.control_flow.higher_order.operators import scan
 from monograph.capture.control_flow.loops.growing_lists import Growth, growing
+from monograph.capture.control_flow.loops.growing_tensors import Lengthening, lengthening
 from monograph.capture.control_flow.loops.list_accumulation import (
     Accumulated,
     accumulate,
@@ -38,7 +39,7 @@ from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.recording.scalar_tensors import filler
 from monograph.capture.restart import Restart
 from monograph.diagnostics import MonographError, problem
-from monograph.integers import Expr, known, le
+from monograph.integers import Expr, eq, ge, known, le
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -123,6 +124,8 @@ class _ForCapture(LoopCapture[Any]):
         """Lists from outside that iterations append to."""
         self.appended: list[tuple[Growth, list[Any]]] = []
         """What the last iteration appended to which of them."""
+        self.longer: dict[Path, Lengthening] = {}
+        """What is carried that grows."""
         self.n_grown = 0
         """How many tensors are carried of these lists."""
         self.shared: list[list[Any]] = []
@@ -136,6 +139,9 @@ class _ForCapture(LoopCapture[Any]):
     def _record_once(self) -> Any:
         recorder = self.recorder
         self.begun = [recorder.abstract(each) for each in self.carrying.begin()]
+        for n, each in self._longer():
+            self._require_another(self.begun[n])
+            self.begun[n] = recorder.abstract(each.begin(self.begun[n], self.source.count))
         known = [*self.begun, *[recorder.abstract(filler(each)) for each in self.born.values()]]
         grown = [value for each in self.growths for value in each.begin(self.source.count)]
         self.n_grown = len(grown)
@@ -147,7 +153,22 @@ class _ForCapture(LoopCapture[Any]):
 
     def _counts(self) -> bool:
         """Whether an iteration needs its number."""
-        return any(each.asked for each in self.growths)
+        return bool(self.longer) or any(each.asked for each in self.growths)
+
+    def _longer(self) -> list[tuple[int, Lengthening]]:
+        """What is carried that grows, by its number."""
+        carried = enumerate(self.carrying.carried)
+        return [(n, self.longer[path]) for n, path in carried if path in self.longer]
+
+    def _require_another(self, begun: AbstractTensor) -> None:
+        """What callers see is left without an iteration, of which the program would have a copy.
+
+        Raises: check-fails.
+        """
+        root = begun.storage_root.node
+        is_made = root is not None and root.op == "call_function" and self.recorder.region is None
+        if not is_made and known(eq(begun.tensor_type.numel(), 0)) is not True:
+            require_an_iteration(self.source.count)
 
     def _numbers(self) -> Numbers:
         return Numbers(0, 1, self.source.count)
@@ -166,7 +187,10 @@ class _ForCapture(LoopCapture[Any]):
         rest = iter(slices)
         value = self.source.at(self.recorder, rest)
         index = self._numbers().at(self.recorder, rest) if self._counts() else None
-        state = self.carrying.begin_iteration(given[:n_carried])
+        carried = list(given[:n_carried])
+        for n, each in self._longer():
+            carried[n] = each.given(carried[n], index)
+        state = self.carrying.begin_iteration(carried)
         with _undone(region):
             with (
                 growing(self.recorder, self.growths, iter(grown), index) as appended,
@@ -175,6 +199,7 @@ class _ForCapture(LoopCapture[Any]):
                 end = self._run(state, value)
             self._settle_lists(appended, others)
             values, born = self.carrying.ended(end.frame)
+            self._settle_lengths(given, values, index)
         written = [copy for _, copy in region.written]
         items = [item for _, new in self.appended for item in new]
         ended = [each for growth, new in appended for each in growth.ended(new, region)]
@@ -186,6 +211,23 @@ class _ForCapture(LoopCapture[Any]):
         self.writes.check(region, [*self.begun, *self.slices, *held])
         self.shared = self.carrying.note_shared(results[len(values) :])
         return list(results)
+
+    def _settle_lengths(self, given: Sequence[Any], values: list[Any], index: Any) -> None:
+        """Carry what grows as a whole. Raises: Restart, loop-carry-changes."""
+        for n, each in self._longer():
+            ended = each.ended(given[n], self.recorder.abstract(values[n]), index)
+            if ended is None:
+                raise _growing("a tensor", "one that is longer by another number each time")
+            values[n] = ended
+        region = self.recorder.region
+        assert region is not None, "an iteration is recorded as a region"
+        n_known = len(self.longer)
+        for path, before, after in zip(self.carrying.carried, given, values, strict=False):
+            if path not in self.longer and isinstance(after, AbstractTensor):
+                found = lengthening(before, after, region.before)
+                self.longer |= {} if found is None else {path: found}
+        if len(self.longer) > n_known:
+            raise Restart("carry")
 
     def _settle_lists(
         self, appended: list[tuple[Growth, list[Any]]], others: list[tuple[list[Any], list[Any]]]
@@ -261,7 +303,8 @@ class _ForCapture(LoopCapture[Any]):
 
     def _go_on(self, results: list[AbstractTensor]) -> Any:
         recorder, carrying = self.recorder, self.carrying
-        begun, slices, roots = self.begun, self.slices, self.writes.roots
+        begun: list[Any] = [*self.begun]
+        slices, roots = self.slices, self.writes.roots
         rest = iter(results)
         after, born, grown, written = (
             [next(rest) for _ in each]
@@ -269,6 +312,14 @@ class _ForCapture(LoopCapture[Any]):
         )
         stacks = list(rest)
         self.writes.copy_back(self.region, written)
+        for n, each in self._longer():
+            first = self.carrying.leaves[carrying.carried[n]].value
+            after[n] = each.last(after[n], self.source.count)
+            begun[n] = None
+            is_there = known(ge(self.source.count, 1)) is True
+            if not is_there and known(eq(first.tensor_type.numel(), 0)) is not True:
+                recorder.aliases.may_alias([after[n], first])
+                recorder.aliases.copied(after[n], first.storage_root, "for")
         lasts = [*carrying.made, *carrying.born.values()]
         shares = [*carrying.roots, *self.shared[: len(born)]]
         self._part(slices, lasts, [*after, *born], shares)
