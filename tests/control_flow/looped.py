@@ -887,6 +887,71 @@ def grown_and_written(x):
     return y
 
 
+@looped
+def left_by_break(x):
+    """Once enough is there."""
+    h, n = torch.zeros(3, 4), 0
+    for row in x.transpose(0, 1):
+        h = h * 0.5 + row
+        n += 1
+        if h.sum() > 1:
+            break
+    return h * n
+
+
+@looped
+def left_by_break_or_not(x):
+    """An `else`, and a `break` before anything is done."""
+    h = torch.zeros(3, 4)
+    for t in reversed(range(x.shape[1])):
+        if x[:, t].sum() > 2:
+            break
+        h = h + x[:, t] * t
+    else:
+        h = h * 100
+    return h
+
+
+@looped
+def returned_by_data(x):
+    """A round returns what it made, or leaves by `break`, or goes on."""
+    h = torch.zeros(3, 4)
+    for i, row in enumerate(x.transpose(0, 1)):
+        h = torch.tanh(h + row)
+        if h.sum() > 2:
+            return h * i
+        if row.sum() < -4:
+            break
+    return h - 1
+
+
+@looped(stock=False)
+def inner_loops_return(x):
+    """Out of two loops, the inner one of which another leaves by `break`."""
+    h = torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        for other in x.transpose(0, 1):
+            h = h + other * row
+            if h.sum() > 30:
+                return h
+        for other in x.transpose(0, 1):
+            h = h - other
+            if h.sum() < -3:
+                break
+    return h * 0.5
+
+
+@looped
+def summed_and_left(x):
+    """What is written to in place, until it is enough."""
+    out = torch.zeros(3, 4)
+    for row in x.transpose(0, 1):
+        out.add_(row)
+        if out.sum() > 1:
+            break
+    return out
+
+
 @looped(refused="loop-leaves")
 def returns_inside(x):
     """A round that always returns."""

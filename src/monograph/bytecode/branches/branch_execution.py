@@ -32,6 +32,7 @@ __all__ = [
     "run_iteration",
     "run_on",
     "run_round",
+    "run_round_of_for",
     "run_to",
 ]
 
@@ -107,7 +108,11 @@ def answered(ends: Sequence[End], found: Ways) -> bool:
 
 
 def run_round(
-    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any]
+    frame: InterpreterFrame,
+    test: LoopTest,
+    stack: Sequence[Any],
+    slots: Sequence[Any],
+    marks: frozenset[int] = frozenset(),
 ) -> End:
     """Run a copy of the frame through one round of a loop, to the test of the next.
 
@@ -117,7 +122,17 @@ def run_round(
     copied.stack[:] = stack
     copied.slots[:] = slots
     copied.ip = test.start
-    return _run_round(copied, test)
+    return _run_round(copied, test, marks)
+
+
+def run_round_of_for(
+    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any], value: Any
+) -> End:
+    """The same of a `for`, which has no test: a truth in its iterator's place stands for one.
+
+    Whoever leaves the loop early puts False there; `~header` among the stops says so.
+    """
+    return run_round(frame, test, [*stack, True, value], slots, frozenset({~(test.start - 1)}))
 
 
 def run_iteration(
@@ -140,9 +155,9 @@ def run_iteration(
     return end
 
 
-def _run_round(copied: InterpreterFrame, test: LoopTest) -> End:
+def _run_round(copied: InterpreterFrame, test: LoopTest, marks: frozenset[int]) -> End:
     """Run to where the loop's next test stands, or out of it, which is an answer too."""
-    end = _run(copied, test.tests | test.outs)
+    end = _run(copied, test.tests | test.outs | marks)
     if copied.leavings and end.kind == "joined":
         return End("returned", copied)
     if end.kind == "joined" and copied.ip in test.outs:
@@ -183,7 +198,8 @@ def _stopping(body: Body, ends: frozenset[int], around: frozenset[int]) -> Body:
     if known is None:
         steps = list(plain_steps(body))
         for index in ends:
-            steps[index] = (_stop, None)
+            if index >= 0:
+                steps[index] = (_stop, None)
         stops = body.stops | ends
         known = replace(body, steps=steps, stops=stops, around=around, stopped={})
         body.stopped[ends, around] = known

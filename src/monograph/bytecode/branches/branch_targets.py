@@ -181,6 +181,8 @@ def _round_that_runs(frame: InterpreterFrame, index: int) -> LoopTest | None:
     loop = flow_of(frame.code).loop(index)
     if loop is None:
         return None
+    if ~loop.header in frame.body.stops:
+        return _for_test(frame, loop.header)
     tests = (_test_at(frame, loop, stop) for stop in frame.body.stops if stop in loop.body)
     return next((test for test in tests if test is not None), None)
 
@@ -207,8 +209,13 @@ def for_test(frame: InterpreterFrame) -> LoopTest | None:
     loop = flow.loop(index)
     if loop is None or loop.header != index:
         return None
-    out = _steps(frame)[frame.ip - 1][1]
-    return LoopTest(True, frame.ip, out, flow.alike(index), flow.alike(out), flow.live[index])
+    return _for_test(frame, index)
+
+
+def _for_test(frame: InterpreterFrame, index: int) -> LoopTest:
+    flow = flow_of(frame.code)
+    out = _steps(frame)[index][1]
+    return LoopTest(True, index + 1, out, flow.alike(index), flow.alike(out), flow.live[index])
 
 
 def _test_at(frame: InterpreterFrame, loop: Loop, index: int) -> LoopTest | None:

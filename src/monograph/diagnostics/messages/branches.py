@@ -214,7 +214,7 @@ def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
 def branch_returns(*, after: str = "if") -> Text:
     """Say that callers would get two tensors where eager code has one memory.
 
-    `after` is the word that the statement begins with: `if`, `for`, or `loop`.
+    `after` is the word that the statement begins with: `if`, `for`, `while`, or `loop`.
     """
     notes = ("callers who change one of them would not see it in the other",)
     if after == "loop":
@@ -224,9 +224,10 @@ def branch_returns(*, after: str = "if") -> Text:
             notes=notes,
             helps=("return a copy of it, made by Tensor.clone",),
         )
-    if after == "for":
+    if after in ("for", "while"):
         return Text(
-            headline="this `for` leaves a part of a tensor that callers see; it would be a copy",
+            headline=f"this `{after}` leaves a part of a tensor that callers see; "
+            "it would be a copy",
             label="the last round gives it",
             notes=notes,
             helps=("return a copy of it, made by Tensor.clone",),

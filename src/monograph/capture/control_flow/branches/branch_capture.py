@@ -235,7 +235,7 @@ def _joined_at_one_of(
                 raise
             continue
         try:
-            return _gone_on(recorder, frame, signal)
+            return gone_on(recorder, frame, signal)
         except BaseException:
             _put(frame, *before)
             raise
@@ -299,10 +299,10 @@ def _both(
 
 def _looped(recorder: Recorder, frame: InterpreterFrame, value: Any, test: LoopTest) -> Any:
     """Record a loop, and go on behind it, or from where an iteration has left for."""
-    return _gone_on(recorder, frame, loop(recorder, frame, value, test))
+    return gone_on(recorder, frame, loop(recorder, frame, value, test))
 
 
-def _gone_on(recorder: Recorder, frame: InterpreterFrame, signal: Any) -> Any:
+def gone_on(recorder: Recorder, frame: InterpreterFrame, signal: Any) -> Any:
     """Go on from where a frame was put, unless it stops there: the way to it is written already."""
     if signal is RETURN or not frame.leavings or frame.ip in frame.body.stops:
         return signal
@@ -371,7 +371,7 @@ def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
 
     try:
         signal = _both(recorder, frame, head.flag, found, partial(_go, recorder, go))
-        return _gone_on(recorder, frame, signal)
+        return gone_on(recorder, frame, signal)
     except Restart as restart:
         if restart.reason != "one side":
             raise

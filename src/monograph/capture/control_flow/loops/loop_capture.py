@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from monograph.abstract.layout import is_dense
+from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.control_flow.loops.carried_state import CarriedState
 from monograph.capture.control_flow.loops.loop_carried_writes import CarriedWrites
 from monograph.capture.control_flow.region import gives_itself
@@ -43,6 +45,8 @@ class LoopCapture(Generic[Ended]):
         self.writes = CarriedWrites(recorder)
         self.region: Region
         """The last iteration that was recorded."""
+        self.rows: list[AbstractTensor] = []
+        """The slices that it went over, if it is given these."""
 
     def restarted(self, record: Callable[[], Ended]) -> Ended:
         """Record until no more is carried than was known, and nothing else is written to."""
@@ -66,6 +70,33 @@ class LoopCapture(Generic[Ended]):
         self.region = region
         self.writes.begin_iteration(region, values)
         return region
+
+    def note_parts(
+        self,
+        slices: Sequence[AbstractTensor],
+        lasts: Sequence[Any],
+        results: Sequence[Any],
+        shares: Sequence[Sequence[AbstractTensor]],
+    ) -> None:
+        """A part of a tensor from outside that the last iteration gives is a copy if with gaps."""
+        aliases = self.recorder.aliases
+        for last, result, shared in zip(lasts, results, shares, strict=True):
+            if not isinstance(last, AbstractTensor) or is_dense(last.tensor_type):
+                continue
+            root = last.storage_root
+            if any(root is row.storage_root for row in self.rows):
+                owners = [each.storage_root for each in slices]
+            else:
+                owners = [root] if self.is_of_outside(last) else [*shared]
+            for owner in owners:
+                aliases.may_alias([result, owner])
+                aliases.copied(result, owner, self.name)
+
+    def is_of_outside(self, item: AbstractTensor) -> bool:
+        """Whether an item lies in memory of a tensor from outside, or of what is gone over."""
+        root = item.storage_root
+        is_row = any(root is each.storage_root for each in self.rows)
+        return is_row or (root.node is not None and root.node.graph is not self.region.graph)
 
     def check_end(self, end: End, *kinds: str) -> End:
         """How an iteration ended, if it is one of these ways. Raises: loop-raises, loop-leaves."""

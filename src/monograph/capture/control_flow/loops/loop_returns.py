@@ -44,6 +44,8 @@ class LoopReturns:
         self.types: dict[int, TensorType] = {}
         """Of the leaves that iterations make."""
         self.roots: list[list[Any]] = []
+        self.made: list[Any] = []
+        """What the last iteration that was recorded returned of these."""
 
     @property
     def count(self) -> int:
@@ -74,7 +76,8 @@ class LoopReturns:
             self._check_sizes()
             raise Restart("carry")
         assert self.recorder.region is not None, "an iteration is recorded as a region"
-        self.roots = self.recorder.region.shared(list(values.values()))
+        self.made = list(values.values())
+        self.roots = self.recorder.region.shared(self.made)
         return flag, [flag, *values.values()]
 
     def _carried(self, leaf: Any) -> AbstractTensor | None:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.layout import is_dense
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import SymbolicIterator
 from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import move, run_iteration
 from monograph.bytecode.branches.branch_targets import for_test
 from monograph.capture.caught_refusals import answered
+from monograph.capture.control_flow.branches.branch_capture import gone_on
 from monograph.capture.control_flow.branches.state_merge import described
 from monograph.capture.control_flow.higher_order.operators import scan
 from monograph.capture.control_flow.loops.growing_lists import Growth, growing
@@ -35,6 +35,7 @@ from monograph.capture.control_flow.loops.list_accumulation import (
 )
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
 from monograph.capture.control_flow.loops.symbolic_sequences import Numbers
+from monograph.capture.control_flow.loops.while_capture import left_early
 from monograph.capture.queries.inference_tensors import note_inference
 from monograph.capture.recording.scalar_tensors import filler
 from monograph.capture.restart import Restart
@@ -81,6 +82,8 @@ def repeat(recorder: Recorder, frame: InterpreterFrame, rounds: SymbolicIterator
     try:
         return _ForCapture(recorder, frame, source, test).record()
     except MonographError as error:
+        if error.diagnostic.name == "loop-leaves":
+            return _left_early(recorder, frame, source, test, error)
         if error.diagnostic.name == "loop-carry-changes" and not rounds.peeled:
             return _peeled(frame, source)
         if must_vary:
@@ -97,6 +100,25 @@ def _peeled(frame: InterpreterFrame, source: SymbolicSequence) -> Any:
     require_an_iteration(source.count)
     stack = [*frame.stack[:-1], SymbolicIterator(source.rest(), peeled=True), source.first()]
     return move(frame, frame.ip, stack, frame.slots)
+
+
+def _left_early(
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    source: SymbolicSequence,
+    test: LoopTest,
+    error: MonographError,
+) -> Any:
+    """Record it as a `while`; where that cannot be, the refusal is that of the scan."""
+    stack, slots, ip = [*frame.stack], [*frame.slots], frame.ip
+    try:
+        return gone_on(recorder, frame, left_early(recorder, frame, source, test))
+    except MonographError as other:
+        frame.stack[:], frame.slots[:], frame.ip, frame.leavings = stack, slots, ip, ()
+        if _must_vary(recorder, source):
+            raise error from other
+        answered(error)
+        return NotImplemented
 
 
 def _must_vary(recorder: Recorder, source: SymbolicSequence) -> bool:
@@ -116,8 +138,6 @@ class _ForCapture(LoopCapture[Any]):
         self.begun: list[AbstractTensor] = []
         self.slices: list[AbstractTensor] = []
         """What the loop begins with, and goes over."""
-        self.rows: list[AbstractTensor] = []
-        """The slices of the last iteration that was recorded."""
         self.born: dict[Path, TensorType] = {}
         """Variables that iterations assign first, carried too: nobody reads their beginning."""
         self.growths: list[Growth] = []
@@ -322,7 +342,7 @@ class _ForCapture(LoopCapture[Any]):
                 recorder.aliases.copied(after[n], first.storage_root, "for")
         lasts = [*carrying.made, *carrying.born.values()]
         shares = [*carrying.roots, *self.shared[: len(born)]]
-        self._part(slices, lasts, [*after, *born], shares)
+        self.note_parts(slices, lasts, [*after, *born], shares)
         # Of the results, those of tensors that are written to are these tensors.
         for shared, result in zip(self.shared, [*born, *grown, *roots, *stacks], strict=True):
             if shared:
@@ -346,27 +366,6 @@ class _ForCapture(LoopCapture[Any]):
         carrying.note_aliases(begun, after, [*stack, *slots])
         return move(self.frame, self.test.out, stack, slots)
 
-    def _part(
-        self,
-        slices: Sequence[AbstractTensor],
-        lasts: Sequence[Any],
-        results: Sequence[Any],
-        shares: Sequence[Sequence[AbstractTensor]],
-    ) -> None:
-        """A part of a tensor from outside that the last iteration gives is a copy if with gaps."""
-        aliases = self.recorder.aliases
-        for last, result, shared in zip(lasts, results, shares, strict=True):
-            if not isinstance(last, AbstractTensor) or is_dense(last.tensor_type):
-                continue
-            root = last.storage_root
-            if any(root is row.storage_root for row in self.rows):
-                owners = [each.storage_root for each in slices]
-            else:
-                owners = [root] if self._is_of_outside(last) else [*shared]
-            for owner in owners:
-                aliases.may_alias([result, owner])
-                aliases.copied(result, owner, "for")
-
     def _let_grow(self, stacks: Iterator[AbstractTensor], held: Mapping[int, Any]) -> None:
         """Put into lists what iterations appended; `held` is what variables hold after the last."""
         shared = iter(self.shared[len(self.shared) - sum(len(new) for _, new in self.appended) :])
@@ -385,13 +384,7 @@ class _ForCapture(LoopCapture[Any]):
         root = item.storage_root
         if any(root is each.storage_root for each in self.rows):
             return [each.storage_root for each in self.slices]
-        return [root] if self._is_of_outside(item) else []
-
-    def _is_of_outside(self, item: AbstractTensor) -> bool:
-        """Whether an item lies in memory of a tensor from outside, or of what is gone over."""
-        root = item.storage_root
-        is_row = any(root is each.storage_root for each in self.rows)
-        return is_row or (root.node is not None and root.node.graph is not self.region.graph)
+        return [root] if self.is_of_outside(item) else []
 
 
 @contextmanager

@@ -1,5 +1,8 @@
 """Loop capture: a `while` whose test depends on data is recorded as one `while_loop`.
 
+So is a `for` over a symbolic number of values that may be left early: the number of its iteration
+is carried, and the test is whether another value comes.
+
 The interpreter stands at the test. One iteration is run by a copy of the frame, as the step of the
 loop; see `carried_state` for what it is given. The test's own answer is carried too, so it does not
 matter how the loop asks: before an iteration, after it, or in the middle.
@@ -16,18 +19,21 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.branches.branch_execution import move, run_round
+from monograph.bytecode.branches.branch_execution import move, run_round, run_round_of_for
 from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
 from monograph.capture.control_flow.loops.loop_returns import LoopReturns
 from monograph.capture.recording.scalar_tensors import number_tensor
 from monograph.diagnostics import problem
+from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
     from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_targets import LoopTest
+    from monograph.capture.control_flow.loops.symbolic_sequences import SymbolicSequence
     from monograph.capture.recording.recorder import Recorder
 
+_SELECT: Final = torch.ops.aten.select.int
 NAME: Final = "while"
 """How messages call the loop."""
 
@@ -43,6 +49,14 @@ def loop(recorder: Recorder, frame: InterpreterFrame, value: Any, test: LoopTest
     return _WhileCapture(recorder, frame, test).record(value)
 
 
+def left_early(
+    recorder: Recorder, frame: InterpreterFrame, source: SymbolicSequence, test: LoopTest
+) -> Any:
+    """Record a `for` that iterations leave, and put the frame behind it. Raises: as `loop`."""
+    begun = ge(source.count, 1)
+    return _WhileCapture(recorder, frame, test, source).record(to_sym(begun))
+
+
 class _WhileCapture(LoopCapture[list[Any]]):
     """A `while` while it is recorded.
 
@@ -50,8 +64,19 @@ class _WhileCapture(LoopCapture[list[Any]]):
     they return, and the tensors from outside that they write to.
     """
 
-    def __init__(self, recorder: Recorder, frame: InterpreterFrame, test: LoopTest) -> None:
-        super().__init__(recorder, frame, test, NAME, makes_last=False)
+    def __init__(
+        self,
+        recorder: Recorder,
+        frame: InterpreterFrame,
+        test: LoopTest,
+        source: SymbolicSequence | None = None,
+    ) -> None:
+        """`source` is what a `for` goes over."""
+        name = NAME if source is None else "for"
+        super().__init__(recorder, frame, test, name, makes_last=False)
+        self.source = source
+        self.slices = [] if source is None else source.slices(recorder)
+        self.n_first = 1 if source is None else 2
         self.returns = LoopReturns(recorder, self.writes.holds)
         self.begun: list[Any] = []
 
@@ -62,15 +87,18 @@ class _WhileCapture(LoopCapture[list[Any]]):
         ended = self.restarted(partial(self._record_once, first))
         begun, carrying = self.begun, self.carrying
         self.writes.copy_back(self.region, ended[len(begun) :])
-        n_carried = 1 + len(carrying.carried)
+        first, n_carried = self.n_first, self.n_first + len(carrying.carried)
         ended, left = ended[:n_carried], ended[n_carried : len(begun)]
-        stack, slots = carrying.state(ended[1:])
-        carrying.note_aliases(begun[1:n_carried], ended[1:], [*stack, *slots])
+        stack, slots = carrying.state(ended[first:])
+        lasts, shares = [*carrying.made, *self.returns.made], [*carrying.roots, *self.returns.roots]
+        self.note_parts((), lasts, [*ended[first:], *left[1:]], shares)
+        carrying.note_aliases(begun[first:n_carried], ended[first:], [*stack, *slots])
         self.frame.leavings = self.returns.leaving(left, [*begun, *ended])
         return move(self.frame, self.test.out, stack, slots)
 
     def _record_once(self, first: Any) -> list[Any]:
-        self.begun = [first, *self.carrying.begin(), *self.returns.begin()]
+        number = [] if self.source is None else [number_tensor(0, torch.int64)]
+        self.begun = [first, *number, *self.carrying.begin(), *self.returns.begin()]
         return while_loop(
             self.recorder,
             lambda going, *_: going.clone(),
@@ -81,16 +109,21 @@ class _WhileCapture(LoopCapture[list[Any]]):
 
     def _step(self, _going: Any, *given: Any) -> list[Any]:
         """Run one iteration; returns whether another comes, and what is carried into it."""
+        number, given = (None, given) if self.source is None else (given[0], given[1:])
         n_carried = len(self.carrying.carried)
         region = self.begin_iteration(given[n_carried + self.returns.count :])
         state = self.carrying.begin_iteration(given[:n_carried])
-        end = self.check_end(run_round(self.frame, self.test, *state), "joined", "returned")
+        run = partial(run_round, self.frame, self.test, *state)
+        if self.source is not None:
+            value = self._value(self.source, number)
+            run = partial(run_round_of_for, self.frame, self.test, *state, value)
+        end = self.check_end(run(), "joined", "returned")
         returned, more = self.returns.ended(end)
         if end.kind == "returned" and not end.frame.leavings:
             going, values = returned.logical_not(), given[:n_carried]
         else:
             if len(end.frame.stack) == self.carrying.n_stack:  # at what the test's other way raises
-                raise problem("loop-leaves", loop=NAME, how="left")
+                raise problem("loop-leaves", loop=self.name, how="left")
             going = as_truth(end.frame.stack.pop())
             going = going if self.test.stays_if else going.logical_not()
             if returned is not None:
@@ -98,8 +131,24 @@ class _WhileCapture(LoopCapture[list[Any]]):
             values, _ = self.carrying.ended(end.frame)
             self.carrying.note_shared()
         written = [copy for _, copy in region.written]
-        self.writes.check(region, [*self.begun[1:], *values, *more])
-        return [going, *values, *more, *written]
+        self.writes.check(region, [*self.begun[1:], *self.slices, *values, *more])
+        if self.source is None or number is None:
+            return [going, *values, *more, *written]
+        following = number + 1
+        comes = as_truth(to_sym(lt(to_python(following.item()), self.source.count)))
+        return [going.logical_and(comes), following, *values, *more, *written]
+
+    def _value(self, source: SymbolicSequence, number: Any) -> Any:
+        """The value of an iteration, by its number."""
+        index = number.item()
+        self.recorder.facts.assume(ge(to_python(index), 0))
+        self.recorder.facts.assume(lt(to_python(index), source.count))
+        rows: list[Any] = [
+            self.recorder.call(_SELECT, (each, 0, index), {}) for each in self.slices
+        ]
+        for row in rows:
+            self.recorder.aliases.may_alias([row])  # nobody may write to what is gone over
+        return source.at(self.recorder, iter(rows))
 
 
 def as_truth(value: Any) -> Any:
@@ -110,4 +159,4 @@ def as_truth(value: Any) -> Any:
     return number_tensor(to_sym(to_python(value)), torch.bool)
 
 
-__all__ = ["NAME", "as_truth", "loop"]
+__all__ = ["NAME", "as_truth", "left_early", "loop"]
