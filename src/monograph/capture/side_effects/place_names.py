@@ -108,7 +108,7 @@ def containers(forward: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]
 
 def is_running(frame: InterpreterFrame, name: str) -> bool:
     """Whether the variable belongs to a call in progress, not to one that ended before."""
-    outer = frame.back
+    outer: InterpreterFrame | None = frame
     while outer is not None:
         if name in outer.code.co_cellvars:
             return True

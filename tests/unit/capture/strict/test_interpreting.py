@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import io
 import math
 import os
 import random
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from monograph import Dim, export
+from monograph import Dim, export, save
 from monograph.diagnostics import DataDependentError, MonographError, SideEffectError
 
 
@@ -380,6 +381,20 @@ def test_reads_that_decide_the_graph_are_reported() -> None:
     assert found["SCALE"] == 3.0
     assumed = program.report.assumptions
     assert all(each.place.startswith("test_interpreting.py:") for each in assumed)
+
+
+def test_variables_that_inner_functions_read_are_no_assumptions() -> None:
+    """They belong to the call: a list of numbers that is filled with sizes, too."""
+
+    def forward(self, x):
+        lengths = [1, 2]
+        lengths[0] = x.shape[0]
+        return x * sum(lengths[i] for i in (0, 1))
+
+    shapes = {"x": {0: Dim.AUTO}}
+    program = export(of(forward), (torch.ones(3),), dynamic_shapes=shapes)
+    assert not program.report.assumptions
+    save(program, io.BytesIO())
 
 
 def test_strict_and_plain_write_the_same_graph() -> None:
