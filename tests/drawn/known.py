@@ -16,11 +16,13 @@ KNOWN = {
     r"decomposed.*gradients: values: .* became .*nan": r"\.std\(",
     # Plain capture does not see `is`.
     r"^plain.*(\('(bool|int)',|values)": r" is (?!None|not None)|\bis \w",
-    # A checkpoint computes again what is overwritten, and a buffer that is replaced is written to;
-    # what one side or round writes to is written to in any case, and `.data` counts writes.
+    # A checkpoint computes again what is overwritten, a buffer that is replaced is written to, and
+    # `.data` counts writes.
     r"gradients: some became raises": (
-        r"checkpoint|^ *self\.b (\+?=|=)|^ *self\.b\.data =|\.data\b|^ *(el)?if |^ *(for|while) "
+        r"checkpoint|^ *self\.b (\+?=|=)|^ *self\.b\.data =|\.data\b"
     ),
+    # What one side or one round writes to is written to in any case.
+    r"gradients: some became raise[s]": rf"(?s)^ *(?:(?:el)?if|for|while) .*(?:{WRITES})",
 }
 
 

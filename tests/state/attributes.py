@@ -658,6 +658,64 @@ class BufferGrows(nn.Module):
         return self.seen.sum(0)
 
 
+@state("buffer-reshaped")
+class BufferTransposed(nn.Module):
+    """A buffer is seen transposed from then on, and back again by the call after that."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.arange(6.0).view(2, 3))
+
+    def forward(self, x):
+        self.table.t_()
+        return x * self.table.shape[0]
+
+
+@state("buffer-reshaped")
+class BufferUnsqueezedWhereNothingFails(nn.Module):
+    """A buffer has a dimension more after each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("bonus", torch.ones(3))
+
+    def forward(self, x):
+        try:
+            held = dict(self.named_buffers())["bonus"]
+            held.unsqueeze_(0)
+        except RuntimeError:
+            x = x.tanh()
+        return x * self.bonus.dim()
+
+
+@state("buffer-reshaped")
+class ParameterTransposed(nn.Module):
+    """A square parameter is seen transposed from then on: its sizes stay."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.arange(9.0).view(3, 3))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.t_()
+        return x * self.weight.stride(0)
+
+
+@state()
+class BufferTransposedAndBack(nn.Module):
+    """A buffer is as it was after each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.arange(6.0).view(2, 3))
+
+    def forward(self, x):
+        y = x * self.table.t_().shape[0]
+        self.table.t_()
+        return y
+
+
 @state(KEPT, "buffer-reshaped")
 class BufferForgotten(nn.Module):
     """A buffer becomes None."""

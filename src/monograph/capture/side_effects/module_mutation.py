@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from monograph.abstract.tensor_type import TensorType
-    from monograph.capture.side_effects.module_state import ModuleState
+    from monograph.capture.side_effects.module_state import ModuleState, StateTensor
     from monograph.capture.side_effects.tracking import WriteTarget
 
 Attribute = tuple[int, str]
@@ -66,7 +66,7 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
                 if not _is_kept(kind, state.stand_ins, before.get(name), now.get(name))
             }
     for each in state.tensors:
-        if each.is_marked_anew():
+        if each.is_marked_anew() or each.is_seen_otherwise():
             path, _, name = each.target.rpartition(".")
             found.add((id(state.root.get_submodule(path)), name))
     return frozenset(found | _newly_shared(state))
@@ -138,6 +138,9 @@ def _harm(
     before, now = (
         t.get(name) for t in (saved.tables["_buffers"], saved.module.__dict__["_buffers"])
     )
+    for each in state.tensors:
+        if path == f"self.{each.target}" and each.is_seen_otherwise():
+            return _seen_otherwise(each)
     if before is not None and not _is_of_type(now, type_of(before)):
         return problem(
             "buffer-reshaped",
@@ -159,6 +162,19 @@ def _harm(
         causes = (Cause(read[:1], label),)
     value, at = saved.module.__dict__.get(name), written or read or ()
     return problem("attribute-changed", at=at, causes=causes, name=path, value=value)
+
+
+def _seen_otherwise(tensor: StateTensor) -> MonographError:
+    """The refusal of `self.b.t_()`: the next call would see another tensor."""
+    was, now = type_of(tensor.real), tensor.abstract.tensor_type
+    texts = [_type_text(each) for each in (was, now)]
+    if texts[0] == texts[1]:
+        texts = [f"strides {each.stride()}" for each in (was, now)]
+    recorder: Any = tensor.abstract.recorder
+    node = tensor.abstract.node
+    frames = () if node is None else node.meta.get("frames", ())
+    at, name = recorder.scopes.filter.innermost_user(frames), f"self.{tensor.target}"
+    return problem("buffer-reshaped", at=at, name=name, before=texts[0], now=texts[1])
 
 
 def _is_filled_once(saved: Snapshot, name: str) -> bool:

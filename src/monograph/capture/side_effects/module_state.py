@@ -56,6 +56,11 @@ class StateTensor:
             return False
         return not same_content(abstract, {n: v for n, v in real.items() if n != "_is_param"})
 
+    def is_seen_otherwise(self) -> bool:
+        """Whether operators such as `t_` gave it other sizes or strides than it had."""
+        before, now = type_of(self.real), self.abstract.tensor_type
+        return before.shape != now.shape or before.stride() != now.stride()
+
 
 class StateName(NamedTuple):
     """The first name of a parameter or buffer, and which it is."""
