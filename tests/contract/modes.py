@@ -148,6 +148,14 @@ def inference_inside(x):
         return x * 2
 
 
+@probe("mode", vec, calls=MODES)
+def viewed_in_inference_mode(x):
+    """A view is what the tensor is that it shows; with another dtype, what the mode says."""
+    with torch.inference_mode():
+        bits, rest = x.view(torch.int32), x[1:]
+    return bits, bits[1:], rest.view(torch.int32), rest
+
+
 @probe(
     "mode",
     vec,

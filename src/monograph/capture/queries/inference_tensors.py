@@ -1,14 +1,17 @@
 """Inference tensors: which tensors of a run were made in inference mode.
 
 Law: a tensor is one if the operator that made its memory ran in that mode; views and writes change
-nothing of it. What an operator makes where forward itself has set the mode is marked.
+nothing of it, but for views of another dtype, which are what the mode says when they are made. What
+an operator makes where forward itself has set the mode is marked.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from monograph.abstract.aliasing import overwritten
+import torch
+
+from monograph.abstract.aliasing import overwritten, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,11 +22,16 @@ MARK: Final = "inference"
 """In the metadata of a node: whether it ran in inference mode, where forward has set that."""
 EITHER: Final = "either"
 """The mark of what is one on one side of a branch, or after some iterations, and else none."""
+_AS_DTYPE: Final = torch.ops.aten.view.dtype
 
 
 def is_inference(tensor: AbstractTensor) -> bool | Literal["either"] | None:
     """Whether it is an inference tensor; None where that is as the caller has the mode."""
-    node = tensor.storage_root.node
+    root = tensor.storage_root.node
+    node = tensor.node
+    while node is not None and node is not root and node.target is not _AS_DTYPE:
+        node = source_of(node)
+    node = node or root
     while node is not None and (before := overwritten(node)) is not None:
         node = before
     return None if node is None else node.meta.get(MARK)
