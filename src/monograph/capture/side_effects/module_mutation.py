@@ -66,7 +66,7 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
                 if not _is_kept(kind, state.stand_ins, before.get(name), now.get(name))
             }
     for each in state.tensors:
-        if each.is_marked_anew() or each.is_seen_otherwise():
+        if each.is_left_otherwise():
             path, _, name = each.target.rpartition(".")
             found.add((id(state.root.get_submodule(path)), name))
     return frozenset(found | _newly_shared(state))
@@ -166,7 +166,7 @@ def _harm(
 
 def _seen_otherwise(tensor: StateTensor) -> MonographError:
     """The refusal of `self.b.t_()`: the next call would see another tensor."""
-    was, now = type_of(tensor.real), tensor.abstract.tensor_type
+    was, now = tensor.before, tensor.abstract.tensor_type
     texts = [_type_text(each) for each in (was, now)]
     if texts[0] == texts[1]:
         texts = [f"strides {each.stride()}" for each in (was, now)]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import torch
     from torch.fx.node import Node
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.capture.recording.recorder import Recorder
 
@@ -46,11 +47,14 @@ class StateTensor:
     real: torch.Tensor
     node: Node
     abstract: AbstractTensor
+    before: TensorType
     is_parameter: bool
     persistent: bool
 
-    def is_marked_anew(self) -> bool:
-        """Whether code set an attribute on it that was not there, or was another."""
+    def is_left_otherwise(self) -> bool:
+        """Whether it is seen otherwise, or has an attribute that was not there, or was another."""
+        if self.abstract.tensor_type is not self.before and self.is_seen_otherwise():
+            return True
         real, abstract = vars(self.real), vars(self.abstract)
         if not abstract and not real:
             return False
@@ -58,7 +62,7 @@ class StateTensor:
 
     def is_seen_otherwise(self) -> bool:
         """Whether operators such as `t_` gave it other sizes or strides than it had."""
-        before, now = type_of(self.real), self.abstract.tensor_type
+        before, now = self.before, self.abstract.tensor_type
         return before.shape != now.shape or before.stride() != now.stride()
 
 
@@ -122,7 +126,8 @@ class ModuleState:
         if layout is not None:
             raise problem("unsupported-layout", what=f"`{name.path}`", layout=layout)
         node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")
-        abstract = make_tensor(type_of(real), node, recorder)
+        before = type_of(real)
+        abstract = make_tensor(before, node, recorder)
         _copy_markers(real, abstract)
         abstract.__class__ = type(real)
         node.meta["val"] = abstract
@@ -131,7 +136,7 @@ class ModuleState:
         if not name.is_parameter:
             writer.buffer_of[node] = real
         self.tensors.append(
-            StateTensor(name.path, real, node, abstract, name.is_parameter, name.persistent)
+            StateTensor(name.path, real, node, abstract, before, name.is_parameter, name.persistent)
         )
 
     def _state(self) -> Iterator[tuple[str, torch.nn.Module, str, str, torch.Tensor]]:
