@@ -106,7 +106,14 @@ def _otherwise(
 
 
 def contradicted_paths(inputs: Inputs, facts: Facts) -> set[str]:
-    """Paths of the sizes for which a guard holds at the stand-in but not at the example."""
+    """Paths of the sizes for which a guard holds at the stand-in but not at the example.
+
+    Raises: data-dependent-branch (a guard is about a value of data).
+    """
+    for guard in facts.guards:
+        if not guard.relation.symbols <= inputs.examples.keys():
+            at = guard.origin if isinstance(guard.origin, tuple) else ()
+            raise problem("data-dependent-branch", at=at)
     return {
         facts.source_of(symbol)
         for guard in facts.guards
