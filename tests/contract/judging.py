@@ -11,7 +11,7 @@ import random
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 
 import numpy as np
@@ -45,6 +45,8 @@ class Verdict:
     why: str = ""
     raised: bool = False
     """Whether eager raised, and the program with it."""
+    message: str = field(default="", compare=False)
+    """What a refusal says, to whoever did not expect it."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.why}" if self.why else self.kind
@@ -120,7 +122,8 @@ def exported(
 def refusal(error: Exception) -> Verdict:
     """A refusal by the name of its diagnostic, or of a peer's exception."""
     if isinstance(error, MonographError):
-        return Verdict(FAILS if error.diagnostic.name == "bug" else REFUSED, error.diagnostic.name)
+        name = error.diagnostic.name
+        return Verdict(FAILS if name == "bug" else REFUSED, name, message=str(error))
     return Verdict(REFUSED, type(error).__name__)
 
 

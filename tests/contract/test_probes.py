@@ -91,7 +91,7 @@ def test_probe(probe, form):
         return
     if program is None or (probe.refused and not form.is_strict):
         assert export.kind == REFUSED, str(export)
-        assert export.why in probe.refused, str(export)
+        assert export.why in probe.refused, export.message or str(export)
         return
     verdicts = {name: judged(probe, program, form, call) for name, call in probe.calls.items()}
     refused = CALLS_REFUSED.get(form.name, {})
