@@ -8,12 +8,12 @@ no call is held to the mode of the example.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 # As it is, not as user code is watched asking it.
 from torch import is_grad_enabled, set_grad_enabled
 
-from monograph.capture.captured import account, nodes_of
+from monograph.capture.captured import GRAD_MODE, account, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from monograph.capture.captured import Capture
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.recording.scopes import State
-
-_GRAD_MODE: Final = ("grad_mode", "", None)
 
 
 def follow_caller(captured: Capture, again: Callable[[], Capture | None]) -> None:
@@ -41,7 +39,7 @@ def follow_caller(captured: Capture, again: Callable[[], Capture | None]) -> Non
     states = _followed(recorder, other.recorder, mode)
     if states is not None:
         recorder.scopes.states = states
-        del recorder.answers_noted.answers[_GRAD_MODE]
+        del recorder.answers_noted.answers[GRAD_MODE]
 
 
 def _followed(one: Recorder, other: Recorder, mode: bool) -> dict[Node, State] | None:  # noqa: FBT001 - the caller's

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.observations import Observations
     from monograph.diagnostics import MonographError, Spot
     from monograph.integers import Expr, Facts
+
+GRAD_MODE: Final = ("grad_mode", "", None)
+"""How a run notes that it asked whether gradients are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +96,4 @@ def account(captured: Capture, *, regions: bool = False) -> list[str]:
     ]
 
 
-__all__ = ["Capture", "Exclusion", "RecoveredRefusal", "account", "nodes_of"]
+__all__ = ["GRAD_MODE", "Capture", "Exclusion", "RecoveredRefusal", "account", "nodes_of"]

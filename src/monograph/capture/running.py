@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
 
 from monograph.bytecode.evaluation.recursion_limit import with_room
-from monograph.capture.captured import account
+from monograph.capture.captured import GRAD_MODE, account
 from monograph.capture.control_flow.higher_order import inlining, operators
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD, terminals
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from monograph.capture.run_options import RunOptions
     from monograph.capture.side_effects.module_mutation import Left, Watched
 
-_GRAD_MODE: Final = ("grad_mode", "", None)
 follow_caller = deferred("monograph.capture.caller_grad:follow_caller")
 OVERRIDING = (
     *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
@@ -199,7 +198,7 @@ class Session:
         """Run user code once; twice where it asked for the grad mode of the caller."""
         trace = Trace(self.request, inputs, facts, self.watched).run(recording)
         found, goes_on = trace.captured, self.request.problems is not None
-        if found is not None and not goes_on and _GRAD_MODE in found.recorder.answers_noted.answers:
+        if found is not None and not goes_on and GRAD_MODE in found.recorder.answers_noted.answers:
             follow_caller(found, partial(self._once, inputs.options))
         return trace
 

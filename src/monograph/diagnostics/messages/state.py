@@ -155,13 +155,15 @@ def gradient_in_forward(*, what: str, because: str, instead: str = "") -> Text:
 
 @message("buffer-reshaped", SideEffectError)
 def buffer_reshaped(*, name: str, before: object, now: object) -> Text:
-    """Say that a buffer is replaced by something of another shape or dtype.
+    """Say that a buffer is replaced by something else, or that state is seen otherwise from now on.
 
-    `before` and `now` are their types: `float32[1, 2]`.
+    `before` and `now` are their types, `float32[1, 2]`, or `strides (2, 1)`.
     """
     return Text(
-        headline=f"the buffer `{name}` was {quoted(before)} and is replaced by {quoted(now)}",
-        notes=("a program writes its buffers in place, so they keep shape and dtype",),
+        headline=f"`{name}` was {quoted(before)}, and forward leaves {quoted(now)} there",
+        notes=(
+            "a program writes parameters and buffers in place: they keep sizes, strides and dtype",
+        ),
         helps=(
             offer("keep its size, and write into a part", f"{name}[...] = ..."),
             "or pass the value as an argument and return the new one",
