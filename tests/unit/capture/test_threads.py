@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 import weakref
@@ -255,3 +256,38 @@ def test_what_a_collection_calls_is_not_held_against_forward(strict):
         idle.join()
     assert seen
     assert torch.equal(program.module()(torch.ones(3)), torch.ones(3) * 2 + 3000)
+
+
+GENERATOR = torch.Generator().manual_seed(1)
+
+
+class Draws(nn.Module):
+    """Goes on with a generator of the file, of which a second run looks for the line."""
+
+    def forward(self, x):
+        return x + torch.rand(3, generator=GENERATOR)
+
+
+def test_nothing_watches_a_collection_wherever_it_begins():
+    """The line at which something is written to is looked for in forward, not in callbacks."""
+    seen, done, before = set(), threading.Event(), gc.get_threshold()
+    idle = threading.Thread(target=done.wait)
+
+    def callback(_phase, _info):
+        seen.add(type(sys.getprofile()))
+
+    idle.start()
+    gc.callbacks.append(callback)
+    try:
+        for threshold in (1, 2, 3):
+            gc.set_threshold(threshold)
+            with pytest.raises(MonographError) as refused:
+                export(Draws(), (torch.ones(3),), strict=False)
+            gc.set_threshold(*before)
+            assert refused.value.diagnostic.name == "write-outlives-call"
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(callback)
+        done.set()
+        idle.join()
+    assert seen == {type(None)}

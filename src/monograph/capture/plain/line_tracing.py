@@ -6,6 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from monograph.capture.installation import THREAD
 from monograph.diagnostics import frame_filter, user_frames
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def _tracer(waiting: dict[Key, Callable[[], bool]], found: dict[Key, tuple[Frame
 
     def at_call(frame: FrameType, _event: str, _: Any) -> Any:
         library = files.is_library(frame.f_code.co_filename)
-        return None if library or not waiting else at_line
+        by_collector = THREAD.looked_away is not None
+        return None if library or by_collector or not waiting else at_line
 
     return at_call

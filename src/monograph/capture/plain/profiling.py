@@ -445,7 +445,9 @@ def _passing_by(recorder: Recorder, scopes: Scopes, profile: Any, before: Any) -
     def unwatched(owner: Any, function: Callable[..., Any]) -> MethodType:
         def run(_owner: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal asleep
-            if asleep or (function.__name__ in _GIVEN_INDICES and may_call(args[1:])):
+            if asleep or sys.getprofile() is None:  # a collection runs, or a line tracer compares
+                return function(*args, **kwargs)
+            if function.__name__ in _GIVEN_INDICES and may_call(args[1:]):
                 return function(*args, **kwargs)
             give_way(before)
             asleep = True
