@@ -21,6 +21,7 @@ from monograph.diagnostics import (
 )
 from monograph.dims import (
     AdditionalInputs,
+    Constraint,
     Dim,
     ShapesCollection,
     dims,
@@ -30,15 +31,29 @@ from monograph.dims import (
 from monograph.logs import set_logs
 
 if typing.TYPE_CHECKING:
-    from monograph import dynamic_shapes, exported_program, graph_signature, passes, report, rules
+    from monograph import (
+        decomp_utils,
+        dynamic_shapes,
+        exported_program,
+        graph_signature,
+        passes,
+        pt2_archive,
+        report,
+        rules,
+    )
     from monograph.api import check_custom_op, draft_export, export, register_dataclass
     from monograph.archive import load, save
     from monograph.interop import from_torch, load_package
     from monograph.passes import DecompositionTable, default_decompositions
+    from monograph.passes.decomposition.table import DecompositionTable as CustomDecompTable
     from monograph.passes.decomposition.table import decompose
     from monograph.program import (
+        ExportBackwardSignature,
         ExportedProgram,
         ExportGraphSignature,
+        FlatArgsAdapter,
+        ModuleCallEntry,
+        ModuleCallSignature,
         UnflattenedModule,
         unflatten,
     )
@@ -48,11 +63,17 @@ else:
     __getattr__, __dir__ = lazy_imports.attributes(
         __name__,
         {
+            "CustomDecompTable": "monograph.decomp_utils",
             "DecompositionTable": "monograph.passes",
+            "ExportBackwardSignature": "monograph.program",
             "ExportGraphSignature": "monograph.program",
             "ExportedProgram": "monograph.program",
+            "FlatArgsAdapter": "monograph.program",
+            "ModuleCallEntry": "monograph.program",
+            "ModuleCallSignature": "monograph.program",
             "UnflattenedModule": "monograph.program",
             "check_custom_op": "monograph.api",
+            "decomp_utils": "monograph.decomp_utils:",
             "decompose": "monograph.passes.decomposition.table",
             "default_decompositions": "monograph.passes",
             "draft_export": "monograph.api",
@@ -64,6 +85,7 @@ else:
             "load": "monograph.archive",
             "load_package": "monograph.interop",
             "passes": "monograph.passes:",
+            "pt2_archive": "monograph.pt2_archive:",
             "register_dataclass": "monograph.api",
             "report": "monograph.report:",
             "rules": "monograph.rules:",
@@ -71,21 +93,28 @@ else:
             "unflatten": "monograph.program",
         },
     )
+    lazy_imports.keep_function(__name__, "unflatten", "monograph.program:unflatten")
 
 __all__ = [
     "AdditionalInputs",
     "ArchiveError",
     "BugError",
+    "Constraint",
     "ConstraintViolation",
     "ContractError",
+    "CustomDecompTable",
     "DataDependentError",
     "DecompositionTable",
     "Dim",
+    "ExportBackwardSignature",
     "ExportError",
     "ExportErrors",
     "ExportGraphSignature",
     "ExportedProgram",
+    "FlatArgsAdapter",
     "HandOverError",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
     "MonographError",
     "ShapesCollection",
     "SideEffectError",
@@ -94,6 +123,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "check_custom_op",
+    "decomp_utils",
     "decompose",
     "default_decompositions",
     "dims",
@@ -108,6 +138,7 @@ __all__ = [
     "load",
     "load_package",
     "passes",
+    "pt2_archive",
     "refine_dynamic_shapes",
     "register_dataclass",
     "report",

@@ -21,6 +21,7 @@ from monograph.capture import (
 from monograph.diagnostics import ExportError, MonographError, together
 from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
+from monograph.keyword_aliases import also_named
 from monograph.lazy_imports import deferred
 from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
@@ -41,17 +42,19 @@ _DISAGREES = (
 )
 
 
+@also_named(module="mod")
 def export(
-    module: torch.nn.Module,
+    mod: torch.nn.Module,
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
     strict: bool = True,
+    preserve_module_call_signature: Sequence[str] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
     side_effects: Literal["refuse", "ignore"] = "refuse",
     control_flow: ControlFlow = "capture",
     is_exporting: bool | None = None,
-    preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module as one graph of ATen operators that vouches for what it accepts.
 
@@ -60,7 +63,9 @@ def export(
     inputs, or one line (`"x: batch, seq; mask: batch, seq; seq <= 512"`), or a ShapesCollection, or
     AdditionalInputs, whose inputs the program then accepts too. The module comes back untouched.
     The modules named in `preserve_module_call_signature` keep their call's arguments and result
-    when the program is unflattened.
+    when the program is unflattened. `prefer_deferred_runtime_asserts_over_guards` admits relations
+    between declared sizes that no `Dim` can spell (`x * y == z`, `x % 4 == 0`): the contract has
+    them, and a call that breaks one is refused.
 
     `strict` interprets the module's Python instruction by instruction, so that writes that outlive
     the call, clocks, random numbers and whatever else a program could not repeat are refused with
@@ -87,7 +92,7 @@ def export(
         that is refused is made once more, and goes on after each refusal to find the next).
     """
     request = Request(
-        module,
+        mod,
         args,
         kwargs,
         dynamic_shapes,
@@ -96,6 +101,7 @@ def export(
         ignores_side_effects=side_effects == "ignore",
         control_flow=control_flow,
         exporting=ExportingAnswers(is_exporting is True),
+        relations_deferred=prefer_deferred_runtime_asserts_over_guards,
     )
     hide_from_tracers()
     try:
@@ -132,16 +138,18 @@ def _exported(request: Request, *, may_tell: bool) -> ExportedProgram:
         raise found.with_traceback(error.__traceback__) from found.__cause__
 
 
+@also_named(module="mod")
 def draft_export(
-    module: torch.nn.Module,
+    mod: torch.nn.Module,
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
+    preserve_module_call_signature: Sequence[str] = (),
     strict: bool = True,
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
     control_flow: ControlFlow = "capture",
     is_exporting: bool = False,
-    preserve_module_call_signature: Sequence[str] = (),
 ) -> ExportedProgram:
     """Capture a module although `export` would refuse it: a program, and its problems.
 
@@ -161,7 +169,7 @@ def draft_export(
     """
     kept = tuple(preserve_module_call_signature)
     request = Request(
-        module,
+        mod,
         args,
         kwargs,
         dynamic_shapes,
@@ -169,6 +177,7 @@ def draft_export(
         strict=strict,
         control_flow=control_flow,
         exporting=ExportingAnswers(is_exporting),
+        relations_deferred=prefer_deferred_runtime_asserts_over_guards,
     )
     hide_from_tracers()
     try:

@@ -2,6 +2,7 @@
 
 from monograph.dims import (
     AdditionalInputs,
+    Constraint,
     Dim,
     IntInput,
     ShapesCollection,
@@ -11,6 +12,7 @@ from monograph.dims import (
 
 __all__ = [
     "AdditionalInputs",
+    "Constraint",
     "Dim",
     "IntInput",
     "ShapesCollection",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -59,4 +60,26 @@ def attributes(
     return find, listed
 
 
-__all__ = ["DEFERRED", "attributes", "deferred", "resolved"]
+def keep_function(package: str, name: str, place: str) -> None:
+    """Keep a name of a package for the function at `module:name`, though a submodule has it too.
+
+    The import system sets the submodule as an attribute of its package, whenever it is imported.
+    """
+    DEFERRED.add(place)
+
+    def get(module: ModuleType) -> Any:
+        found = vars(module)
+        return found[name] if name in found else resolved(place)
+
+    def put(module: ModuleType, value: Any) -> None:
+        if not isinstance(value, ModuleType):
+            vars(module)[name] = value
+
+    def remove(module: ModuleType) -> None:
+        del vars(module)[name]
+
+    kind = type("Package", (ModuleType,), {name: property(get, put, remove)})
+    sys.modules[package].__class__ = kind
+
+
+__all__ = ["DEFERRED", "attributes", "deferred", "keep_function", "resolved"]

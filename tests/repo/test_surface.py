@@ -1,5 +1,7 @@
 """The public names are written down once, in order, and are all there."""
 
+from types import ModuleType
+
 import pytest
 
 import monograph
@@ -14,7 +16,7 @@ def test_public_names_are_sorted_and_exist():
 
 def test_nothing_public_is_unlisted():
     """`dir(monograph)` shows the public names, submodules, and nothing else."""
-    module = type(monograph)
+    module = ModuleType
     extra = [
         name
         for name, value in vars(monograph).items()

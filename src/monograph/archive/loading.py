@@ -22,8 +22,9 @@ from monograph.archive.program_reading import assembled
 from monograph.archive.schema.json_fields import mapping, parse_json
 from monograph.archive.sidecar import read_sidecar
 from monograph.archive.state_assignment import with_state
-from monograph.archive.versions import ARCHIVE_VERSION, check_schema
+from monograph.archive.versions import ARCHIVE_VERSION, check_opsets, check_schema
 from monograph.diagnostics import problem
+from monograph.keyword_aliases import also_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,11 +42,13 @@ LAZY_BYTES: Final = 1 << 29
 """Files with more weights than this are not read whole to check sums, unless that is asked for."""
 
 
+@also_named(file="f")
 def load(
-    file: str | os.PathLike[str] | IO[bytes],
+    f: str | os.PathLike[str] | IO[bytes],
     *,
-    model: str = MODEL,
     extra_files: dict[str, Any] | None = None,
+    expected_opset_version: Mapping[str, int] | None = None,
+    model: str = MODEL,
     checksums: bool | None = None,
     weights: str | os.PathLike[str] | None = None,
     state_dict: Mapping[str, torch.Tensor] | None = None,
@@ -57,14 +60,15 @@ def load(
     now; None means where they are at most half a gibibyte. `weights` is the safetensors file, or
     the folder of them, that holds the weights of a program saved with `weights=`, if it is not
     where it was. The tensors of `state_dict` take the place of the program's; one that was captured
-    on the meta device has no others, and moves to theirs.
+    on the meta device has no others, and moves to theirs. `expected_opset_version` holds what the
+    file is to say of its operators, by namespace.
 
     Raises: archive-damaged, archive-invalid, archive-unsafe, archive-newer, archive-no-model,
         archive-unknown-operator, archive-unknown-type, weights-do-not-fit.
     """
-    container = open_container(Path(file) if isinstance(file, str | os.PathLike) else file)
+    container = open_container(Path(f) if isinstance(f, str | os.PathLike) else f)
     places = _Places(
-        Path(file).parent if isinstance(file, str | os.PathLike) else None,
+        Path(f).parent if isinstance(f, str | os.PathLike) else None,
         None if weights is None else Path(weights),
     )
     _check_format(container)
@@ -77,7 +81,7 @@ def load(
                 extra_files[name] = str(container.view(f"extra/{name}"), "utf-8")
     if checksums is None:
         checksums = len(container.data) <= LAZY_BYTES
-    found = _program(container, model, places, checked=checksums)
+    found = _program(container, model, places, expected_opset_version or {}, checked=checksums)
     return found if state_dict is None else with_state(found, state_dict)
 
 
@@ -93,7 +97,7 @@ def load_all(
     places = _Places(Path(file).parent if isinstance(file, str | os.PathLike) else None)
     checked = len(container.data) <= LAZY_BYTES if checksums is None else checksums
     names = model_names(container)
-    return {name: _program(container, name, places, checked=checked) for name in names}
+    return {name: _program(container, name, places, {}, checked=checked) for name in names}
 
 
 def model_names(container: Container) -> list[str]:
@@ -132,7 +136,12 @@ class _Places:
 
 
 def _program(
-    container: Container, model: str, places: _Places, *, checked: bool
+    container: Container,
+    model: str,
+    places: _Places,
+    opsets: Mapping[str, int],
+    *,
+    checked: bool,
 ) -> ExportedProgram:
     member = f"models/{model}.json"
     budget = Budget()
@@ -141,6 +150,7 @@ def _program(
         budget.allow(len(description))
         written = mapping(parse_json(description))
         check_schema(mapping(written["schema_version"]))
+        check_opsets(written.get("opset_version"), opsets)
     side = _side(container, model, budget)
     state, constants = _state(container, model, side, places, checked=checked)
     examples = _examples(container, model, budget)

@@ -20,7 +20,7 @@ from monograph.archive.schema.structures import structure_text
 from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.schema.values import ValueWriter
 from monograph.archive.torch_export_files import leaf_paths
-from monograph.archive.versions import SCHEMA
+from monograph.archive.versions import OPSETS, SCHEMA
 from monograph.diagnostics import problem
 from monograph.integers import Facts, relation_text
 from monograph.passes.graph_walks import calls
@@ -115,7 +115,7 @@ def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Sideca
                 name: {"field_names": names} for name, names in fields.items()
             },
         },
-        "opset_version": {"aten": 10},
+        "opset_version": OPSETS,
         "range_constraints": symbols.ranges(program.range_constraints),
         "schema_version": {"major": SCHEMA[0], "minor": SCHEMA[1]},
         "verifiers": [_verifier(program)],

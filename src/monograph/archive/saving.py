@@ -29,9 +29,10 @@ from monograph.archive.schema.graph_writing import SidecarValues
 from monograph.archive.schema.json_fields import is_state_name
 from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.sidecar import sidecar_json
-from monograph.archive.versions import ARCHIVE_VERSION
+from monograph.archive.versions import ARCHIVE_VERSION, opsets
 from monograph.host.trees import flatten, has_objects
 from monograph.integers import Facts
+from monograph.keyword_aliases import also_named
 from monograph.program import ExportedProgram
 
 if TYPE_CHECKING:
@@ -45,13 +46,17 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("monograph.archive")
 ROOT: Final = "archive"
 OURS: Final = "monograph."
+PICKLE_PROTOCOL: Final = 2
 
 
+@also_named(program="ep", file="f")
 def save(
-    program: ExportedProgram | Mapping[str, ExportedProgram],
-    file: str | os.PathLike[str] | IO[bytes],
+    ep: ExportedProgram | Mapping[str, ExportedProgram],
+    f: str | os.PathLike[str] | IO[bytes],
     *,
     extra_files: Mapping[str, str] | None = None,
+    opset_version: Mapping[str, int] | None = None,
+    pickle_protocol: int = PICKLE_PROTOCOL,
     verify: bool = True,
     weights: str | os.PathLike[str] | None = None,
 ) -> None:
@@ -67,10 +72,13 @@ def save(
     `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
     and the program in it is run on the example inputs beside this one, before the file is replaced.
 
+    `opset_version` is written beside the version of `aten`, which is not for callers to choose.
+    `pickle_protocol` is the newest that whoever reads the file knows; examples are written in 2.
+
     Raises: archive-cannot-hold, archive-unknown-type, wrong-after-saving.
     """
-    programs = {MODEL: program} if isinstance(program, ExportedProgram) else dict(program)
-    beside = Path(file).parent if isinstance(file, str | os.PathLike) else None
+    programs = {MODEL: ep} if isinstance(ep, ExportedProgram) else dict(ep)
+    beside = Path(f).parent if isinstance(f, str | os.PathLike) else None
     elsewhere = None if weights is None else external_weights(Path(weights), beside)
     if _LOGGER.isEnabledFor(logging.INFO):
         for name, each in programs.items():
@@ -78,18 +86,24 @@ def save(
                 _LOGGER.info("%s: torch.export does not check %s", name, condition)
     made: list[Path] = []
     try:
-        parts = _Parts(programs, extra_files or {}, elsewhere)
+        _check_protocol(pickle_protocol)
+        parts = _Parts(programs, extra_files or {}, opsets(opset_version or {}), elsewhere)
     except Refused as refused:
         raise cannot_hold(refused) from None
     if elsewhere is not None:
         made = elsewhere.write()
         parts.locate(elsewhere)
     try:
-        _written(parts, programs, file, elsewhere, verify=verify)
+        _written(parts, programs, f, elsewhere, verify=verify)
     except BaseException:
         for path in made:
             path.unlink(missing_ok=True)
         raise
+
+
+def _check_protocol(newest: int) -> None:
+    if newest < PICKLE_PROTOCOL:
+        raise Refused(f"examples are pickled in protocol {PICKLE_PROTOCOL}, not {newest}")
 
 
 def _written(
@@ -135,6 +149,7 @@ class _Parts:
         self,
         programs: Mapping[str, ExportedProgram],
         extra_files: Mapping[str, str],
+        opset_version: Mapping[str, int],
         elsewhere: ExternalWeights | None = None,
     ) -> None:
         self.models: list[tuple[str, WeightsPlan, bytes, bytes, Json]] = []
@@ -143,7 +158,8 @@ class _Parts:
         for name, program in programs.items():
             if not name.isidentifier():
                 raise Refused(f"{name!r} is no name for a program; it must be an identifier")
-            self.models.append((name, *_model(program, planner, elsewhere)))
+            model = _model(program, planner, opset_version, elsewhere)
+            self.models.append((name, *model))
         for name in extra_files:
             if name.startswith(OURS) or not all(part.strip(". ") for part in name.split("/")):
                 raise Refused(f"{name!r} is no name for an extra file")
@@ -183,7 +199,10 @@ def json_bytes(value: Any) -> bytes:
 
 
 def _model(
-    program: ExportedProgram, planner: WeightsPlanner, elsewhere: ExternalWeights | None
+    program: ExportedProgram,
+    planner: WeightsPlanner,
+    opset_version: Mapping[str, int],
+    elsewhere: ExternalWeights | None,
 ) -> tuple[WeightsPlan, bytes, bytes, Json]:
     for name in (*program.state_dict, *program.constants):
         if not is_state_name(name):
@@ -194,7 +213,7 @@ def _model(
     taken = None if elsewhere is None else elsewhere.take(plan, program.state_dict)
     symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
     beside = SidecarValues()
-    written = json_bytes(program_json(program, symbols, beside))
+    written = json_bytes({**program_json(program, symbols, beside), "opset_version": opset_version})
     side = sidecar_json(program, symbols, zlib.crc32(written), plan.aliases, beside, taken)
     return plan, written, _examples(program), side
 

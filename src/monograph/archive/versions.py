@@ -12,7 +12,7 @@ from monograph.archive.errors import Refused
 from monograph.archive.schema.json_fields import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from monograph.archive.schema.values import Json
 
@@ -21,6 +21,9 @@ FORMAT: Final = 1
 
 SCHEMA: Final = (8, 20)
 """The version of the published schema: readers ask for the major number, we write both."""
+
+OPSETS: Final = {"aten": 10}
+"""The versions of operators' meanings that are written, by namespace."""
 
 ARCHIVE_VERSION: Final = "0"
 ZIP_VERSIONS: Final = range(1, 11)
@@ -54,6 +57,28 @@ def upgraded(record: Json, newest: int = FORMAT) -> Json:
     return {**record, "format": version}
 
 
+def opsets(asked: Mapping[str, int]) -> dict[str, int]:
+    """What a file says of operators: ours, and the namespaces that the caller adds.
+
+    Raises: Refused.
+    """
+    for name, version in OPSETS.items():
+        if asked.get(name, version) != version:
+            raise Refused(f"its operators are of version {version} of `{name}`, not {asked[name]}")
+    return {**OPSETS, **asked}
+
+
+def check_opsets(written: Any, expected: Mapping[str, int]) -> None:
+    """Hold that a file's operators are of the versions that its reader expects.
+
+    Raises: Refused.
+    """
+    for name, version in expected.items():
+        found = written.get(name) if isinstance(written, dict) else None
+        if found != version:
+            raise Refused(f"its operators are of version {found} of `{name}`, not {version}")
+
+
 def check_schema(version: Any) -> None:
     """Hold that a program's schema is one that can be read.
 
@@ -68,9 +93,12 @@ def check_schema(version: Any) -> None:
 __all__ = [
     "ARCHIVE_VERSION",
     "FORMAT",
+    "OPSETS",
     "SCHEMA",
     "ZIP_VERSIONS",
+    "check_opsets",
     "check_schema",
+    "opsets",
     "upgrade",
     "upgraded",
 ]

@@ -27,7 +27,8 @@ class RunOptions:
     The sides of conditions in `apart` (the code, and where in it) are not merged before the
     function returns; `doubted` are those whose merged sides something was refused for.
     With `both_ways`, both ways of branches on sizes are recorded, but for those about 0 and 1
-    alone; `branches` are the conditions where the example's way was taken.
+    alone; `branches` are the conditions where the example's way was taken. With
+    `relations_deferred`, relations that no declaration can spell are left to the contract.
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
     made at once, as a text decides something. `counted` are the paths of the ints in what is passed
     in that forward replaces by others: they vary, as `Dim.AUTO` does.
@@ -45,6 +46,7 @@ class RunOptions:
     texts_made: bool = False
     counted: AbstractSet[str] = frozenset()
     both_ways: bool = False
+    relations_deferred: bool = False
     branches: list[str] = field(default_factory=list[str])
 
 

@@ -185,6 +185,8 @@ class Session:
     def read(self, options: RunOptions) -> tuple[Inputs, Facts]:
         """The inputs of one trace, with facts of their own."""
         request, facts = self.request, Facts()
+        if request.relations_deferred:
+            options = replace(options, relations_deferred=True)
         facts.listener = None if options.fixed else listener_for(facts)
         with use(facts):
             inputs = read_inputs(

@@ -82,6 +82,7 @@ class Request:
     `ignores_side_effects` reports writes that outlive the call, instead of
     refusing them. `problems` collects what the capture would be refused for, where it is to go on.
     `exporting` is what `torch.compiler.is_exporting()` and `is_compiling()` say, and who asked.
+    `relations_deferred` leaves relations that no declaration can spell to the contract.
     """
 
     module: torch.nn.Module
@@ -94,6 +95,7 @@ class Request:
     control_flow: ControlFlow = "refuse"
     problems: Problems | None = None
     exporting: ExportingAnswers = field(default_factory=ExportingAnswers)
+    relations_deferred: bool = False
 
 
 class Trace:

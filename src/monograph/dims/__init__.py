@@ -3,7 +3,7 @@
 from monograph.dims.additional import AdditionalInputs
 from monograph.dims.arguments import Arguments, bind, bound_arguments
 from monograph.dims.collection import IntInput, ShapesCollection, unwrapped
-from monograph.dims.dim import DerivedDim, Dim, DimHint, dims
+from monograph.dims.dim import Constraint, DerivedDim, Dim, DimHint, dims
 from monograph.dims.inference import InferredShapes, infer_dynamic_shapes
 from monograph.dims.refining import (
     Fixes,
@@ -25,6 +25,7 @@ from monograph.dims.specification import (
 __all__ = [
     "AdditionalInputs",
     "Arguments",
+    "Constraint",
     "Declared",
     "DeclaredNumber",
     "DerivedDim",

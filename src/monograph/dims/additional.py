@@ -12,6 +12,7 @@ import torch
 from monograph.diagnostics import problem
 from monograph.dims.dim import Dim
 from monograph.dims.observed import observe
+from monograph.keyword_aliases import also_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,22 +52,24 @@ class AdditionalInputs:
             raise problem("args-not-a-tuple", given=type(given).__name__)
         self._calls.append((args, kwargs))
 
+    @also_named(module="m")
     def dynamic_shapes(
-        self, module: Callable[..., Any], args: tuple[Any, ...], kwargs: Any = None
+        self, m: Callable[..., Any], args: tuple[Any, ...], kwargs: Any = None
     ) -> dict[str, Any]:
         """The declaration by argument name, nested like the inputs.
 
         Raises: spec-calls-differ, with every input that differs in more than sizes and ints.
         """
-        return observe(module, [(args, kwargs), *self._calls]).declare(_entry)
+        return observe(m, [(args, kwargs), *self._calls]).declare(_entry)
 
-    def verify(self, program: Checking) -> None:
+    @also_named(program="ep")
+    def verify(self, ep: Checking) -> None:
         """Check that a program accepts every input that was added.
 
         Raises: contract-broken.
         """
         for args, kwargs in self._calls:
-            program.check_inputs(*args, **(kwargs or {}))
+            ep.check_inputs(*args, **(kwargs or {}))
 
 
 def _entry(_: str, values: tuple[Any, ...]) -> Any:

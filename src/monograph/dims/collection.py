@@ -15,6 +15,7 @@ from monograph.diagnostics import problem
 from monograph.dims.arguments import bound_arguments
 from monograph.dims.nesting import IntInput, is_int_input, nested
 from monograph.host.trees import tree_map
+from monograph.keyword_aliases import also_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,9 +77,10 @@ class ShapesCollection:
         """How many tensors have a declaration."""
         return len(self._shapes)
 
+    @also_named(module="m")
     def dynamic_shapes(
         self,
-        module: Callable[..., Any],
+        m: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class ShapesCollection:
             seen.add(id(leaf))
             return self._shapes.get(id(leaf), (None, None))[1]
 
-        arguments = bound_arguments(module, args, kwargs or {})
+        arguments = bound_arguments(m, args, kwargs or {})
         found = {name: nested(arguments.by_name[name], declare) for name in arguments.in_signature}
         missing = [tensor for key, (tensor, _) in self._shapes.items() if key not in seen]
         if missing:

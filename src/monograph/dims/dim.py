@@ -129,6 +129,10 @@ class DerivedDim:
         return f"{scaled} {'+' if self.offset > 0 else '-'} {abs(self.offset)}"
 
 
+Constraint = Dim | DerivedDim
+"""What states something of one size, under the name that torch.export has for it."""
+
+
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:  # noqa: A002
     """Several named sizes with one range.
 

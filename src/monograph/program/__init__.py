@@ -63,14 +63,22 @@ from monograph.program.verifier import verify
 if typing.TYPE_CHECKING:
     from monograph.program.calling.checks import compile_checks
     from monograph.program.calling.program_module import CheckInputs, ProgramModule
-    from monograph.program.unflattening.module_calls import UnflattenedModule
+    from monograph.program.unflattening.flat_args import FlatArgsAdapter
+    from monograph.program.unflattening.module_calls import (
+        UnflattenedCall,
+        UnflattenedCalls,
+        UnflattenedModule,
+    )
     from monograph.program.unflattening.unflatten import unflatten
 else:
     __getattr__, __dir__ = lazy_imports.attributes(
         __name__,
         {
             "CheckInputs": "monograph.program.calling.program_module",
+            "FlatArgsAdapter": "monograph.program.unflattening.flat_args",
             "ProgramModule": "monograph.program.calling.program_module",
+            "UnflattenedCall": "monograph.program.unflattening.module_calls",
+            "UnflattenedCalls": "monograph.program.unflattening.module_calls",
             "UnflattenedModule": "monograph.program.unflattening.module_calls",
             "compile_checks": "monograph.program.calling.checks",
             "unflatten": "monograph.program.unflattening.unflatten",
@@ -93,6 +101,7 @@ __all__ = [
     "ExportBackwardSignature",
     "ExportGraphSignature",
     "ExportedProgram",
+    "FlatArgsAdapter",
     "FloatClause",
     "GraphModule",
     "IgnoredEffect",
@@ -118,6 +127,8 @@ __all__ = [
     "TensorArgument",
     "TensorClause",
     "TokenArgument",
+    "UnflattenedCall",
+    "UnflattenedCalls",
     "UnflattenedModule",
     "ValueClause",
     "ValueRange",

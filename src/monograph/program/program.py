@@ -89,6 +89,12 @@ class ModuleCallSignature:
     out_spec: Any
     forward_arg_names: list[str] | None = None
 
+    def replace_all_uses_with(self, original_node: torch.fx.Node, new_node: torch.fx.Node) -> None:
+        """Name another node wherever this one is named."""
+        for each in (*self.inputs, *self.outputs):
+            if each.name == original_node.name:
+                each.name = new_node.name
+
 
 @dataclass(slots=True)
 class ModuleCallEntry:
@@ -212,11 +218,11 @@ class ExportedProgram:
         for _, buffer in self.named_buffers():
             yield buffer
 
-    def module(self, check: bool = True, *, check_guards: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (an option users set)
+    def module(self, check_guards: bool = True, *, check: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (an option users set)
         """Return a module that is called like the original and shares this program's state.
 
-        Its inputs are checked against the contract before any operator runs, unless `check` is
-        False; `check_guards` is torch.export's name for that. Without the checks the structure of
+        Its inputs are checked against the contract before any operator runs, unless `check_guards`
+        is False; `check` is another name for that. Without the checks the structure of
         the arguments is compared and nothing else: inputs of other sizes, types, values, layouts
         or with shared memory may give results that differ from the model's, without a word. What
         the contract admits gives the same results either way.
@@ -227,10 +233,13 @@ class ExportedProgram:
             return _make_module(self, check=check and check_guards)
 
     def run_decompositions(
-        self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None
+        self,
+        decomp_table: Mapping[Any, Callable[..., Any]] | None = None,
+        decompose_custom_triton_ops: bool = False,  # noqa: ARG002, FBT001, FBT002  (torch's signature)
     ) -> ExportedProgram:
         """Return this program without in-place operators, in simpler ones.
 
+        Operators made of Triton kernels stay whole, whatever `decompose_custom_triton_ops` says.
         None lowers to core ATen; a table made by `default_decompositions()` and changed lowers to
         what it leaves; `{}` only replaces writes. What the program wrote to in place is among the
         outputs of its graph then, and still written back when it is called.

@@ -87,7 +87,12 @@ def members_of(data: memoryview) -> dict[str, Member]:
 
 
 def _rest(file: IO[bytes]) -> bytearray:
-    return bytearray(file.read())
+    """What lies ahead; all of a file that was just written, and stands at its end."""
+    found = bytearray(file.read())
+    if not found and file.seekable():
+        file.seek(0)
+        found = bytearray(file.read())
+    return found
 
 
 def mapped(path: Path) -> memoryview:

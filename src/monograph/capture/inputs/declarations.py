@@ -71,7 +71,8 @@ def _named(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographErr
         case None:
             return _range(size, inputs, facts)
         case DimHint() | DerivedDim():
-            return [_related(size, instead, inputs, facts)]
+            deferred = inputs.options.relations_deferred and _is_unspelt(instead, inputs)
+            return [] if deferred else [_related(size, instead, inputs, facts)]
         case Dim():
             at, causes = _causes(size.symbol, inputs, facts, _is_equation)
             other = next(entry for entry in inputs.dynamic if _name(entry, inputs) == str(instead))
@@ -112,7 +113,7 @@ def _fixed_floats(inputs: Inputs, facts: Facts) -> list[MonographError]:
 def _related(size: DynamicSize, instead: Size, inputs: Inputs, facts: Facts) -> MonographError:
     """A size that follows others in a way that its name does not say."""
     name, learnt = _name(size, inputs), facts.simplify(size.symbol)
-    is_new = isinstance(instead, DerivedDim) and instead.root not in named_roots(inputs).values()
+    is_new = isinstance(instead, DerivedDim) and _is_unspelt(instead, inputs)
     if isinstance(instead, DerivedDim) and is_new:
         relation = f"{name} % {instead.coefficient} == {instead.offset}"
     else:
@@ -128,6 +129,11 @@ def _related(size: DynamicSize, instead: Size, inputs: Inputs, facts: Facts) -> 
         dims=" and ".join([places[symbol] for symbol in places if symbol in about][::-1]),
         suggestion="" if isinstance(instead, DimHint) else f"{name} = {instead!r}",
     )
+
+
+def _is_unspelt(instead: Size, inputs: Inputs) -> bool:
+    """Whether the relation is none between declared names."""
+    return not isinstance(instead, DerivedDim) or instead.root not in named_roots(inputs).values()
 
 
 def _range(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:

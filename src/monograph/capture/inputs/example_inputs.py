@@ -473,6 +473,8 @@ def write_inputs(
 
 def may_be_fixed(inputs: Inputs) -> frozenset[Expr]:
     """The sizes that may turn out constant: everything about them was left to the capture."""
+    if not inputs.dynamic:
+        return frozenset()
     insisted = {size.symbol for size in inputs.dynamic if not _is_auto(size)}
     return frozenset(size.symbol for size in inputs.dynamic if size.symbol not in insisted)
 

@@ -123,6 +123,13 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    has_materialized = True
+    """It looks each operator up when it is asked, and waits for nothing."""
+
+    def materialize(self) -> dict[Any, Callable[..., Any]]:
+        """All operators that have a formula now, and their formulas."""
+        return dict(self)
+
     def copy(self) -> DecompositionTable:
         """Another table with the same formulas."""
         copied = DecompositionTable()

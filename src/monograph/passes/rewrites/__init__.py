@@ -8,7 +8,7 @@ from monograph.passes.rewrites.dead_code import dead_code
 from monograph.passes.rewrites.fold_batch_norm import fold_batch_norm
 from monograph.passes.rewrites.fold_constants import fold_constants
 from monograph.passes.rewrites.lift import lift
-from monograph.passes.rewrites.move_to_device import move_to_device
+from monograph.passes.rewrites.move_to_device import move_to_device, move_to_device_pass
 from monograph.passes.rewrites.partition import Partition, partition
 from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput, copied
 from monograph.passes.rewrites.registry import REWRITES, Rewrite, rewrite
@@ -28,6 +28,7 @@ __all__ = [
     "fold_constants",
     "lift",
     "move_to_device",
+    "move_to_device_pass",
     "partition",
     "replace_pattern",
     "rewrite",

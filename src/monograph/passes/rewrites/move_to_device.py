@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch.fx.node import map_aggregate
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from monograph.passes.rewrites.program_copy import ProgramCopy
 
 Device = torch.device | str
+Moved = TypeVar("Moved")
 
 
 @rewrite
@@ -62,4 +64,13 @@ def _move_graph(module: torch.fx.GraphModule, moved: Any) -> None:
             node.meta["val"] = retyped(node.meta["val"], change)
 
 
-__all__ = ["move_to_device"]
+def move_to_device_pass(ep: Moved, location: Device | Mapping[Device, Device]) -> Moved:
+    """Move a program itself, and return it; `program.to(device)` makes another instead."""
+    moved: Any = ep
+    found = moved.transform(move_to_device(location))
+    for field in fields(found):
+        setattr(ep, field.name, getattr(found, field.name))
+    return ep
+
+
+__all__ = ["move_to_device", "move_to_device_pass"]

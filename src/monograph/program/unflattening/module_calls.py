@@ -42,6 +42,14 @@ class UnflattenedCall(GraphModule):
         return super().__deepcopy__(memo)
 
 
+class UnflattenedCalls(UnflattenedCall):
+    """A module whose calls have several graphs."""
+
+    def call_modules(self) -> list[GraphModule]:
+        """One module for each graph, in the order of the first calls that they are."""
+        return [self, *self.others]
+
+
 class ModuleCallCode(CallCode):
     """Generates `forward` with the module's own parameters.
 
@@ -141,6 +149,7 @@ def check_constant(given: Any, expected: Any, name: str) -> None:
 __all__ = [
     "ModuleCallCode",
     "UnflattenedCall",
+    "UnflattenedCalls",
     "UnflattenedModule",
     "call",
     "call_as_user",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import problem
 from monograph.host.fx_modules import hold_apart, owner_of
+from monograph.keyword_aliases import also_named
 from monograph.program.calling.program_module import CHECKS, CallCode, CheckInputs
 from monograph.program.graph_module import GraphModule, adopt
 from monograph.program.signature import ConstantArgument, InputKind
@@ -23,7 +24,12 @@ from monograph.program.stateful_module import (
     stateful_graph,
 )
 from monograph.program.trust_boundary import boundary
-from monograph.program.unflattening.module_calls import UnflattenedCall, UnflattenedModule
+from monograph.program.unflattening.flat_args import adapt_calls
+from monograph.program.unflattening.module_calls import (
+    UnflattenedCall,
+    UnflattenedCalls,
+    UnflattenedModule,
+)
 from monograph.program.unflattening.module_graphs import Graphs
 from monograph.program.unflattening.scope_tree import (
     Interface,
@@ -41,20 +47,32 @@ if TYPE_CHECKING:
 
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import ArgumentSpec, InputSpec
+    from monograph.program.unflattening.flat_args import FlatArgsAdapter
     from monograph.program.unflattening.scope_tree import Chain, Tree
 
 
-def unflatten(program: ExportedProgram, *, check: bool = True) -> UnflattenedModule:
+@also_named(program="module")
+def unflatten(
+    module: ExportedProgram,
+    flat_args_adapter: FlatArgsAdapter | None = None,
+    *,
+    check: bool = True,
+) -> UnflattenedModule:
     """Return the program as a hierarchy of modules, named as in the original.
 
     A module takes the values that its call used, in the order of their first use, and returns those
     that were used after it; one that was named in `preserve_module_call_signature` takes and
     returns what the original did. Exchanging a module exchanges all of its calls.
 
-    Raises: module-call-lost.
+    `flat_args_adapter` makes the flat inputs of a call whose structure is not the program's.
+
+    Raises: module-call-lost; (a call) contract-broken.
     """
-    with boundary(program.facts, len(program.graph.nodes), "unflattened"):
-        return _unflattened(program, check=check)
+    with boundary(module.facts, len(module.graph.nodes), "unflattened"):
+        made = _unflattened(module, check=check)
+    if flat_args_adapter is not None:
+        adapt_calls(made, flat_args_adapter, module.in_spec)
+    return made
 
 
 def _unflattened(program: ExportedProgram, *, check: bool) -> UnflattenedModule:
@@ -181,7 +199,8 @@ def _hang_modules(module: UnflattenedModule, graphs: Graphs, program: ExportedPr
     for path in sorted(filter(None, graphs.holders), key=place):
         holder = graphs.holders[path]
         (_, first), *others = holder.graphs
-        made[path] = UnflattenedCall(holder.children, first, "ModuleCall")
+        kind = UnflattenedCalls if others else UnflattenedCall
+        made[path] = kind(holder.children, first, "ModuleCall")
         made[path].others = tuple(GraphModule({}, graph) for _, graph in others)
         adopt(module, path, made[path])
     for path, called in made.items():
