@@ -43,7 +43,7 @@ if typing.TYPE_CHECKING:
     )
     from monograph.api import check_custom_op, draft_export, export, register_dataclass
     from monograph.archive import load, save
-    from monograph.interop import from_torch, load_package
+    from monograph.interop import as_torch_export, from_torch, load_package
     from monograph.passes import DecompositionTable, default_decompositions
     from monograph.passes.decomposition.table import DecompositionTable as CustomDecompTable
     from monograph.passes.decomposition.table import decompose
@@ -72,6 +72,7 @@ else:
             "ModuleCallEntry": "monograph.program",
             "ModuleCallSignature": "monograph.program",
             "UnflattenedModule": "monograph.program",
+            "as_torch_export": "monograph.interop",
             "check_custom_op": "monograph.api",
             "decomp_utils": "monograph.decomp_utils:",
             "decompose": "monograph.passes.decomposition.table",
@@ -122,6 +123,7 @@ __all__ = [
     "UnflattenedModule",
     "UnsupportedError",
     "__version__",
+    "as_torch_export",
     "check_custom_op",
     "decomp_utils",
     "decompose",

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from monograph.interop.compiling import Packaged, compiled, load_package, package
 from monograph.interop.onnx import to_onnx
+from monograph.interop.replacement import as_torch_export
 from monograph.interop.torch_export import from_torch, to_torch
 
 __all__ = [
     "Packaged",
+    "as_torch_export",
     "compiled",
     "from_torch",
     "load_package",
