@@ -55,7 +55,7 @@ def schema_of(program: ExportedProgram) -> Json:
 def unsaid(program: ExportedProgram) -> list[str]:
     """What a program's contract asks of callers that its schema does not, in words."""
     contract = program.contract
-    paths = leaf_paths(program.in_spec, program.call_names, len(contract.clauses))
+    paths = _paths(program)
     kept = set(guards_code(contract, paths))
     names = guard_sources(contract, paths)
     found = [
@@ -104,7 +104,6 @@ def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Sideca
     fields: dict[str, list[str]] = {}
     inputs = dict(_reshaped_inputs(program))
     graph = GraphSerializer(program.graph_module, values, beside, inputs).graph()
-    paths = leaf_paths(program.in_spec, program.call_names, len(program.contract.clauses))
     return {
         "graph_module": {
             "graph": graph,
@@ -120,8 +119,14 @@ def program_json(program: ExportedProgram, symbols: SymbolWriter, beside: Sideca
         "schema_version": {"major": SCHEMA[0], "minor": SCHEMA[1]},
         "verifiers": [_verifier(program)],
         "torch_version": str(torch.__version__),
-        "guards_code": guards_code(program.contract, paths),
+        "guards_code": guards_code(program.contract, _paths(program)),
     }
+
+
+def _paths(program: ExportedProgram) -> list[str]:
+    clauses = program.contract.clauses
+    ranks = [len(each.shape) if isinstance(each, TensorClause) else None for each in clauses]
+    return leaf_paths(program.in_spec, program.call_names, ranks)
 
 
 def _verifier(program: ExportedProgram) -> str:

@@ -7,7 +7,10 @@ condition that cannot be read is refused, since nobody could check it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+
+import torch
 
 from monograph.abstract.aliasing import storage_source, written_by
 from monograph.abstract.tensor import AbstractTensor
@@ -32,6 +35,8 @@ from monograph.program import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch.fx.node import Node
 
     from monograph.archive.budget import Budget
@@ -157,10 +162,10 @@ def contract_of_torch(
     if len(inputs) != len(specs):
         raise Refused("its signature has not as many inputs as its graph")
     user = [n for n, s in zip(inputs, specs, strict=True) if s.kind is InputKind.USER_INPUT]
-    paths = leaf_paths(in_spec, names, len(user))
-    clauses = tuple(
-        [_clause(path, node.meta["val"]) for path, node in zip(paths, user, strict=True)]
-    )
+    values = [node.meta["val"] for node in user]
+    ranks = [len(v.tensor_type.shape) if isinstance(v, AbstractTensor) else None for v in values]
+    paths = leaf_paths(in_spec, names, ranks)
+    clauses = tuple([_clause(path, value) for path, value in zip(paths, values, strict=True)])
     shown = _shown(clauses)
     guards = _guards(listed(written.get("guards_code", [])), clauses, symbols)
     guards += _derived_ranges(mapping(written.get("range_constraints", {})), symbols)
@@ -189,19 +194,25 @@ def _ends(span: Any) -> tuple[int | None, int | None]:
     return lower, upper
 
 
-def leaf_paths(in_spec: TreeSpec, names: CallNames, count: int) -> list[str]:
-    """Where each input is; by number where a class cannot be made of placeholders.
+def leaf_paths(in_spec: TreeSpec, names: CallNames, ranks: Sequence[int | None]) -> list[str]:
+    """Where each input is, given the rank of those that are tensors.
+
+    A class that is asked for its keys is made of no values, or of tensors without data where it
+    wants those (a cache updates itself); by number where it cannot be made of them either.
 
     Raises: Refused.
     """
+    count = len(ranks)
     if in_spec.num_leaves != count:
         raise Refused("its structure has not as many inputs as its graph")
-    try:
-        args, kwargs = unflatten([object()] * count, in_spec)
-        found = input_paths(names, args, kwargs)
-    except Exception:  # noqa: BLE001  (a registered class may want other values than these)
-        found = []
-    return found if len(found) == count else [f"input_{index}" for index in range(count)]
+    tensors = [None if n is None else torch.empty((1,) * n, device="meta") for n in ranks]
+    for leaves in ([object()] * count, tensors):
+        with suppress(Exception):  # a registered class may want other values than these
+            args, kwargs = unflatten(leaves, in_spec)
+            found = input_paths(names, args, kwargs)
+            if len(found) == count:
+                return found
+    return [f"input_{index}" for index in range(count)]
 
 
 def _clause(path: str, value: Any) -> InputClause:
