@@ -43,7 +43,8 @@ class Look:
         elif isinstance(value, Tensor) and id(value) in self._seen:
             self.tokens.append(("is", self._seen[id(value)]))
         else:
-            self._seen[id(value)] = len(self._seen)
+            # Numbered among tensors: containers of results are new ones, also where two were one.
+            self._seen[id(value)] = len(self.tensors)
             self._alive.append(value)
             self._new(value)
 
