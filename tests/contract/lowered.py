@@ -184,3 +184,20 @@ def written_from_a_row_on(x):
     y = x[1:].as_strided((2,), (1,))
     y.add_(1)
     return y, x * 2
+
+
+@probe("mode", lambda: (torch.rand(3, 2),), calls={"more": lambda: (torch.rand(5, 2),)},
+       shapes=lambda dim: ({0: dim.AUTO},))  # fmt: skip
+def rows_of_an_inference_tensor(x):
+    """Rows are inference tensors, too, also the last one of a loop."""
+    with torch.inference_mode():
+        made = x.tanh()
+    for row in made:
+        last = row
+    return last
+
+
+@probe("outside", lambda: (torch.rand(3, 40, dtype=torch.float64),))
+def drawn_for_doubles(x):
+    """Doubles are drawn with more random bits, also where nothing is followed."""
+    return torch.bernoulli((x > 0.5).to(x.dtype) * 0.7), torch.rand(2)

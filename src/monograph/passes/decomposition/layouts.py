@@ -6,7 +6,17 @@ Where the two differ, a program answers for inputs alone that lie as the example
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.passes.graph_builder import tensor_type
+from monograph.rules.views.strides import is_viewable_anyhow
+
+if TYPE_CHECKING:
+    from torch.fx.node import Node
+
+aten = torch.ops.aten
 
 LAID_OUT_ANEW: Final = frozenset(
     {
@@ -20,4 +30,23 @@ LAID_OUT_ANEW: Final = frozenset(
 A test in tests/laws finds them: it calls each with transposed and channels-last arguments.
 """
 
-__all__ = ["LAID_OUT_ANEW"]
+_NEED_A_LAYOUT: Final = frozenset(
+    map(
+        id,
+        (
+            *(aten.view.default, aten.view.dtype),
+            *(aten.view_as_complex.default, aten.as_strided.default),
+        ),
+    )
+)
+
+
+def needs_a_layout(node: Node) -> bool:
+    """Whether it is a view that not every layout allows."""
+    if node.target is not aten.view.default:
+        return id(node.target) in _NEED_A_LAYOUT
+    source: Any = node.args[0]
+    return not is_viewable_anyhow(tensor_type(source).shape, tensor_type(node).shape)
+
+
+__all__ = ["LAID_OUT_ANEW", "needs_a_layout"]

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 
-aten = torch.ops.aten
-
 HISTORY_OF_NOTHING: Final = frozenset(
     {aten.bernoulli.default, aten.bernoulli.p, aten.fill.Scalar, aten.fill.Tensor}
 )
@@ -53,6 +51,8 @@ def check_draws(overload: OpOverload, args: Any, kwargs: Mapping[str, Any], grap
     Raises: CannotDecomposeError.
     """
     does = draws(overload, args, kwargs)
+    if overload is aten.bernoulli.default and args[0].dtype is torch.float64:
+        raise CannotDecomposeError("its formula draws numbers of another kind than for doubles")
     if draws_something(graph) is not does:
         words = ("none", "some") if does else ("some", "none")
         text = "its formula draws {} of the random numbers where the operator draws {}"

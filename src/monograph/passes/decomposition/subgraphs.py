@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.fx.node import Node
 
+from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import bind_number
@@ -20,6 +21,7 @@ from monograph.capture.recording.lifting import Subgraph, as_nodes, end, lift, r
 from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
 from monograph.integers import Expr, Real
 from monograph.passes.decomposition.arguments import mapped
+from monograph.passes.decomposition.layouts import needs_a_layout
 from monograph.passes.functionalization.functionalize import whole
 from monograph.passes.graph_builder import is_tensor, same_layout, tensor_type
 from monograph.passes.graph_walks import subgraph_of
@@ -49,6 +51,10 @@ def lower_call(lowering: Lowering, node: Node, env: Mapping[Node, Any]) -> Node:
     values = lowering.read(mapped(additional, env))
     n_own = sum(len(each) for each in own) * (2 if target is ASSOCIATIVE_SCAN else 1)  # pyright: ignore[reportArgumentType]
     bodies = [_body(lowering, attribute, n_own, values) for attribute in attributes]
+    carried = [
+        as_nodes(builder.writer, builder.written(lowering.read(mapped(each, env)))) for each in own
+    ]
+    _keep_layouts(lowering, bodies, [each for group in carried for each in group])
     first = [value for value in values if value.__class__ is Node]
     lifted = lift([body.graph for body in bodies], first)
     children = builder.children
@@ -57,12 +63,21 @@ def lower_call(lowering: Lowering, node: Node, env: Mapping[Node, Any]) -> Node:
         for attribute, body in zip(attributes, bodies, strict=True)
     ]
     condition = lowering.read(mapped(before, env))
-    carried = [
-        as_nodes(builder.writer, builder.written(lowering.read(mapped(each, env)))) for each in own
-    ]
     args = (*condition, *reads, *carried, lifted)
     base = node.name.rstrip("0123456789").rstrip("_")
     return builder.emit(target, base, args, {}, node.meta["val"])
+
+
+def _keep_layouts(lowering: Lowering, bodies: Sequence[Subgraph], given: Sequence[Any]) -> None:
+    """What bodies go by the layout of lies so when the loop begins; rounds leave it so."""
+    for body in bodies:
+        graph = body.graph
+        passed = {node for node in lowering.laid_out if node.graph is graph}
+        own = [node for node in graph.nodes if node.op == "placeholder"]
+        for source in layout_sources({*passed, *filter(needs_a_layout, graph.nodes)}):
+            if source.graph is graph:
+                source = given[own.index(source) % len(given)]  # noqa: PLW2901 - from outside
+            lowering.laid_out.update([source] if isinstance(source, Node) else [])
 
 
 def _base(attribute: Node) -> str:

@@ -204,6 +204,8 @@ class _ForCapture(LoopCapture[Any]):
         self.rows = list(slices)
         for each in slices:
             self.recorder.aliases.differ("offset", each.node)
+        for whole, each in zip(self.slices, slices, strict=False):
+            note_inference((whole,), each)
         rest = iter(slices)
         value = self.source.at(self.recorder, rest)
         index = self._numbers().at(self.recorder, rest) if self._counts() else None
