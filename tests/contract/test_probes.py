@@ -8,6 +8,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     adversarial,
     constants,
     containers,
+    copies_or_views,
     data,
     effects,
     environment_answers,

@@ -8,7 +8,8 @@ gives what the graph says its result is there, no later step can tell.
 
 Steps of dimensions of size 1, and of tensors without elements, may differ from what the graph says:
 no element shows them. But they are handed on, so every rule that gets such a tensor is asked again,
-and user code must not have asked how any tensor lies in memory.
+and user code must not have asked how any tensor lies in memory. So may those of a copy that is a
+view there, where nobody sees it (`layout_differences`).
 
 What user code itself was told must hold, or only a run can tell what it would do.
 """
@@ -23,6 +24,7 @@ from torch.fx.node import Node
 
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.inferences import Inference, inferred
+from monograph.capture.size_probing.layout_differences import are_unseen, may_begin
 from monograph.capture.size_probing.retracing import Different
 from monograph.diagnostics import MonographError, asked_from
 from monograph.host.fx_nodes import is_removed
@@ -67,7 +69,9 @@ def replayed(captured: Capture, fixed: Mapping[Expr, int]) -> list[Guard] | None
         is_reached = inference is None or inference.n_told <= n_true
         if not is_reached or not replay.agrees(node):
             return None
-    return there.guards if n_true == len(recorder.premises) else None
+    if n_true != len(recorder.premises) or not are_unseen(captured, replay.lying):
+        return None
+    return there.guards
 
 
 def _count_true(there: Facts, told: Mapping[Truth, bool]) -> int:
@@ -93,6 +97,8 @@ class _Replay:
         self._fallback = Memo()
         self._instead: dict[Node, Any] = {}
         """Types of results that differ from what the graph says, in steps that nothing shows."""
+        self.lying: set[Node] = set()
+        """Those that lie otherwise in memory, for their elements to show."""
 
     def agrees(self, node: Node) -> bool:
         """Whether this step is there what the graph says. Raises: Different."""
@@ -111,7 +117,10 @@ class _Replay:
         if not self._same(result, expected, shown=True):
             if is_removed(node):
                 return False
-            raise Different(f"gets another result of {node.target}", self._origin(node))
+            begins = may_begin(node) or not self.lying.isdisjoint(node.all_input_nodes)
+            if not begins or not self._same_elements(result, expected):
+                raise Different(f"gets another result of {node.target}", self._origin(node))
+            self.lying.add(node)
         self._instead[node] = result
         return not inference.op.mutated and not self._captured.recorder.shows_layout
 
@@ -223,10 +232,17 @@ class _Replay:
             return both and (mine is theirs or self._facts.known(eq(mine, theirs)) is True)
         return mine is theirs or (type(mine) is type(theirs) and repr(mine) == repr(theirs))
 
+    def _same_elements(self, mine: Any, theirs: Any) -> bool:
+        """Whether two tensors differ in their strides and offset at most."""
+        return (
+            isinstance(mine, TensorType)
+            and isinstance(theirs, TensorType)
+            and (mine.dtype is theirs.dtype and mine.device == theirs.device)
+            and self._same(mine.shape, theirs.shape, shown=True)
+        )
+
     def _same_type(self, mine: TensorType, theirs: TensorType, *, shown: bool) -> bool:
-        if mine.dtype is not theirs.dtype or mine.device != theirs.device:
-            return False
-        if not self._same(mine.shape, theirs.shape, shown=shown):
+        if not self._same_elements(mine, theirs):
             return False
         if shown and 0 in mine.shape:
             return True

@@ -50,11 +50,16 @@ def note_tried(
     """Note which layouts decide whether an operator raises that user code tries; used or not."""
     source: Any = node.args[0]
     given = source.meta["val"]
+    facts = recorder.facts
+    told, facts.premises = facts.premises, {}
     is_view = questions == ("form",)
-    if is_view and is_viewable_anyhow(given.tensor_type.shape, result.shape):
+    is_viewable = is_view and is_viewable_anyhow(given.tensor_type.shape, result.shape)
+    answers, facts.premises = facts.premises, told
+    if is_viewable and not answers:
         return
     if _is_tried(node):
-        for question in questions:
+        facts.premises.update(answers)  # else nobody is told
+        for question in () if is_viewable else questions:
             recorder.layout_asked(given, question)
 
 

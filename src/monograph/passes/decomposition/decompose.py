@@ -18,6 +18,7 @@ from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped
+from monograph.passes.decomposition.layouts import needs_a_layout
 from monograph.passes.decomposition.lowering import Lowering
 from monograph.passes.decomposition.node_metadata import provenance_of
 from monograph.passes.decomposition.subgraphs import BODIES
@@ -28,7 +29,6 @@ from monograph.passes.functionalization.functionalize import Alias, view_of, who
 from monograph.passes.functionalization.views import View
 from monograph.passes.graph_builder import GraphBuilder, is_tensor, same_layout, tensor_type
 from monograph.passes.reaching_values import reaching, subgraph_call
-from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -43,16 +43,6 @@ aten = torch.ops.aten
 
 Place = tuple[list[int], list[int], int]
 """Sizes, strides, and the offset from where the owner of the memory begins."""
-
-_NEED_A_LAYOUT = {
-    id(overload)
-    for overload in (
-        aten.view.default,
-        aten.view.dtype,
-        aten.view_as_complex.default,
-        aten.as_strided.default,
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +97,7 @@ def decompose(
     )
     lowered.locate = builder.lines
     with use(lowered):
-        lowering.writes.find(graph)
+        lowering.writes.find(graph, is_program=True)
         env = _placeholders(graph, lowering)
         _share(env, lowering, shared)
         inputs = {node: value for node, value in env.items() if value.__class__ is Alias}
@@ -299,14 +289,7 @@ def _kept_apart(
     return kept
 
 
-def _needs_a_layout(node: Node) -> bool:
-    if node.target is not aten.view.default:
-        return id(node.target) in _NEED_A_LAYOUT
-    source: Any = node.args[0]
-    return not is_viewable_anyhow(tensor_type(source).shape, tensor_type(node).shape)
-
-
 def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
     """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
-    found = layout_sources({*passed, *filter(_needs_a_layout, graph.nodes)})
+    found = layout_sources({*passed, *filter(needs_a_layout, graph.nodes)})
     return {node.name: tensor_type(node) for node in found if is_tensor(node)}

@@ -268,7 +268,7 @@ class Lowering:
         if op.silent_flag is not None and (args_with := statistics(op, args, kwargs)):
             return silent_mutation(self, op, args_with)
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
-            if self._may_be_view(op):
+            if self._may_be_view(op) and not self._is_unseen(op, source):
                 view = owned(self._view(op, args, kwargs))
                 if args[0].__class__ is Alias and self._is_returned(source):
                     check_unseen_view(self, args[0])
@@ -527,6 +527,11 @@ class Lowering:
 
     def _may_be_view(self, op: Operator) -> bool:
         return op.aliasing.source is not None or op.aliasing.hides_views
+
+    def _is_unseen(self, op: Operator, source: Node | None) -> bool:
+        """Whether nobody can tell if this is a copy or a view."""
+        is_unsure = op.aliasing.decides_by_layout and not self._is_returned(source)
+        return is_unsure and self.writes.is_last_seen_by(source)
 
     def _view(self, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
         """A view of an alias is an alias; a composite operator is what it is made of."""

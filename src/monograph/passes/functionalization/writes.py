@@ -42,19 +42,34 @@ class Writes:
         self._formula = formula
         self._owner: dict[Node, Any] = {}
         self._seen: set[torch.fx.Graph] = set()
+        self._order: dict[Node, int] = {}
+        """Of the program's own calls."""
+        self._last_write: dict[Node, int] = {}
 
-    def find(self, graph: torch.fx.Graph) -> None:
+    def find(self, graph: torch.fx.Graph, *, is_program: bool = False) -> None:
         """Add the owners written to in this graph and in the regions it calls."""
         if graph in self._seen:
             return
         self._seen.add(graph)
         if writes_something(graph):
-            self._walk(graph)
+            self._walk(graph, is_program=is_program)
 
-    def _walk(self, graph: torch.fx.Graph) -> None:
+    def is_last_seen_by(self, node: Node | None) -> bool:
+        """Whether nothing writes, after this call of the program, to memory its result may be in.
+
+        Inputs may lie in the memory of others.
+        """
+        owner = None if node is None else self._owner.get(node)
+        if node not in self._order or not isinstance(owner, Node) or owner.op == "placeholder":
+            return False
+        return self._last_write.get(owner, 0) <= self._order[node]
+
+    def _walk(self, graph: torch.fx.Graph, *, is_program: bool) -> None:
         owner = self._owner
         for node in graph.nodes:
             target: Any = node.target
+            if is_program:
+                self._order[node] = len(self._order)
             if node.op != "call_function":
                 owner.setdefault(node, node)
             elif target is operator.getitem:
@@ -63,19 +78,20 @@ class Writes:
                 if source is node.args[0]:
                     owner[node] = node  # one of several fresh results
             elif target is _GRAD or target is _AUTOCAST:
-                owner[node] = self._walk_region(node, 1 if target is _GRAD else 4)
+                place = 1 if target is _GRAD else 4
+                owner[node] = self._walk_region(node, place, is_program=is_program)
             elif isinstance(target, OpOverload):
                 owner[node] = self._owner_of(node, OPERATORS.of(target))
             else:
                 owner[node] = node
 
-    def _walk_region(self, node: Node, place: int) -> list[Any]:
+    def _walk_region(self, node: Node, place: int, *, is_program: bool) -> list[Any]:
         attribute: Any = node.args[place]
         child: Any = getattr(attribute.graph.owning_module, str(attribute.target))
         inputs = [each for each in child.graph.nodes if each.op == "placeholder"]
         for inner, outer in zip(inputs, node.args[place + 1 :], strict=True):
             self._owner[inner] = self._owner.get(outer, outer)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        self._walk(child.graph)
+        self._walk(child.graph, is_program=is_program)
         returned: Any = child.graph.output_node().args[0]
         return [self._owner.get(each, each) for each in returned]
 
@@ -105,6 +121,7 @@ class Writes:
         for each in owner if isinstance(owner, list) else [owner]:
             if isinstance(each, Node):
                 self.roots.add(each)
+                self._last_write[each] = len(self._order)
 
     def _owner_inside(self, node: Node) -> Any:
         """As the formula of a composite operator has it; where it has none, nothing is shared."""
