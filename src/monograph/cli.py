@@ -1,4 +1,4 @@
-"""The command line: `monograph inspect program.pt2`."""
+"""The command line: `monograph inspect program.pt2`, `monograph doctor`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from monograph.archive import inspected
 from monograph.diagnostics import MonographError
+from monograph.doctor import diagnosis
 
 WRONG = 1
 MISSING = 2
@@ -24,6 +25,13 @@ def inspect(file: str, *, checksums: bool = False, weights: str | None = None) -
         return WRONG
     print(text)  # noqa: T201  (what the command is for)
     return 0 if is_whole else WRONG
+
+
+def doctor() -> int:
+    """Say what is installed and whether it works; give the exit status of the process."""
+    text, works = diagnosis()
+    print(text)  # noqa: T201  (what the command is for)
+    return 0 if works else WRONG
 
 
 def _complain(text: str) -> None:
@@ -49,10 +57,15 @@ def main() -> None:
         """Print what a file holds: versions, programs, contracts, operators, weights."""
         raise typer.Exit(inspect(file, checksums=checksums, weights=weights))
 
+    def check() -> None:
+        """Check the installation: versions, private names of torch, a program there and back."""
+        raise typer.Exit(doctor())
+
     app = typer.Typer(add_completion=False, no_args_is_help=True)
     app.callback()(programs)
     app.command("inspect")(command)
+    app.command("doctor")(check)
     app()
 
 
-__all__ = ["inspect", "main"]
+__all__ = ["doctor", "inspect", "main"]

@@ -62,12 +62,15 @@ def bound_arguments(
     function = module.forward if isinstance(module, torch.nn.Module) else module
     try:
         signature = inspect.signature(function)
+    except ValueError:  # written in C, it does not say
+        signature = inspect.signature(_anything)
+    try:
         bound = signature.bind(*args, **kwargs)
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
         given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
         raise problem(
             "forward-rejects-inputs",
-            signature=f"forward{_signature_text(function)}",
+            signature=f"forward{signature}",
             given=f"({given})",
             reason=str(error),
         ) from None
@@ -89,11 +92,8 @@ def bound_arguments(
     return Arguments(by_name, (*in_signature, *extra), last, frozenset(extra))
 
 
-def _signature_text(function: Callable[..., Any]) -> str:
-    try:
-        return str(inspect.signature(function))
-    except (TypeError, ValueError):
-        return "(...)"
+def _anything(*args: Any, **kwargs: Any) -> Any:
+    """Has the signature of a function that takes what it is given."""
 
 
 __all__ = ["Arguments", "bind", "bound_arguments"]

@@ -20,6 +20,7 @@ from monograph.capture.recording.recorder import Recorder
 from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.host.dispatch import below_autograd
 from monograph.host.fx_nodes import append_node
+from monograph.host.overloads import aten
 from monograph.integers import (
     Expr,
     Facts,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Truth
 
-aten = torch.ops.aten
 
 Settings = tuple[Any, ...]
 """Of autocast: device, dtype, enabled, cache."""

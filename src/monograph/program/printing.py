@@ -15,6 +15,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_SINCE_2_14 = {"bcomplex32": "bc32"}
 # How a dtype is written in types; `torch.` is dropped from one that is not listed.
 DTYPES = {
     torch.bfloat16: "bf16",
@@ -44,6 +45,7 @@ DTYPES = {
     torch.bits1x8: "b1x8",
     torch.bits2x4: "b2x4",
     torch.bits4x2: "b4x2",
+    **{getattr(torch, name): text for name, text in _SINCE_2_14.items() if hasattr(torch, name)},
 }
 
 COUNTER = re.compile(r"# COUNTER: (\d+)")

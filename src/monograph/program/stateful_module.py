@@ -14,6 +14,7 @@ from monograph.abstract.aliasing import view_steps
 from monograph.capture.recording.graph_writer import identifier
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
+from monograph.host.overloads import aten
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputWriteBack
 from monograph.program.calling.program_module import (
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from monograph.program.program import ExportedProgram
     from monograph.program.signature import InputSpec
 
-aten = torch.ops.aten
 
 STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
 MUTATIONS = (

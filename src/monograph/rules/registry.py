@@ -15,6 +15,7 @@ import torch
 
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import overload_of
+from monograph.host.overloads import present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,7 +85,7 @@ def rule(*operators: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         code = function.__code__
-        for overload in map(overload_of, operators):
+        for overload in map(overload_of, present(operators)):
             check_signature(function, overload)
             RULES.add(Rule(overload, function, code.co_filename, code.co_firstlineno))
         return function
@@ -107,7 +108,7 @@ def shared_rule(
 
     def register(law: Callable[..., Any]) -> Callable[..., Any]:
         code = law.__code__
-        for overload in operators:
+        for overload in present(operators):
             bound = _bound(law, overload, fixed)
             RULES.add(Rule(overload, bound, code.co_filename, code.co_firstlineno))
         return law

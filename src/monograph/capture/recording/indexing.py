@@ -24,13 +24,13 @@ from monograph.capture.recording.unbacked_values import (
     write_number,
 )
 from monograph.host.autograd import are_transforms_active, indexes_by_numbers, is_wrapped
+from monograph.host.overloads import aten
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
     from monograph.abstract.tensor import AbstractTensor
     from monograph.capture.recording.recorder import Recorder
 
-aten = torch.ops.aten
 _END = 2**63 - 1
 _MASKS = frozenset({torch.bool, torch.uint8})
 _INDICES = frozenset({torch.int64, torch.int32}) | _MASKS

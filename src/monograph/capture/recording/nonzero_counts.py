@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
+from monograph.host.overloads import aten as _aten
 from monograph.integers import eq
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Expr, Facts
 
-_aten = torch.ops.aten
 _MASKS: Final = (torch.bool, torch.uint8)
 _Key = tuple["Node", int]
 

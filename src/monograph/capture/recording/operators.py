@@ -16,6 +16,7 @@ from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.host.overloads import aten as _aten
 from monograph.integers import eq, require
 from monograph.rules.registry import RULES, find_rule
 
@@ -57,7 +58,6 @@ _RESIZING: Final = torch.ops.aten.resize_.default
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 
-_aten: Final = torch.ops.aten
 _RAISES_BY_LAYOUT: Final[dict[OpOverload, tuple[LayoutQuestion, ...]]] = {
     **dict.fromkeys((_aten.view.default, _aten.view_as.default, _aten.unflatten.int), ("form",)),
     **dict.fromkeys((_aten.view.dtype, _aten.view_as_complex.default), ("strides", "offset")),

@@ -16,13 +16,13 @@ from monograph.abstract.tensor_type import unusual_layout
 from monograph.capture.side_effects.tensor_parts import Parts
 from monograph.diagnostics import problem
 from monograph.host.dispatch import DISABLED_TORCH_FUNCTION, coordinates_of, make_wrapper
+from monograph.host.overloads import aten as _aten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from monograph.capture.recording.recorder import Recorder
 
-_aten = torch.ops.aten
 SPARSE: Final = (torch.sparse_coo, torch.sparse_csr)
 """The layouts of matrices that are taken apart."""
 

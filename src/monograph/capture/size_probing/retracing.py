@@ -24,6 +24,7 @@ from monograph.capture.recording.recorder import Recorder
 from monograph.capture.size_probing.layout_differences import are_unseen, may_begin
 from monograph.host.dispatch import without_modes
 from monograph.host.fx_nodes import append_node, is_removed
+from monograph.host.overloads import aten as _aten
 from monograph.host.trees import pytree
 from monograph.integers import (
     Expr,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Spot
     from monograph.integers import Facts, Int
 
-_aten = torch.ops.aten
 _VIEWS: Final = frozenset(
     {_aten.expand.default, _aten.view.default, _aten.reshape.default, _aten.slice.Tensor}
 )

@@ -22,6 +22,7 @@ from monograph.capture.queries.query_kinds import Answer
 from monograph.capture.torch_overrides.guarded_queries import asked
 from monograph.diagnostics import problem
 from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
+from monograph.host.overloads import aten as _aten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.recording.recorder import Recorder
 
-_aten = torch.ops.aten
 _FUNCTION: Final = torch.autograd.Function
 _CHECKPOINT: Final = ("torch.utils.checkpoint", "CheckpointFunction")
 _SAVED: Final = torch.autograd.graph.saved_tensors_hooks
@@ -112,9 +112,10 @@ def _ends(node: Node) -> bool:
 
 @OVERRIDES.override(_FUNCTION, "apply")
 def _apply(method: Any) -> Any:
-    original = method.__func__
+    def original(cls: Any, *args: Any, **kwargs: Any) -> Any:  # in C since torch 2.14
+        return method.__get__(None, cls)(*args, **kwargs)
 
-    @functools.wraps(original)
+    @functools.wraps(method)
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
         if recorder is None or are_transforms_active():

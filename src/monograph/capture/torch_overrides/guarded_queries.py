@@ -38,6 +38,7 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import OpOverload
+from monograph.host.overloads import aten as _aten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from monograph.capture.recording.operators import Operator
     from monograph.capture.recording.recorder import Recorder
 
-_aten = torch.ops.aten
 _TORCH: Final = f"{Path(torch.__file__).parent}/"
 
 

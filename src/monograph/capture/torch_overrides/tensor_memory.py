@@ -31,6 +31,7 @@ from monograph.capture.recording.unbacked_values import known_value
 from monograph.capture.torch_overrides.tensor_text import refuse_text
 from monograph.diagnostics import problem
 from monograph.host.dispatch import address_of, has_memory, owns_memory, without_modes
+from monograph.host.overloads import aten as _aten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
     from monograph.diagnostics import Frame, MonographError
 
-_aten = torch.ops.aten
 _ADDRESS: Final = "where a tensor lies in memory"
 
 

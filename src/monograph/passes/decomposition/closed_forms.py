@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.layout import is_contiguous
+from monograph.host.overloads import aten
 from monograph.integers import eq, ge, known
 from monograph.passes.graph_builder import tensor_type
 from monograph.rules.views.reshaping import inferred_shape
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from monograph.integers import Int
     from monograph.passes.graph_builder import GraphBuilder
 
-aten = torch.ops.aten
 
 SHORTCUTS: dict[Any, Callable[..., Any]] = {}
 """By overload; each takes what computes operators, and then the arguments of its own.
@@ -274,11 +274,6 @@ def _to_dtype(
     if tensor_type(x).dtype is dtype:
         return x
     return call(aten._to_copy.default, x, dtype=dtype)  # noqa: SLF001 - an operator's name
-
-
-@shortcut(aten.dropout.default)
-def _dropout(call: OperatorCalls, x: Node, _p: float, train: bool) -> Any:  # noqa: FBT001 - as in the schema
-    return NotImplemented if train else call(aten.clone.default, x)
 
 
 __all__ = ["SHORTCUTS", "OperatorCalls", "shortcut"]

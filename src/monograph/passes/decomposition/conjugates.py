@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
 from monograph.abstract.aliasing import source_of
 from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
+from monograph.host.overloads import aten
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
-aten = torch.ops.aten
 
 PARTS: Final = frozenset({aten.real.default, aten.imag.default})
 

@@ -15,6 +15,7 @@ from monograph.abstract.layout import stride_order
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.host.decompositions import composite_formula
+from monograph.host.overloads import aten, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from monograph.host.operator_types import OpOverload
 
-aten = torch.ops.aten
 
 _BATCHES: tuple[OpOverload, ...] = (
     aten.lstm.input,
@@ -163,8 +163,8 @@ def _slowest_first(tensor: Tensor) -> list[int]:
 
 
 CORRECTIONS: dict[Any, Callable[..., Any]] = {
-    **{overload: _of_batches(overload) for overload in _BATCHES},
-    **{overload: _of_packed(overload) for overload in _PACKED},
+    **{overload: _of_batches(overload) for overload in present(_BATCHES)},
+    **{overload: _of_packed(overload) for overload in present(_PACKED)},
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
 }
 

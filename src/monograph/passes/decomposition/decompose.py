@@ -16,6 +16,7 @@ from monograph.capture.inputs.example_inputs import bind_number, bind_sizes
 from monograph.capture.recording.mode_regions import build_subgraphs
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, close_graph
+from monograph.host.overloads import aten
 from monograph.integers import Expr, Real, use
 from monograph.passes.decomposition.arguments import mapped
 from monograph.passes.decomposition.layouts import needs_a_layout
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from monograph.capture.recording.graph_writer import GraphWriter
     from monograph.integers import Facts
 
-aten = torch.ops.aten
 
 Place = tuple[list[int], list[int], int]
 """Sizes, strides, and the offset from where the owner of the memory begins."""

@@ -28,6 +28,7 @@ from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
+from monograph.host.overloads import aten
 from monograph.passes.decomposition.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
@@ -88,7 +89,6 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
     from monograph.integers import Expr, Facts, Real, Relation
 
-aten = torch.ops.aten
 
 _GRAD, _AUTOCAST = region_operators()
 

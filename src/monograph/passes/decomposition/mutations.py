@@ -15,6 +15,7 @@ from monograph.abstract.layout_origin import CONTIGUOUS, layout_sources
 from monograph.abstract.randomness import is_random
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
+from monograph.host.overloads import aten
 from monograph.integers import ge, known
 from monograph.passes.decomposition.arguments import as_called, call_key, gather
 from monograph.passes.decomposition.template_cache import is_static, write_first
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from monograph.host.operator_types import OpOverload
     from monograph.passes.decomposition.lowering import Lowering
 
-aten = torch.ops.aten
 
 _NORMALISING = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
 

@@ -13,6 +13,7 @@ import torch
 from monograph.abstract.aliasing import aliasing_of, storage_source
 from monograph.abstract.layout import contiguity
 from monograph.abstract.randomness import draws, draws_something
+from monograph.host.overloads import aten
 from monograph.integers import ge, known, negate
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functionalization.writes import shows_one_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts
 
-aten = torch.ops.aten
 
 HISTORY_OF_NOTHING: Final = frozenset(
     {aten.bernoulli.default, aten.bernoulli.p, aten.fill.Scalar, aten.fill.Tensor}

@@ -19,6 +19,7 @@ from monograph.capture.inputs.example_inputs import bind_number
 from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, as_nodes, end, lift, read
 from monograph.host.higher_order import ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP
+from monograph.host.overloads import aten
 from monograph.integers import Expr, Real
 from monograph.passes.decomposition.arguments import mapped
 from monograph.passes.decomposition.layouts import needs_a_layout
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from monograph.passes.decomposition.lowering import Lowering
 
-aten = torch.ops.aten
 
 BODIES: Final[Mapping[object, int]] = MappingProxyType(
     {ASSOCIATIVE_SCAN: 1, COND: 2, MAP: 1, SCAN: 1, WHILE_LOOP: 2}

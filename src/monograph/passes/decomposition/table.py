@@ -21,6 +21,7 @@ from monograph.host.decompositions import (
     is_question,
 )
 from monograph.host.operator_types import OpOverload, overload_of
+from monograph.host.overloads import aten
 from monograph.integers import ge, known
 from monograph.passes.decomposition.corrections import CORRECTIONS
 from monograph.passes.decomposition.template_cache import StaticTemplates
@@ -29,7 +30,6 @@ from monograph.rules.registry import check_signature
 if TYPE_CHECKING:
     from torch import Tensor
 
-aten = torch.ops.aten
 
 _MISSING = object()
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
 from torch.fx.node import Node
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
+from monograph.host.overloads import aten
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,17 +22,14 @@ if TYPE_CHECKING:
     from monograph.capture.recording.scopes import ModeRegion
     from monograph.passes.functionalization.views import View
 
-aten = torch.ops.aten
 
 _HIDING: Final = frozenset(map(id, (aten.detach.default, aten.data.default, aten.view.dtype)))
 
-_ASKING_ONLY: Final = ("empty", "full", "ones", "rand", "randn", "zeros")
-_CUTS: Final = _HIDING | {
-    id(getattr(aten, name).default)
-    for kind in _ASKING_ONLY
-    for name in (f"{kind}_like", f"new_{kind}")
-    if hasattr(aten, name)
-}
+_ASKING_ONLY: Final = (
+    *("empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like"),
+    *("new_empty", "new_full", "new_ones", "new_zeros"),
+)
+_CUTS: Final = _HIDING | {id(getattr(aten, name).default) for name in _ASKING_ONLY}
 """What a gradient does not go through: `_like` and `new_` ask a tensor for its type alone."""
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
+from monograph.host.overloads import aten
 from monograph.integers import eq, known
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
-aten = torch.ops.aten
 
 INDEXES: Final = frozenset(
     {aten.index.Tensor, aten.select.int, aten.slice.Tensor, aten.unsqueeze.default}

@@ -24,6 +24,7 @@ from monograph.abstract.layout import (
     stride_order,
     strides_for,
 )
+from monograph.host.overloads import aten
 from monograph.integers import active, any_of, eq, ge, known, total
 from monograph.passes.functionalization.views import View, makes_anew, scatter
 from monograph.passes.graph_builder import is_tensor, same_layout, tensor_type
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Facts, Int
 
-aten = torch.ops.aten
 
 Plain = "Callable[..., Any]"
 

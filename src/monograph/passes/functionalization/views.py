@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.abstract.layout import is_dense, stride_order
+from monograph.host.overloads import aten
 from monograph.integers import eq, ge, known, require, total
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.host.operator_types import OpOverload
-
-aten = torch.ops.aten
 
 
 _OUT_OF_RANGE = "the index is out of range"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from monograph.passes.formulas import Formula
 
-aten = torch.ops.aten
 
 _GRAD, _AUTOCAST = region_operators()
 

@@ -15,6 +15,7 @@ from torch.fx.node import Node
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.recording.operators import OPERATORS
 from monograph.host.operator_types import OpOverload
+from monograph.host.overloads import aten
 from monograph.passes.rewrites.program_copy import ProgramCopy, StateInput
 from monograph.passes.rewrites.registry import rewrite
 from monograph.passes.rewrites.type_inference import described
@@ -22,7 +23,6 @@ from monograph.passes.rewrites.type_inference import described
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-aten = torch.ops.aten
 # Where the weight has its output channels; one that is grouped and transposed has them in parts.
 _CHANNELS = {
     aten.conv1d.default: 0,

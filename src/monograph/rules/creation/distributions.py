@@ -5,14 +5,11 @@ Law: pointwise, but always contiguous.
 
 from __future__ import annotations
 
-import torch
-
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.registry import shared_rule
-
-aten = torch.ops.aten
 
 
 def _drawn(op: str, *operands: TensorType) -> TensorType:

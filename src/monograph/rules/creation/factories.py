@@ -13,6 +13,7 @@ from monograph.abstract.layout import contiguous_strides, strides_for
 from monograph.abstract.promotion import Number, number_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import (
     ge,
     require,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 CPU = torch.device("cpu")
 
 Dtype = torch.dtype | None

@@ -8,12 +8,11 @@ import torch
 
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import Expr, Int, fresh, ge, maximum, minimum, require
 from monograph.rules.creation.factories import Dtype, made, sizes
 from monograph.rules.operand_checks import check_dtype, need_dimensions
 from monograph.rules.registry import rule, shared_rule
-
-aten = torch.ops.aten
 
 
 @shared_rule(aten.eye.default, aten.eye.m)

@@ -13,6 +13,7 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import Number, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType, like
+from monograph.host.overloads import aten
 from monograph.integers import eq, ge, known, ne, require
 from monograph.rules.creation.factories import Dtype, made, not_negative, shaped_like, sizes
 from monograph.rules.elementwise.conversions import expands_to, fresh_strides
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 Generator = torch.Generator | None
 
 

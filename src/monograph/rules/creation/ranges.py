@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from monograph.abstract.promotion import Number, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import (
     Int,
     Real,
@@ -28,23 +29,24 @@ from monograph.rules.creation.factories import Device, Dtype, made, not_negative
 from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import shared_rule
 
-aten = torch.ops.aten
-
 
 def _is_float(value: Number) -> bool:
     return isinstance(value, float | Real)
 
 
+_DROPS_FRACTIONS: Final = torch.arange(0, 5, 1.7, dtype=torch.int64).numel() == 5
+
+
 def arange_length(start: Any, end: Any, step: Any, dtype: torch.dtype) -> Int:
     """How many steps lead from start to before end.
 
-    An int64 range first drops what comes after the points of its ends, as the kernel does.
+    Until torch 2.13 an int64 range first drops what comes after the points of its ends.
 
     Raises: size-must-be-positive, operator-refused-types.
     """
     if any(isinstance(v, float) and not math.isfinite(v) for v in (start, end, step)):
         raise refusal("arange", "its ends must be finite")
-    if dtype == torch.int64:
+    if _DROPS_FRACTIONS and dtype == torch.int64:
         start, end, step = [trunc(v) if _is_float(v) else v for v in (start, end, step)]
     floats = any(_is_float(v) for v in (start, end, step))
     if floats:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.creation.factories import Device, Dtype, Layout, made, not_negative, strided
 from monograph.rules.registry import shared_rule
 
 if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 @shared_rule(aten.hann_window.default, aten.hamming_window.default, aten.blackman_window.default)

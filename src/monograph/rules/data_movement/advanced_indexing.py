@@ -21,6 +21,7 @@ from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import Real, any_of, eq, fresh, ge, lt, product, require
 from monograph.rules.data_movement.data_dependent import number_found
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 Number = int | float | complex | bool | Real
 

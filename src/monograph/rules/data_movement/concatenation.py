@@ -16,6 +16,7 @@ from monograph.abstract.layout import strides_for, suggest_memory_format
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import Real, eq, maximum, product, require, total
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:

@@ -14,6 +14,7 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType, like
+from monograph.host.overloads import aten
 from monograph.integers import Real, active, any_of, eq, fresh, ge, known, le, require
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -22,7 +23,6 @@ from monograph.rules.size_checks import need_equal, surely_equal
 if TYPE_CHECKING:
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 Number = int | float | complex | bool | Real
 

@@ -12,11 +12,10 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import le, require
 from monograph.rules.operand_checks import check_dtype, check_rank
 from monograph.rules.registry import rule, shared_rule
-
-aten = torch.ops.aten
 
 
 def _check_index(index: TensorType, op: str) -> None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.layout import dense_like_strides, strides_for, suggest_memory_format
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import Real, eq, ge, le, lt, product, require
 from monograph.rules.operand_checks import check_rank, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 Number = int | float | complex | bool | Real
 

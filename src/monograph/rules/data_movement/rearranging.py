@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import (
     dense_like_strides,
@@ -18,6 +16,7 @@ from monograph.abstract.layout import (
     suggest_memory_format,
 )
 from monograph.abstract.tensor_type import TensorType, like
+from monograph.host.overloads import aten
 from monograph.integers import Expr, eq, ge, product, require
 from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 # ------------------------------------------------------------------------------------- repeating

@@ -10,12 +10,11 @@ import torch
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import kind
 from monograph.abstract.tensor_type import TensorType, view_of
+from monograph.host.overloads import aten
 from monograph.integers import eq, require
 from monograph.rules.elementwise.pointwise import refused
 from monograph.rules.operand_checks import check_rank, need_same_dtype
 from monograph.rules.registry import rule
-
-aten = torch.ops.aten
 
 
 @rule(aten.complex.default)

@@ -17,6 +17,7 @@ from monograph.abstract.layout import (
 )
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import eq, known, require
 from monograph.rules.operand_checks import check_rank, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def fresh_strides(

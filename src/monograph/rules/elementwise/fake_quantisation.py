@@ -11,14 +11,13 @@ import torch
 
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
+from monograph.host.overloads import aten
 from monograph.rules.operand_checks import check_dtype, need_rank
 from monograph.rules.registry import shared_rule
 from monograph.rules.size_checks import need_equal
 
 if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
-
-aten = torch.ops.aten
 
 
 @shared_rule(aten.fake_quantize_per_tensor_affine.default)

@@ -12,6 +12,7 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import float_dtype, kind, number_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import eq, require
 from monograph.rules.elementwise.pointwise import REAL_NUMBERS, REALS, Number, double, refused
 from monograph.rules.operand_checks import (
@@ -25,8 +26,6 @@ from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 @rule(aten.clamp.default, aten.clip.default)

@@ -18,6 +18,7 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import Number, float_dtype, kind, number_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.registry import RULES, Rule
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from monograph.diagnostics import MonographError
     from monograph.rules.registry import OpOverload
 
-aten = torch.ops.aten
 
 Operand = TensorType | Number
 Kinds = frozenset[int]

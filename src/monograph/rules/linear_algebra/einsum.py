@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import eq, known, ne, product, require
 from monograph.rules.operand_checks import need_same_dtype
 from monograph.rules.reductions.reductions import sum_dims
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 _ELLIPSIS = "."
 

@@ -14,6 +14,7 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import contiguous_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import maximum, minimum
 from monograph.rules.operand_checks import check_dtype, check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -21,8 +22,6 @@ from monograph.rules.size_checks import at_least, equal, need_equal
 
 if TYPE_CHECKING:
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def _columns(x: TensorType, shape: tuple[Int, ...]) -> TensorType:

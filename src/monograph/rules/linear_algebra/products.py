@@ -12,6 +12,7 @@ from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.operand_checks import check_rank, need_rank, need_same_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
 from monograph.rules.size_checks import equal, need_equal
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def _need_expandable(t: TensorType, shape: tuple[Int, ...], op: str) -> None:

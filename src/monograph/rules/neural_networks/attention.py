@@ -10,6 +10,7 @@ from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.elementwise.conversions import fresh_strides
 from monograph.rules.operand_checks import need_same_dtype, refusal
 from monograph.rules.registry import shared_rule
@@ -18,7 +19,6 @@ from monograph.rules.size_checks import equal, need_equal, need_positive, surely
 if TYPE_CHECKING:
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 _OP = "scaled_dot_product_attention"
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.tensor_type import TensorType, like
+from monograph.host.overloads import aten
 from monograph.rules.memory_formats import following
 from monograph.rules.neural_networks.pooling import max_pool
 from monograph.rules.registry import rule, shared_rule
@@ -17,9 +16,6 @@ from monograph.rules.size_checks import need_equal, need_same_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-aten = torch.ops.aten
 
 
 def _need_same_shape(op: str, one: TensorType, *others: TensorType) -> None:

@@ -17,6 +17,7 @@ import torch
 from monograph.abstract.layout import strides_for, suggest_memory_format
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import Expr, product
 from monograph.rules.memory_formats import squeezed, unsqueezed
 from monograph.rules.operand_checks import refusal
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 # ------------------------------------------------------------------------------ sizes

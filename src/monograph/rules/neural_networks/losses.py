@@ -12,6 +12,7 @@ from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import fresh, maximum
 from monograph.rules.operand_checks import check_dtype, refusal
 from monograph.rules.reductions.norms import pairwise_distance
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def _reduced(each: TensorType, reduction: int) -> TensorType:

@@ -13,6 +13,7 @@ import torch
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import product
 from monograph.rules.memory_formats import following
 from monograph.rules.operand_checks import refusal
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 _HALVES = (torch.float16, torch.bfloat16)
 

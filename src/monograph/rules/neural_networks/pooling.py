@@ -14,6 +14,7 @@ import torch
 from monograph.abstract.layout import suggest_memory_format
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import Expr, known, le, minimum
 from monograph.rules.memory_formats import following, squeezed, unsqueezed
 from monograph.rules.registry import rule, shared_rule
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def pooled_size(

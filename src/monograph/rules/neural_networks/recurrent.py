@@ -13,6 +13,7 @@ import torch
 
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import fresh
 from monograph.rules.operand_checks import need_same_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def _need_shape(t: TensorType, shape: tuple[Int, ...], op: str) -> None:

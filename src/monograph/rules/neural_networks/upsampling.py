@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.tensor_type import TensorType
+from monograph.host.overloads import aten
 from monograph.integers import to_float, trunc
 from monograph.rules.memory_formats import following
 from monograph.rules.operand_checks import check_rank, refusal
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int, Real
 
-aten = torch.ops.aten
 
 Scale = "float | Real | None"
 

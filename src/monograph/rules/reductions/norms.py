@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, kind, result_dtype
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import rule, shared_rule
@@ -19,9 +18,10 @@ from monograph.rules.size_checks import equal, need_equal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import torch
+
     from monograph.abstract.promotion import Number
 
-aten = torch.ops.aten
 
 # ------------------------------------------------------------------------------ norms
 

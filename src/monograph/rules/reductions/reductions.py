@@ -13,6 +13,7 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.elementwise import elementwise
 from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType, view_of
+from monograph.host.overloads import aten
 from monograph.integers import maximum, minimum
 from monograph.rules.operand_checks import check_dtype, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 Dtype = torch.dtype | None
 Dims: TypeAlias = "int | Sequence[int] | None"

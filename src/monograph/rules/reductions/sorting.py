@@ -12,14 +12,13 @@ import torch
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType, like
+from monograph.host.overloads import aten
 from monograph.integers import ge, le, require
 from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule, shared_rule
 
 if TYPE_CHECKING:
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def _check_ordered(x: TensorType, op: str) -> None:

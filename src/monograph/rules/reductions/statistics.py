@@ -9,6 +9,7 @@ import torch
 from monograph.abstract.promotion import float_dtype, kind
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.rules.operand_checks import check_dtype, check_rank, need_dimensions, need_rank
 from monograph.rules.reductions.reductions import reduced
 from monograph.rules.registry import rule, shared_rule
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-aten = torch.ops.aten
 
 # ------------------------------------------------------------------------------ covariance
 

@@ -22,6 +22,7 @@ from monograph.abstract.layout import (
 from monograph.abstract.promotion import float_dtype
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import eq, require
 from monograph.rules.memory_formats import following
 from monograph.rules.operand_checks import check_dtype
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 # ------------------------------------------------------------------------------ layout

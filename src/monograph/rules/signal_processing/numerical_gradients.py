@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.broadcast import broadcast_shapes
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.promotion import float_dtype, result_dtype
 from monograph.abstract.tensor_type import TensorType
+from monograph.host.overloads import aten
 from monograph.integers import ge, maximum, require
 from monograph.rules.memory_formats import following
 from monograph.rules.operand_checks import need_rank, refusal
@@ -22,10 +21,10 @@ from monograph.rules.size_checks import need_equal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import torch
+
     from monograph.abstract.promotion import Number
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 def _along(x: TensorType, dim: int | Sequence[int] | None) -> list[int]:

@@ -15,6 +15,7 @@ from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import is_contiguous, is_size_one
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
 from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-aten = torch.ops.aten
 
 
 # ------------------------------------------------------------------------------ order of dimensions

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor_type import TensorType, view_of
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import eq, ge, gt, product, require, simplify
 from monograph.rules.operand_checks import refusal
 from monograph.rules.registry import rule
@@ -23,9 +22,9 @@ from monograph.rules.views.strides import Sizes, copied, reshaped, tidy, viewed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from monograph.integers import Int, Truth
+    import torch
 
-aten = torch.ops.aten
+    from monograph.integers import Int, Truth
 
 
 # ------------------------------------------------------------------------------- sizes of a view

@@ -14,6 +14,7 @@ import torch
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.overloads import aten
 from monograph.integers import (
     Expr,
     active,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from monograph.diagnostics import MonographError
     from monograph.integers import Int, Truth
 
-aten = torch.ops.aten
 
 TO_THE_END = 2**63 - 1
 

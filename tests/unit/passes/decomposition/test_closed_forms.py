@@ -51,8 +51,6 @@ def calls(n, m):
         yield aten.linear.default, (x, weight)
         yield aten.linear.default, (x, tensor(5, 4, strides=(1, 5)), bias)
         yield aten.contiguous.default, (x,)
-        yield aten.dropout.default, (x, 0.5, False)
-        yield aten.dropout.default, (x, 0.5, True)
         for dtype in (F32, torch.float64, torch.bool):
             yield aten.to.dtype, (x, dtype)
         yield aten.to.dtype, (x, F32, False, True)
