@@ -10,24 +10,27 @@
         ExportErrors           several of these, found in one run
           SpecErrors           several, every one a SpecError, and so is the group;
           ConstraintViolations, DataDependentErrors, UnsupportedErrors, SideEffectErrors: likewise
-      ContractError            a call the program cannot vouch for (RuntimeError)
+      ContractError            a call the program cannot vouch for (RuntimeError, AssertionError)
       ArchiveError             a file that cannot be read or written
       HandOverError            another system does not take the program, or we not one of its
       BugError                 ours; asks for a report
 
-In brackets: the class of Python that it also is, so that code written for PyTorch catches it.
+In brackets: the class of Python that it also is, so that code written for PyTorch catches it. What
+is raised also is of the classes that `also_caught_as` names, where they are loaded.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from sys import modules
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics.rendering import LINES, render, render_all
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
+    from typing import Self
 
     from monograph.diagnostics.diagnostic import Diagnostic
     from monograph.diagnostics.repair import Repair
@@ -47,6 +50,7 @@ __all__ = [
     "SpecError",
     "SpecErrors",
     "UnsupportedError",
+    "also_caught_as",
     "noted",
     "notes_so_far",
     "together",
@@ -80,16 +84,58 @@ def withdraw(refusal: MonographError) -> None:
         notes.remove(refusal)
 
 
+def also_caught_as(
+    kind: type[MonographError], place: str, attributes: Callable[[Any], Mapping[str, Any]]
+) -> None:
+    """Let code catch a class of ours as the one at `module:name`, once somebody has imported that.
+
+    `attributes` gives, for the module, what its constructor would have set.
+    """
+    _BASES.setdefault(kind, []).append((*place.split(":"), attributes))
+
+
+_BASES: Final[dict[type, list[tuple[Any, ...]]]] = {}
+_RAISED: Final[dict[tuple[type, ...], type]] = {}
+
+
+def _raised_as(kind: type) -> type:
+    """The class, or the one that is made of it and the loaded classes it is also caught as."""
+    bases: list[type] = []
+    attributes: dict[str, Any] = {}
+    for each in kind.__mro__:
+        for module, name, found in _BASES.get(each, ()):
+            base = getattr(modules.get(module), name, None)
+            if base is not None and base not in bases and not issubclass(kind, base):
+                bases.append(base)
+                attributes = {**found(modules[module]), **attributes}
+    if not bases:
+        return kind
+    made = _RAISED.get((kind, *bases))
+    if made is None:
+        names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+        made = type(kind.__name__, (kind, *bases), {**attributes, **names, "ours": kind})
+        _RAISED[kind, *bases] = made
+    return made
+
+
 class MonographError(Exception):
-    """Any refusal of this package; `str(error)` is the rendered message."""
+    """Any refusal of this package; `str(error)`, `msg` and `args[0]` are the rendered message."""
 
     diagnostic: Diagnostic
     is_asked = False
     """Whether it was raised in place of a plain number; C code may have swallowed it since."""
+    ours: type[MonographError] | None = None
+    """The class that was named, where another was made of it to be raised."""
+    _args: tuple[Any, ...] | None = None
+
+    def __new__(cls, *args: Any, **_: Any) -> Self:
+        """Make one that is also of those classes of torch that are loaded."""
+        kind: Any = _raised_as(cls)
+        return Exception.__new__(kind, *args)
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         """Carry one message."""
-        super().__init__(diagnostic)
+        Exception.__init__(self, diagnostic)
         self.diagnostic = diagnostic
         notes = _NOTES.get()
         if notes is not None:
@@ -100,9 +146,44 @@ class MonographError(Exception):
         """The single problems this error stands for: itself, unless it is a group."""
         return (self,)
 
+    def _texts(self) -> tuple[Any, ...]:
+        return (f"{self.text()}\n{self._page()}",) if self._args is None else self._args
+
+    def _replace_texts(self, given: Iterable[Any]) -> None:
+        self._args = tuple(given)
+
+    # Rendered when it is read: most refusals are made, and met by going another way.
+    args: tuple[Any, ...] = property(_texts, _replace_texts)  # pyright: ignore[reportAssignmentType] - it gives and takes that
+
+    @property
+    def msg(self) -> str:
+        """The rendered message, under the names that torch's exceptions have for theirs."""
+        return str(self)
+
+    message = msg
+
+    def text(self) -> str:
+        """Render the message as plain text, but for the line that names its page."""
+        return render(self.diagnostic, lines=LINES - 1)
+
+    def _page(self) -> str:
+        names = {each.diagnostic.name for each in self.problems}
+        if len(names) > 1:
+            return "see: monograph.explain(...), for each name in brackets"
+        return f'see: monograph.explain("{self.diagnostic.name}")'
+
     def __str__(self) -> str:
-        """Render the message as plain text."""
-        return render(self.diagnostic)
+        """The rendered message, or what a handler put in its place."""
+        return " ".join(map(str, self.args))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.ours or type(self), self._made_of(), dict(vars(self))
+
+    def _made_of(self) -> tuple[Any, ...]:
+        return (self.diagnostic,)
 
 
 class ExportError(MonographError):
@@ -131,12 +212,12 @@ class ConstraintViolation(ExportError, ValueError):  # noqa: N818  (torch's word
         """What each name or size should be declared as: `{"d1": "4", "dy": "dx"}`."""
         return {} if self.repair is None else self.repair.suggestions
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         """Render the message; the repair is its end."""
         if self.repair is None:
-            return super().__str__()
+            return super().text()
         ending = self.repair.lines()
-        shown = render(self.diagnostic, lines=max(LINES - len(ending), LINES // 2))
+        shown = render(self.diagnostic, lines=max(LINES - 1 - len(ending), LINES // 2))
         return "\n".join([shown, *ending])
 
 
@@ -165,9 +246,12 @@ class ExportErrors(ExportError):  # noqa: N818  (several errors)
         """The single problems, in the order in which they were found."""
         return self._problems
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         """Render every message below a headline that counts them."""
         return render_all([problem.diagnostic for problem in self._problems])
+
+    def _made_of(self) -> tuple[Any, ...]:
+        return (self._problems,)
 
 
 class SpecErrors(ExportErrors, SpecError):  # noqa: N818  (several errors)
@@ -177,9 +261,9 @@ class SpecErrors(ExportErrors, SpecError):  # noqa: N818  (several errors)
 class ConstraintViolations(ExportErrors, ConstraintViolation):
     """Several contradictions between the sizes learnt and those declared, with one repair."""
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         """Render every message below a headline that counts them; the repair is the end."""
-        shown = ExportErrors.__str__(self)
+        shown = ExportErrors.text(self)
         return shown if self.repair is None else "\n".join([shown, "", *self.repair.lines()])
 
 
@@ -204,7 +288,7 @@ _GROUPS: Final[tuple[tuple[type[MonographError], type[ExportErrors]], ...]] = (
 )
 
 
-class ContractError(MonographError, RuntimeError):
+class ContractError(MonographError, RuntimeError, AssertionError):
     """A call that the program cannot vouch for; nothing has run."""
 
 

@@ -4,6 +4,8 @@ Rule: a function here is short, has no logic of ours, and says which private nam
 no public one will do.
 """
 
+from monograph.host.exception_bases import register_bases
 from monograph.host.versions import warn_if_unverified
 
+register_bases()
 warn_if_unverified()

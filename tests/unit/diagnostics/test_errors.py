@@ -45,11 +45,26 @@ def test_the_tree(error, bases) -> None:
 
 
 def test_str_is_the_rendered_message() -> None:
-    """`str(error)` is the plain rendering, and the data stays at hand."""
+    """`str(error)` is the plain rendering and its page, and the data stays at hand."""
     message = Diagnostic("x", "y")
-    assert str(SpecError(message)) == render(message)
+    error = SpecError(message)
+    assert str(error) == f'{render(message)}\nsee: monograph.explain("x")'
+    assert error.args == (str(error),)
+    assert error.msg == error.message == str(error)
+    assert repr(error) == f"SpecError({str(error)!r})"
     assert SpecError(message).diagnostic is message
     assert copy.copy(SpecError(message)).diagnostic is message
+
+
+def test_handlers_may_put_a_text_in_its_place() -> None:
+    """As with other exceptions: what is in `args` is what is shown."""
+    error = SpecError(Diagnostic("x", "y"))
+    error.args = (f"{error.args[0]}\nwhile exporting a", *error.args[1:])
+    assert str(error).endswith("while exporting a")
+    assert str(copy.copy(error)) == str(error)
+    several = together([SpecError(Diagnostic("x", "y")), SpecError(Diagnostic("z", "y"))])
+    assert str(several).endswith("see: monograph.explain(...), for each name in brackets")
+    assert str(copy.copy(several)) == str(several)
 
 
 def test_one_problem_is_itself() -> None:

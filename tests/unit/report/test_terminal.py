@@ -7,12 +7,12 @@ from tests.unit.report import sample
 
 
 def test_every_message_is_shown_as_it_is_raised():
-    """What the error prints stands in the report."""
+    """What the error prints stands in the report, but for the call that explains it."""
     error = sample.error()
     shown = report.as_text(error)
     assert shown.startswith("4 problems\n")
     for problem in error.problems:
-        assert str(problem) in shown
+        assert problem.text() in shown
 
 
 def test_a_draft_says_what_it_assumes():
