@@ -1,12 +1,15 @@
 """Overloads of ATen by name: what a version of PyTorch lacks is a line that nobody asks for."""
 
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import torch
 
+from monograph import host
 from monograph.host.overloads import ABSENT, LACKING, Absent, aten, present
 
 LACKING_A_FIFTH = """
@@ -75,3 +78,14 @@ def test_a_version_that_lacks_a_fifth_of_the_operators(which):
 
 def _number(version):
     return tuple(map(int, version.split(".")))
+
+
+def test_tables_are_written_with_it():
+    """A file that names `torch.ops.aten` itself fails where an overload of its tables is gone."""
+    files = Path(host.__file__).parent.parent.rglob("*.py")
+    direct = [
+        f.name
+        for f in files
+        if re.search(r"^_?aten\b.*= torch\.ops\.aten$", f.read_text(), re.MULTILINE)
+    ]
+    assert not direct

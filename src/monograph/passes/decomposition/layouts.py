@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
+from monograph.host.overloads import aten
 from monograph.passes.graph_builder import tensor_type
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
-aten = torch.ops.aten
 
 LAID_OUT_ANEW: Final = frozenset(
     {
