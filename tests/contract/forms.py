@@ -47,6 +47,11 @@ def strict(module, args, kwargs, shapes):
     return monograph.export(module, args, kwargs, dynamic_shapes=shapes, strict=True)
 
 
+def again(module, args, kwargs, shapes):
+    """Export, and export the module of the program."""
+    return plain(plain(module, args, kwargs, shapes).module(), args, kwargs, shapes)
+
+
 def peer(module, args, kwargs, shapes):
     """Export with torch.export in its default mode."""
     return torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
@@ -98,6 +103,7 @@ def has_strict() -> bool:
 WANTED = {
     "plain": (plain, as_module, lambda: True),
     "copied": (plain, copied, lambda: True),
+    "exported again": (again, as_module, lambda: True),
     "moved": (plain, moved, lambda: hasattr(ExportedProgram, "to")),
     "strict": (strict, as_module, has_strict),
     "decomposed": (plain, decomposed, lambda: hasattr(ExportedProgram, "run_decompositions")),

@@ -1,6 +1,7 @@
 """Each program of the corpus in every form, beside plain Python on inputs that take every way."""
 
 import copy
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -19,14 +20,19 @@ def export(each: Program, *, strict: bool, static: bool) -> tuple[torch.nn.Modul
     reseed(0)
     module = each.module()
     arguments = each.inputs(each.sizes[0])
-    shapes = None
-    if not static and each.dynamic is not None:
-        n = monograph.Dim("n")
-        shapes = tuple(
-            {each.dynamic: n} if x.dim() > each.dynamic and x.shape[each.dynamic] == 5 else None
-            for x in arguments
-        )
+    shapes = None if static else shapes_of(each, arguments)
     return module, monograph.export(module, arguments, dynamic_shapes=shapes, strict=strict)
+
+
+def shapes_of(each: Program, arguments: tuple[Any, ...]) -> Any:
+    """What varies between calls."""
+    if each.dynamic is None:
+        return None
+    n = monograph.Dim("n")
+    return tuple(
+        {each.dynamic: n} if x.dim() > each.dynamic and x.shape[each.dynamic] == 5 else None
+        for x in arguments
+    )
 
 
 def check(each: Program, module: torch.nn.Module, made: Any, *, static: bool) -> None:
@@ -55,6 +61,23 @@ def test_agrees_in_every_form(name: str, static: bool) -> None:
             continue
         with naming(form):
             check(each, module, made(), static=static)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
+def test_exports_again(name: str, strict: bool) -> None:
+    """The program's own module is exported in either mode, with the operators it has."""
+    each = PROGRAMS[name]
+    module, program = export(each, strict=True, static=False)
+    arguments = each.inputs(each.sizes[0])
+    shapes = shapes_of(each, arguments)
+    again = monograph.export(program.module(), arguments, dynamic_shapes=shapes, strict=strict)
+    check(each, module, again.module(), static=False)
+    kinds = [
+        [node.target for node in made.graph.nodes if node.op == "call_function"]
+        for made in (program, again)
+    ]
+    assert Counter(kinds[0]) == Counter(kinds[1])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

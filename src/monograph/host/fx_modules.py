@@ -134,6 +134,17 @@ def attribute_code(module: torch.nn.Module, target: str, *, is_called: bool) -> 
     return text
 
 
+def found_at(module: torch.nn.Module, target: str) -> Any:
+    """What has this qualified name, wherever it is held."""
+    *between, name = target.split(".")
+    for part in between:
+        module = module._modules.get(part) or getattr(module, part)
+    for kind in _HOLDING:
+        if name in vars(module).get(kind, ()):
+            return vars(module)[kind][name]
+    return getattr(module, name)
+
+
 _LATER: Final = SPECS.union(CODE)
 _HOLDING: Final = ("_buffers", "_parameters", "_modules")
 
@@ -163,6 +174,7 @@ __all__ = [
     "code_fields",
     "codegen",
     "fields",
+    "found_at",
     "hold",
     "hold_apart",
     "is_name",

@@ -227,18 +227,24 @@ def _unchecked(captured: Capture) -> Iterator[Answer]:
 def _apart(captured: Capture) -> tuple[tuple[int, int], ...]:
     """Inputs that branches and loops write to, or that are given other sizes, are no other's."""
     tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]
-    written = captured.recorder.answers_noted.apart
-    pairs = {(min(i, j), max(i, j)) for i in written for j in tensors if i != j}
+    noted = captured.recorder.answers_noted
+    pairs = {(min(i, j), max(i, j)) for i in noted.apart for j in tensors if i != j}
+    for one, other in noted.pairs_apart:
+        if isinstance(other, int):
+            pairs.add((min(one, other), max(one, other)))
     return tuple(sorted(pairs))
 
 
 def _apart_from_state(captured: Capture) -> tuple[tuple[int, str], ...]:
     """Inputs keep what they hold where forward replaces a buffer, whose memory a program reuses."""
     replaced = captured.recorder.replaced_buffers
-    if not replaced:
+    asked = captured.recorder.answers_noted.pairs_apart
+    if not replaced and not asked:
         return ()
     tensors = [i for i, leaf in enumerate(captured.inputs.leaves) if leaf.tensor_type is not None]
-    return tuple((place, name) for place in tensors for name in replaced)
+    pairs = {(place, name): None for place in tensors for name in replaced}
+    pairs |= {(one, other): None for one, other in sorted(asked, key=str) if isinstance(other, str)}
+    return tuple(pairs)
 
 
 def _guards(captured: Capture) -> list[Guard]:

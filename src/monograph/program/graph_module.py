@@ -16,23 +16,28 @@ import itertools
 import linecache
 import re
 import weakref
+from contextlib import contextmanager
 from keyword import iskeyword
+from threading import get_ident
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
 from monograph.host import fx_modules
+from monograph.lazy_imports import deferred
 from monograph.passes.rewrites.dead_code import has_effect
 from monograph.program.printing import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from torch.fx.graph import PythonCode
     from torch.fx.node import Node
 
 NUMBERS = itertools.count()
+
+recorded_forward = deferred("monograph.program.calling.recorded_calls:recorded_forward")
 
 # Two overloads are called as a word of Python is.
 _FX_SPELLS = re.compile(r"\w+(\.\w+)*", re.ASCII).fullmatch
@@ -119,6 +124,24 @@ class GraphModule(torch.fx.GraphModule):
         """Run this instead of the graph, as any module's `forward` can be replaced."""
         self.__dict__["forward"] = function
 
+    @contextmanager
+    def retraced(self, recorder: Any) -> Generator[None]:
+        """Within, a call in this thread records the graph as it is, in place of its code."""
+        held, thread = self.__dict__, get_ident()
+        if "forward" in held:
+            yield
+            return
+        usual, again = self.forward, recorded_forward(self, recorder)
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return (again if get_ident() == thread else usual)(*args, **kwargs)
+
+        held["forward"] = forward
+        try:
+            yield
+        finally:
+            held.pop("forward", None)
+
     def materialize(self) -> None:
         """Generate the code, if it is not there."""
         if type(self) is lazy_class(type(self)):
@@ -129,9 +152,11 @@ class GraphModule(torch.fx.GraphModule):
         graph = self._graph
         python_code = self._python_code(graph)
         python_code.src = _FROM.sub(r"getattr(\1, 'from')(", python_code.src)
-        self.__dict__.update(fx_modules.code_fields(graph, python_code))
         lazy = lazy_class(type(self))
-        own = type(lazy.__name__, (lazy,), {"__module__": lazy.__module__, "_generated": True})
+        # On the class: an instance holds the same whether it has code or not.
+        fields = {"__module__": lazy.__module__, "_generated": True}
+        fields |= fx_modules.code_fields(graph, python_code)
+        own = type(lazy.__name__, (lazy,), fields)
         generated: Any = own
         generated.forward = _function(python_code.src, python_code.globals, own)
         object.__setattr__(self, "__class__", own)
@@ -196,8 +221,6 @@ class GraphModule(torch.fx.GraphModule):
     def forget_code(self) -> None:
         """Drop the generated code; the next use makes it anew."""
         object.__setattr__(self, "__class__", lazy_class(type(self)))
-        for name in fx_modules.CODE:
-            self.__dict__.pop(name, None)
 
     def _get_name(self) -> str:
         return self._class_name
@@ -207,8 +230,8 @@ class GraphModule(torch.fx.GraphModule):
         return super().__str__()
 
     def __reduce__(self) -> Any:
-        self.materialize()
-        return super().__reduce__()
+        function, (held, imports) = super().__reduce__()
+        return function, ({**held, "_code": self.code}, imports)
 
     def __copy__(self) -> GraphModule:
         copied = lazy_class(type(self)).__new__(type(self))
@@ -219,11 +242,7 @@ class GraphModule(torch.fx.GraphModule):
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         copied = lazy_class(type(self)).__new__(type(self))
         memo[id(self)] = copied
-        kept = {name: value for name, value in self.__dict__.items() if name not in fx_modules.CODE}
-        # Structures never change, and may hold types that cannot be copied.
-        for name in fx_modules.SPECS & kept.keys():
-            memo[id(kept[name])] = kept[name]
-        copied.__dict__.update(copy.deepcopy(kept, memo))
+        copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
         with_effects(copied.graph).owning_module = copied
         fx_modules.call_copy_hooks(self, copied)
         return copied

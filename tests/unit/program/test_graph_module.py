@@ -19,7 +19,7 @@ def traced():
 
 def has_code(module):
     """Whether code was generated."""
-    return "_code" in vars(module)
+    return "_code" in vars(type(module))
 
 
 @pytest.mark.parametrize(

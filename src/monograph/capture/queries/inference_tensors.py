@@ -7,16 +7,15 @@ an operator makes where forward itself has set the mode is marked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 
 from monograph.abstract.aliasing import overwritten, source_of
+from monograph.abstract.tensor import AbstractTensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from monograph.abstract.tensor import AbstractTensor
 
 MARK: Final = "inference"
 """In the metadata of a node: whether it ran in inference mode, where forward has set that."""
@@ -44,4 +43,12 @@ def note_inference(values: Iterable[AbstractTensor], result: AbstractTensor) -> 
         result.node.meta[MARK] = marks.pop() if len(marks) == 1 else EITHER
 
 
-__all__ = ["EITHER", "MARK", "is_inference", "note_inference"]
+def note_made(results: Iterable[Any], scopes: Any) -> None:
+    """These results of a program that is recorded again were made in inference mode."""
+    for each in results:
+        node = each.storage_root.node if isinstance(each, AbstractTensor) else None
+        if node is not None and node.op == "call_function":
+            scopes.sets_inference = node.meta[MARK] = True
+
+
+__all__ = ["EITHER", "MARK", "is_inference", "note_inference", "note_made"]

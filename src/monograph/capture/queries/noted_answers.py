@@ -29,7 +29,7 @@ class Subject(NamedTuple):
 class NotedAnswers:
     """The answers that one run was given."""
 
-    __slots__ = ("_before", "_given", "answers", "apart", "hashed", "subjects")
+    __slots__ = ("_before", "_given", "answers", "apart", "hashed", "pairs_apart", "subjects")
 
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str, int | None], Answer] = {}
@@ -39,6 +39,8 @@ class NotedAnswers:
         self._given: dict[int, Subject] = {}
         self.apart: set[int] = set()
         """The places of inputs that nothing else may share memory with."""
+        self.pairs_apart: set[tuple[int, int | str]] = set()
+        """Places of inputs that share no memory with another, or with what has a name in state."""
         self.hashed: set[int] = set()
         """The places of inputs that user code looked for in sets and dicts."""
 

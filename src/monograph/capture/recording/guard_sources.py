@@ -28,6 +28,7 @@ _ASSUMPTION: Final = re.compile(
 """What assertions of drafts say, which is all of them that a file keeps."""
 _RELATION: Final = re.compile(r"`(.*)` does not hold(?: \((.*):([0-9]+) needs it\))?", re.DOTALL)
 """What assertions say that stand for guards, and not for a check of the user's with a text."""
+_SAID: Final = re.compile(rf"(?:(.*?): )?(?:{_RELATION.pattern})", re.DOTALL)
 
 
 def draft_assumes(clause: str) -> str:
@@ -48,6 +49,15 @@ def refusal_of_assertion(message: str, now: str) -> MonographError | None:
     at = () if file is None else Place(file, int(line), int(line), None, None, "<module>")
     name = "draft-assumption" if of_draft else "assumption-broken"
     return problem(name, at=at, assumed=assumed, now=now)
+
+
+def said_in(message: str) -> str:
+    """What users said in a message that `broken` made, "" where they said nothing."""
+    found = _ASSUMPTION.fullmatch(message)
+    if found is not None:
+        return draft_assumes(found[1])
+    found = _SAID.fullmatch(message)
+    return message if found is None else found[1] or ""
 
 
 def _asked_at(origin: Any) -> str:

@@ -27,8 +27,13 @@ def _module_call(original: Any) -> Any:
         outer = scopes.enter(module, sys._getframe(2))
         watcher = scopes.watchers.get(id(module))
         finish = None if watcher is None else watcher(scopes.current.key, args, kwargs)
+        retraced = getattr(type(module), "retraced", None)
         try:
-            result = scopes.call(original, module, *args, **kwargs)
+            if retraced is None:
+                result = scopes.call(original, module, *args, **kwargs)
+            else:  # a program's, which is exported again
+                with retraced(module, recorder):
+                    result = scopes.call(original, module, *args, **kwargs)
         finally:
             scopes.leave(outer)
         if finish is not None:

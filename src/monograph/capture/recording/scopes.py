@@ -16,16 +16,15 @@ import torch
 from torch import is_grad_enabled, is_inference_mode_enabled
 
 from monograph.capture.recording.scope_tracking import MODULE_CALL
-from monograph.diagnostics import frame_filter
+from monograph.diagnostics import Frame, frame_filter
 from monograph.host.autograd import are_transforms_active
 from monograph.host.flags import autocast_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType, FrameType
 
     from torch.fx.node import Node
-
-    from monograph.diagnostics import Frame
 
 
 class ModeRegion(NamedTuple):
@@ -73,6 +72,17 @@ class ModuleCall:
         self.grad = grad
 
 
+class Retraced(NamedTuple):
+    """The call of a program's module that is recorded: where it is, and what calls have been met.
+
+    `keys` are the keys of the program's own module calls, with those that they have now.
+    """
+
+    path: str
+    around: dict[str, tuple[str, str]]
+    keys: dict[str, str]
+
+
 class Scopes:
     """The scopes of one capture."""
 
@@ -102,6 +112,9 @@ class Scopes:
         self.watchers: dict[int, Watcher] = {}
         """By the id of a module: what is told of its calls."""
         self.states: dict[Node, State] = {}
+        self.retraced: Retraced | None = None
+        self.asks_for_program = False
+        """Whether it is a program's contract that asks, which counts as the user's code."""
         self.call: Callable[..., Any] = _natively
         """How `Module.__call__` is run: natively, unless an interpreter is given."""
         self.run: Callable[..., Any] = _natively
@@ -214,6 +227,67 @@ class Scopes:
         """The module returned or raised."""
         self.current = outer
         self.depth -= 1
+
+    # --- programs that are exported again --------------------------------------------------------
+
+    def retrace(self, module: torch.nn.Module) -> Retraced:
+        """The call of a program's module that begins now."""
+        path = self.paths.get(id(module)) or ""
+        return Retraced(path, self.current.stack if path else {}, {})
+
+    def inside(self) -> ModuleCall:
+        """What is outside of all nodes of a graph that is recorded from here on."""
+        outer, grad = self.current, self.grad_mode()
+        is_within = self.retraced is not None and self.retraced.path
+        frames, text = (outer.frames, outer.text) if is_within else ((), "")
+        regions = self._regions(outer, grad=grad)
+        return ModuleCall(
+            outer.key, outer.stack, frames, text, regions, len(self.autocast), grad=grad
+        )
+
+    def stand_at(self, outer: ModuleCall, spots: Sequence[Any]) -> None:
+        """What is asked from here on is asked by these lines, if they are known."""
+        frames = tuple(each for each in spots if isinstance(each, Frame))
+        self.current = ModuleCall(
+            outer.key,
+            outer.stack,
+            frames or outer.frames,
+            outer.text,
+            outer.regions,
+            outer.n_casts,
+            grad=outer.grad,
+        )
+
+    def at(self, node: Node, inside: ModuleCall) -> ModuleCall:
+        """Where the user's code stood when a node of a graph was recorded, which is again."""
+        program = self.retraced
+        assert program is not None, "a call of a program is recorded"
+        meta, stack = node.meta, dict(program.around)
+        for old, (path, kind) in (meta.get("nn_module_stack") or {}).items():
+            if old or not program.path:
+                now = ".".join(filter(None, (program.path, path)))
+                stack[self._key_again(program, old)] = (now, kind)
+        known = [each for each in meta.get("frames") or () if isinstance(each, Frame)]
+        return ModuleCall(
+            next(reversed(stack), inside.key),
+            stack or inside.stack,
+            (*known, *inside.frames),
+            inside.text + (meta.get("stack_trace") or ""),
+            inside.regions,
+            inside.n_casts,
+            grad=inside.grad,
+        )
+
+    def _key_again(self, program: Retraced, old: str) -> str:
+        """The key of a module's call in the program, as a call of this capture."""
+        keys = program.keys
+        if old not in keys:
+            key = f"{program.path}.{old}" if program.path else old
+            key = key.partition("@")[0]
+            count = self.calls.get(key, 0) if key else 0
+            self.calls[key] = count + 1
+            keys[old] = f"{key}@{count}" if count else key
+        return keys[old]
 
     def begin_cast(self, cast: Any) -> None:
         """Forward enters `torch.autocast`."""

@@ -274,6 +274,8 @@ def _refuse_hook(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoRet
 
 
 def _is_asked_by_torch(recorder: Recorder) -> bool:
+    if recorder.scopes.asks_for_program:
+        return False
     return recorder.scopes.filter.asker(sys._getframe(2)).startswith(_TORCH)
 
 

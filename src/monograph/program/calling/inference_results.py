@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.installation import listening
+from monograph.capture.queries.inference_tensors import note_made
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,6 +21,10 @@ def as_inference(leaves: Sequence[Any], places: Sequence[int]) -> list[Any]:
     """Let those at some places be inference tensors; one that is given twice stays one."""
     made: dict[int, torch.Tensor] = {}
     found = list(leaves)
+    recorder = listening()
+    if recorder is not None:
+        note_made([found[place] for place in places], recorder.scopes)
+        return found
     for place in places:
         if place < len(found) and isinstance(found[place], torch.Tensor):
             tensor = found[place]

@@ -66,7 +66,7 @@ def run_cond(pred: Any, on_true: Body, on_false: Body, operands: Sequence[Any], 
     """Run one of two bodies; what it returns of its inputs is copied, but in Python's own `if`."""
     taken = on_true if pred else on_false
     results = taken(*operands)
-    if getattr(taken, _KEEPS, False):
+    if getattr(taken, KEEPS, False):
         return tuple(results)
     given = {id(operand) for operand in operands}
     return tuple(
@@ -223,7 +223,7 @@ def _is_left_out(node: Node) -> bool:
     return node.target is torch.ops.aten.clone.default and is_superfluous(node)
 
 
-_KEEPS: Final = "keeps_inputs"
+KEEPS: Final = "keeps_inputs"
 """Says of a body that it returns inputs as they are: copies that eager code makes are in it."""
 
 
@@ -252,6 +252,6 @@ def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
     close_graph(graph)
     children = {name: runnable_child(inner) for name, inner in child.named_children()}
     runnable = GraphModule(children, graph)
-    if keeps or any(getattr(inner, _KEEPS, False) for inner in children.values()):
-        setattr(runnable, _KEEPS, True)
+    if keeps or any(getattr(inner, KEEPS, False) for inner in children.values()):
+        setattr(runnable, KEEPS, True)
     return runnable

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.capture.installation import listening
 from monograph.diagnostics import Clause, problem
+from monograph.host.module_calls import only_calls_forward
 from monograph.host.trees import flatten, pytree, unflatten
 from monograph.program.calling.checks import same_value
 from monograph.program.calling.program_module import CallCode, ProgramModule
-from monograph.program.graph_module import GraphModule
+from monograph.program.graph_module import GraphModule, recorded_forward
 
 if TYPE_CHECKING:
     import torch
@@ -118,6 +120,10 @@ def call_as_user(
 
 
 def _graph(module: torch.nn.Module, number: int) -> Any:
+    recorder = listening()
+    if recorder is not None and isinstance(module, UnflattenedCall) and only_calls_forward(module):
+        graph = module.others[number - 1].graph if number else module.graph
+        return recorded_forward(module, recorder, graph)
     if number == 0 or not isinstance(module, UnflattenedCall):
         return module
     other = module.others[number - 1]

@@ -61,10 +61,18 @@ if TYPE_CHECKING:
 # --- cond --------------------------------------------------------------------------------------
 
 
-def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+def cond(
+    recorder: Recorder,
+    pred: Any,
+    true_fn: Any,
+    false_fn: Any,
+    operands: Any = (),
+    *,
+    stays: bool = False,
+) -> Any:
     """One of two functions, by a condition: a tensor of one element, or a comparison of sizes.
 
-    A condition that is known while the program is captured chooses now.
+    A condition that is known while the program is captured chooses now. For `stays` see `Branches`.
 
     Raises: operator-arguments, branches-disagree, branch-writes.
     """
@@ -74,7 +82,7 @@ def cond(recorder: Recorder, pred: Any, true_fn: Any, false_fn: Any, operands: A
     if known is not None:
         return recorder.scopes.run(true_fn if known else false_fn, *operands)
     regions = record_both(recorder, name, condition, (true_fn, false_fn), (operands, operands))
-    return Branches(recorder, regions, operands).close(condition)
+    return Branches(recorder, regions, operands, stays=stays).close(condition)
 
 
 def record_both(
@@ -577,4 +585,13 @@ def _scanned(original: Any) -> Any:
     return scan_all
 
 
-__all__ = ["Branches", "record_both", "scan", "take_results", "while_loop"]
+__all__ = [
+    "Branches",
+    "associative_scan",
+    "cond",
+    "map_",
+    "record_both",
+    "scan",
+    "take_results",
+    "while_loop",
+]
