@@ -23,6 +23,7 @@ from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
 from monograph.keyword_aliases import also_named
 from monograph.lazy_imports import deferred
+from monograph.logs import EXPORTS, log_program
 from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
 
@@ -108,9 +109,18 @@ def export(
         program = _exported(request, may_tell=is_exporting is None)
     finally:
         show_to_tracers()
+    if EXPORTS.level:
+        _log(program, mod, strict=strict)
     if isinstance(dynamic_shapes, AdditionalInputs):
         dynamic_shapes.verify(program)
     return program
+
+
+def _log(program: ExportedProgram, module: torch.nn.Module, *, strict: bool) -> None:
+    calls = [node for node in program.graph.nodes if node.op == "call_function"]
+    nodes = [(node.format_node() or "", node.meta.get("frames")) for node in calls]
+    guards = len(program.contract.guards)
+    log_program(type(module).__name__, nodes, n_guards=guards, strict=strict)
 
 
 def _exported(request: Request, *, may_tell: bool) -> ExportedProgram:

@@ -1,22 +1,29 @@
 """Logs say line by line what a capture learns about sizes, through standard `logging`.
 
-The logger is `monograph.dynamic`. `set_logs` and `MONOGRAPH_LOGS` only set its level and give it a
+The loggers are `monograph.dynamic` and, for the operators of each program that was made,
+`monograph.export`. `set_logs` and `MONOGRAPH_LOGS` only set its level and give it a
 handler with a filter; whoever configures `logging` themselves sets the level of that logger. While
 its level is not set nobody listens, and a capture does not even make the lines.
 
-    MONOGRAPH_LOGS=dynamic                  every symbol, guard, fact, range and replacement
+    MONOGRAPH_LOGS=dynamic                  every symbol, guard, assertion and replacement
+    MONOGRAPH_LOGS=+dynamic                 facts and ranges, too; -dynamic is errors alone
+    MONOGRAPH_LOGS=export                   one line a program; +export every operator with its line
     MONOGRAPH_LOGS='guard:"s0 == 2*s1"'     the whole user stack where that guard was added
+    MONOGRAPH_LOGS=symbol:s0                the same where that symbol was made
     MONOGRAPH_LOGS='dynamic,guard:"..."'    both
+
+`guard:` also takes the spelling of sympy: `Eq(s0, 2*s1)`. Who filters for what never came is told.
 """
 
+import atexit
 import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeGuard, assert_never
 
-from monograph.diagnostics import Frame, frame_filter
+from monograph.diagnostics import Frame, frame_filter, nearest
 from monograph.integers import (
     INFINITY,
     Event,
@@ -32,35 +39,60 @@ from monograph.integers import (
     text,
 )
 
-__all__ = ["configure_from_environment", "listener_for", "set_logs"]
+__all__ = ["EXPORTS", "configure_from_environment", "listener_for", "log_program", "set_logs"]
 
 _LOGGER: Final = logging.getLogger("monograph.dynamic")
+EXPORTS: Final = logging.getLogger("monograph.export")
 _PARENT: Final = logging.getLogger("monograph")
 _VARIABLE: Final = "MONOGRAPH_LOGS"
-# dynamic, guard:"a, b" (quoted where it has a comma), guard:a
-_ITEM: Final = re.compile(r'\s*(\w+)(?::(?:"([^"]*)"|([^,"]*)))?\s*(?:,|$)')
+# +dynamic, guard:"a, b" (quoted where it has a comma), guard:a
+_ITEM: Final = re.compile(r'\s*([+-]?)(\w+)(?::(?:"([^"]*)"|([^,"]*)))?\s*(?:,|$)')
+_LEVELS: Final = {"": logging.INFO, "+": logging.DEBUG, "-": logging.ERROR}
+_COMPARISON: Final = re.compile(r"(.+?)(==|!=|<=|>=|<|>)(.+)")
+_SYMPY: Final = {"Eq": "==", "Ne": "!=", "Le": "<=", "Lt": "<", "Ge": ">=", "Gt": ">"}
+_MIRRORED: Final = {"==": "==", "!=": "!=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 
-def set_logs(*, dynamic: bool | int | None = None, guard: str | None = None) -> None:
+def set_logs(
+    *,
+    dynamic: bool | int | None = None,
+    export: bool | int | None = None,
+    guard: str | None = None,
+    symbol: str | None = None,
+) -> None:
     """Choose what is logged to the standard error stream from now on; without arguments, nothing.
 
     `dynamic` is a level of `logging`, or True for every line: symbols, guards, assertions and
-    replacements are at INFO, facts and ranges at DEBUG. `guard` is a relation as the log prints it,
-    by symbols, by input paths, or by both; spaces do not matter.
+    replacements are at INFO, facts and ranges at DEBUG. `export` is the level of lines about what
+    was exported: programs at INFO, their operators at DEBUG. `guard` is a relation as the log
+    prints it, by symbols, by input paths, or by both; spaces do not matter. `symbol` is a symbol.
 
     >>> set_logs(dynamic=True, guard="s0 == 2*s1")
     >>> set_logs()
     """
-    for handler in [h for h in _LOGGER.handlers if isinstance(h, _Handler)]:
-        _LOGGER.removeHandler(handler)
-    wanted = bool(dynamic) or guard is not None
-    _LOGGER.propagate = not wanted
+    _listen(EXPORTS, _level(export), {})
+    sought = {"guard": guard, "symbol": symbol}
+    _listen(_LOGGER, _level(dynamic), {kind: each for kind, each in sought.items() if each})
+
+
+def _level(given: int | None) -> int | None:
+    if not given:
+        return None
+    return logging.DEBUG if given is True else given
+
+
+def _listen(logger: logging.Logger, level: int | None, sought: Mapping[str, str]) -> None:
+    for handler in [h for h in logger.handlers if isinstance(h, _Handler)]:
+        handler.say_what_was_missed()
+        logger.removeHandler(handler)
+    wanted = level is not None or bool(sought)
+    logger.propagate = not wanted
     if not wanted:
-        _LOGGER.setLevel(logging.NOTSET)
+        logger.setLevel(logging.NOTSET)
         return
-    level = logging.DEBUG if isinstance(dynamic, bool | None) else dynamic
-    _LOGGER.setLevel(min(level, logging.INFO) if guard is not None else level)
-    _LOGGER.addHandler(_Handler(level if dynamic else None, guard))
+    quietest = logging.INFO if sought else logging.CRITICAL
+    logger.setLevel(logging.DEBUG if level is None else min(level, quietest))
+    logger.addHandler(_Handler(level, sought))
 
 
 def configure_from_environment(environ: Mapping[str, str]) -> None:
@@ -76,22 +108,35 @@ def configure_from_environment(environ: Mapping[str, str]) -> None:
     at = 0
     while at < len(given):
         item = _ITEM.match(given, at)
-        name = item[1] if item else ""
-        relation = item[2] or item[3] if item else None
-        if item is not None and name == "guard" and relation:
-            chosen["guard"] = relation
-        elif item is not None and name == "dynamic" and relation is None:
-            chosen["dynamic"] = True
+        sign, name = (item[1], item[2]) if item else ("", "")
+        sought = item[3] or item[4] if item else None
+        if item is not None and name in {"guard", "symbol"} and sought and not sign:
+            chosen[name] = sought
+        elif item is not None and name in {"dynamic", "export"} and sought is None:
+            chosen[name] = _LEVELS[sign]
         else:
-            known = """`dynamic` and `guard:"s0 == 2*s1"`"""
+            known = """`dynamic`, `export`, `guard:"s0 == 2*s1"` and `symbol:s0`"""
             warnings.warn(f"{_VARIABLE} is {given!r}; it may name {known}", stacklevel=2)
             return
         at = item.end()
     set_logs(**chosen)
 
 
-def listener_for(facts: Facts) -> Callable[[Event], None] | None:
+def log_program(
+    name: str, nodes: Iterable[tuple[str, object]], *, n_guards: int, strict: bool
+) -> None:
+    """Say what was exported: the operators are given as text, each with the frames it is from."""
+    lines = [f"{text}{_at(origin)}" for text, origin in nodes]
+    how = "strict" if strict else "plain"
+    EXPORTS.info("%s: %d operators, %d guards (%s)", name, len(lines), n_guards, how)
+    for line in lines:
+        EXPORTS.debug("%s", line)
+
+
+def listener_for(facts: Facts, asking: Callable[[], str] = str) -> Callable[[Event], None] | None:
     """Make what `facts.listener` is set to: a writer of log lines, or None where nobody reads them.
+
+    `asking` gives the operator whose rule asks now, "" where user code does.
 
     >>> listener_for(Facts()) is None
     True
@@ -107,20 +152,23 @@ def listener_for(facts: Facts) -> Callable[[Event], None] | None:
             source = facts.source_of(symbol)
             paths[symbol] = source or symbol.name
             names[symbol] = f"{source} ({symbol.name})" if source else symbol.name
-        _log(event, names, paths)
+        _log(event, names, paths, asking())
 
     return listen
 
 
-def _log(event: Event, names: Mapping[Expr, str], paths: Mapping[Expr, str]) -> None:
+def _log(event: Event, names: Mapping[Expr, str], paths: Mapping[Expr, str], asking: str) -> None:
     spellings: tuple[str, ...] = ()
+    kind = "guard"
     level = logging.INFO
     match event:
         case SymbolMade(symbol, hint, _, within):
             known = "unknown" if hint is None else f"{hint} in the example"
             line = f"symbol {names[symbol]}: {known}, in {_range(within)}"
+            kind, spellings = "symbol", (symbol.name, paths[symbol], _squeezed(names[symbol]))
         case Stated(relation, standing):
             line = f"{standing} {relation_text(relation, names)}"
+            line += f"  for {asking}" if asking else ""
             spellings = tuple([_squeezed(relation_text(relation, by)) for by in ({}, paths, names)])
             level = logging.DEBUG if standing == "fact" else logging.INFO
         case Narrowed(symbol, before, after):
@@ -131,9 +179,13 @@ def _log(event: Event, names: Mapping[Expr, str], paths: Mapping[Expr, str]) -> 
         case _:
             assert_never(event)
     frames = event.origin if _is_frames(event.origin) else ()
-    if frames:
-        line += f"  at {frames[0].code.co_filename}:{frames[0].line}"
-    _LOGGER.log(level, "%s", line, extra={"spellings": spellings, "frames": frames})
+    extra = {"spellings": spellings, "frames": frames, "kind": kind}
+    _LOGGER.log(level, "%s", f"{line}{_at(frames)}", extra=extra)
+
+
+def _at(origin: object) -> str:
+    frames = origin if _is_frames(origin) else ()
+    return f"  at {frames[0].code.co_filename}:{frames[0].line}" if frames else ""
 
 
 def _is_frames(origin: Origin) -> TypeGuard[tuple[Frame, ...]]:
@@ -150,13 +202,31 @@ def _squeezed(relation: str) -> str:
     return "".join(relation.split())
 
 
-class _Handler(logging.StreamHandler[Any]):
-    """Writes the lines that were asked for, and the stack of the guard that was asked for."""
+def _forms(relation: str) -> set[str]:
+    """What a relation may be printed as: as it is given, and with its sides exchanged."""
+    squeezed = _squeezed(relation)
+    if squeezed[:2] in _SYMPY and squeezed[2:3] == "(" and squeezed.endswith(")"):
+        inside, depth = squeezed[3:-1], 0
+        for at, letter in enumerate(inside):
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "," and not depth:
+                squeezed = f"{inside[:at]}{_SYMPY[squeezed[:2]]}{inside[at + 1 :]}"
+                break
+    sides = _COMPARISON.fullmatch(squeezed)
+    return {squeezed, f"{sides[3]}{_MIRRORED[sides[2]]}{sides[1]}"} if sides else {squeezed}
 
-    def __init__(self, level: int | None, guard: str | None) -> None:
+
+class _Handler(logging.StreamHandler[Any]):
+    """Writes the lines that were asked for, and the stack of what was sought."""
+
+    def __init__(self, level: int | None, sought: Mapping[str, str]) -> None:
         super().__init__(sys.stderr)
         self._lines_from = level
-        self._guard = None if guard is None else _squeezed(guard)
+        self._sought = {kind: _forms(each) for kind, each in sought.items()}
+        self._missed = dict(sought)
+        self._seen: dict[str, list[str]] = {"guard": [], "symbol": []}
+        if sought:
+            atexit.register(self.say_what_was_missed)
         self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
         self.addFilter(self._is_wanted)
 
@@ -166,7 +236,26 @@ class _Handler(logging.StreamHandler[Any]):
         )
 
     def _is_sought(self, record: logging.LogRecord) -> bool:
-        return self._guard is not None and self._guard in record.__dict__.get("spellings", ())
+        spellings = record.__dict__.get("spellings", ())
+        kind = record.__dict__.get("kind", "")
+        if not spellings or kind not in self._sought:
+            return False
+        self._seen[kind].append(spellings[0])
+        if self._sought[kind].isdisjoint(spellings):
+            return False
+        self._missed.pop(kind, None)
+        return True
+
+    def say_what_was_missed(self) -> None:
+        """Warn of each filter that nothing passed although there was something, and say what."""
+        atexit.unregister(self.say_what_was_missed)
+        for kind, given in self._missed.items():
+            seen = list(dict.fromkeys(self._seen[kind]))
+            if seen:
+                near = nearest(given, seen) or seen[0]
+                said = f"no {kind} is `{given}`; of {len(seen)} made, the nearest is `{near}`"
+                self.stream.write(f"monograph.dynamic: {said}\n")
+        self._missed.clear()
 
     def format(self, record: logging.LogRecord) -> str:
         """Write the line; below the guard that is sought, the user's calls, outermost first."""

@@ -4,10 +4,14 @@ import logging
 import sys
 
 import pytest
+import torch
 
+import monograph
 from monograph.diagnostics import Frame
 from monograph.integers import Facts, eq, ge, le
 from monograph.logs import configure_from_environment, listener_for, set_logs
+
+AUTO = monograph.Dim.AUTO
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +101,9 @@ def test_levels(capsys):
         "s0==2 * s1",
         "x.shape[0] == 2*x.shape[1]",
         "x.shape[0] (s0) == 2*x.shape[1] (s1)",
+        "2*s1 == s0",
+        "Eq(s0, 2*s1)",
+        "Eq(2*x.shape[1], x.shape[0])",
     ],
 )
 def test_the_stack_of_one_guard(capsys, guard):
@@ -108,6 +115,10 @@ def test_the_stack_of_one_guard(capsys, guard):
     assert "spot = frames()" in "\n".join(stack)
     set_logs(guard="s0 == 3*s1")
     assert told(capsys) == ""
+    set_logs()
+    assert capsys.readouterr().err == (
+        "monograph.dynamic: no guard is `s0 == 3*s1`; of 3 made, the nearest is `s0==2*s1`\n"
+    )
 
 
 def test_both(capsys):
@@ -147,11 +158,17 @@ def test_standard_configuration_works_too(capsys, caplog):
     ("value", "lines"),
     [
         ("", 0),
-        ("dynamic", 10),
+        ("dynamic", 6),
+        ("+dynamic", 10),
+        ("-dynamic", 0),
+        ("export, +dynamic", 10),
+        ("symbol:s0", 1),
+        ('symbol:"x.shape[1]"', 1),
+        ('guard:"Eq(s0, 2*s1)"', 1),
         ('guard:"s0 == 2*s1"', 1),
         ("guard:s0 == 2*s1", 1),
-        ('dynamic, guard:"min(s0, s1) == 4"', 10),
-        ('guard:"min(s0, s1) == 4",dynamic', 10),
+        ('+dynamic, guard:"min(s0, s1) == 4"', 10),
+        ('guard:"min(s0, s1) == 4",dynamic', 6),
     ],
 )
 def test_the_environment(capsys, value, lines):
@@ -159,13 +176,59 @@ def test_the_environment(capsys, value, lines):
     configure_from_environment({"MONOGRAPH_LOGS": value})
     assert told(capsys).count("monograph.dynamic: ") == lines
     set_logs()
+    capsys.readouterr()
     configure_from_environment({})
     assert told(capsys) == ""
 
 
-@pytest.mark.parametrize("value", ["dynamik", "dynamic:3", "guard", '"', "dynamic;guard"])
+@pytest.mark.parametrize(
+    "value",
+    ["dynamik", "*dynamic", "+guard:a", "symbol", "dynamic:3", "guard", '"', "dynamic;guard"],
+)
 def test_an_unknown_name_is_warned_about(capsys, value):
     """Nothing is logged, nothing breaks."""
     with pytest.warns(UserWarning, match="it may name `dynamic`"):
         configure_from_environment({"MONOGRAPH_LOGS": value})
     assert told(capsys) == ""
+
+
+def test_the_stack_of_one_symbol(capsys):
+    """A filter that found its symbol says nothing more; one that did not says which there are."""
+    set_logs(symbol="s1")
+    (line,) = told(capsys).splitlines()
+    assert line.startswith("monograph.dynamic: symbol x.shape[1] (s1): 4 in the example")
+    set_logs(symbol="s7")
+    assert told(capsys) == ""
+    set_logs()
+    assert "no symbol is `s7`; of 3 made, the nearest is" in capsys.readouterr().err
+
+
+class Sum(torch.nn.Module):
+    """Needs equal sizes."""
+
+    def forward(self, x, y):
+        if x.shape[0] > 2:
+            return x + y
+        return x
+
+
+def test_the_operator_that_asked_is_named(capsys):
+    """User code has none."""
+    set_logs(dynamic=logging.INFO)
+    monograph.export(Sum(), (torch.ones(3), torch.ones(3)), dynamic_shapes=({0: AUTO}, {0: AUTO}))
+    guards = [line for line in capsys.readouterr().err.splitlines() if ": guard " in line]
+    assert any("  for aten.add.Tensor  at " in line for line in guards)
+    assert any("  for " not in line for line in guards)
+
+
+def test_programs_and_their_operators(capsys):
+    """One line a program; each operator with its line where that is asked."""
+    example = (torch.ones(3), torch.ones(3))
+    set_logs(export=logging.INFO)
+    monograph.export(Sum(), example)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "monograph.export: Sum: 1 operators, 0 guards (strict)"
+    set_logs(export=True)
+    monograph.export(Sum(), example)
+    _, *lines = capsys.readouterr().err.splitlines()
+    assert any("torch.ops.aten.add.Tensor" in line and "test_logs.py:" in line for line in lines)

@@ -22,6 +22,7 @@ from monograph.capture.installation import OVERRIDES, THREAD, terminals
 from monograph.capture.internal_errors import refusal_of
 from monograph.capture.plain import debuggers
 from monograph.capture.recording import scope_tracking
+from monograph.capture.recording.inferences import operator_asking
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.error_recovery import Problems
 from monograph.capture.restart import Restart
@@ -187,7 +188,7 @@ class Session:
         request, facts = self.request, Facts()
         if request.relations_deferred:
             options = replace(options, relations_deferred=True)
-        facts.listener = None if options.fixed else listener_for(facts)
+        facts.listener = None if options.fixed else listener_for(facts, operator_asking)
         with use(facts):
             inputs = read_inputs(
                 request.module, request.args, request.kwargs, request.dynamic_shapes, facts, options

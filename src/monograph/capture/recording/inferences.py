@@ -6,6 +6,7 @@ they would answer the same, it would make the same (see `replaying`).
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from monograph.diagnostics import MonographError, problem
@@ -47,4 +48,12 @@ def inferred(op: Operator, args: list[Any], kwargs: dict[str, Any], fallback: Me
         raise problem("bug", reason=reason) from error
 
 
-__all__ = ["Inference", "inferred"]
+def operator_asking() -> str:
+    """The operator whose rule is being applied now, for logs; "" where none is."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not inferred.__code__:
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_locals["op"].overload)
+
+
+__all__ = ["Inference", "inferred", "operator_asking"]
