@@ -6,6 +6,7 @@ from torch.utils import _pytree as pytree
 
 import monograph
 from tests.archive.peers import quietly
+from tests.interop.test_onnx import needs
 
 KEYS = pytree.MappingKey("keys"), pytree.MappingKey("values")
 
@@ -17,15 +18,15 @@ class Cache:
         self.keys, self.values, self.length = keys, values, keys.shape[-2]
 
 
-def registered():
+def registered(cls=Cache):
     """Register it once, with keys, as transformers' recipes do."""
-    if Cache in pytree.SUPPORTED_NODES:
+    if cls in pytree.SUPPORTED_NODES:
         return
     pytree.register_pytree_node(
-        Cache,
+        cls,
         lambda cache: ([cache.keys, cache.values], None),
-        lambda children, _: Cache(*children),
-        serialized_type_name="tests.interop.Cache",
+        lambda children, _: cls(*children),
+        serialized_type_name=f"tests.interop.{cls.__name__}",
         flatten_with_keys_fn=lambda cache: (
             [(key, getattr(cache, key.key)) for key in KEYS],
             None,
@@ -90,3 +91,40 @@ def test_files_with_caches_open_on_both_sides(program, tmp_path):
         torch.testing.assert_close(leaves(module(*given)), expected)
     with pytest.raises(monograph.ContractError):
         monograph.load(second).module()(torch.randn(4, 1, 4), given[1])
+
+
+class Updating(Cache):
+    """A cache that is made by appending to an empty one, which takes operators."""
+
+    def __init__(self, keys, values):
+        super().__init__(torch.cat([torch.tensor([], device=keys.device), keys], -2), values)
+
+
+class Updates(torch.nn.Module):
+    """One step with a cache that is made anew."""
+
+    def forward(self, x, cache):
+        """Give it by name."""
+        made = Decoder()(x, cache)
+        return {"hidden": made[0], "cache": Updating(made[1].keys, made[1].values)}
+
+
+@needs("onnx", "onnxscript", "onnxruntime")
+def test_onnx_models_take_and_give_leaves_by_name():
+    """Inputs, results and axes are named as in the module and its declaration."""
+    registered(Updating)
+    batch, past = monograph.Dim("batch", min=1, max=64), monograph.Dim("past", min=1, max=64)
+    sizes = {0: batch, 1: past}
+    given = torch.randn(2, 1, 4), Updating(torch.randn(2, 5, 4), torch.randn(2, 5, 4))
+    program = monograph.export(
+        Updates(), given, dynamic_shapes={"x": {0: batch}, "cache": [sizes, sizes]}
+    )
+    with quietly():
+        graph = program.to_onnx().model.graph
+    shapes = {each.name: [str(size) for size in each.shape] for each in graph.inputs}
+    assert shapes["x"] == ["batch", "1", "4"]
+    assert [*shapes.values()][1:] == [["batch", "past", "4"]] * 2
+    results = {each.name: [str(size) for size in each.shape] for each in graph.outputs}
+    assert [*results] == ["hidden", "cache_keys_out", "cache_values_out"]
+    assert results["hidden"] == ["batch", "1", "4"]
+    assert results["cache_keys_out"] == ["batch", "past + 1", "4"]

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.archive import conditions
 from monograph.diagnostics import problem
+from monograph.host.trees import Visits, leaf_paths, pytree, unflatten
+from monograph.integers import Expr
 from monograph.interop.comparing import check_answers
 from monograph.interop.extras import has, need
 from monograph.interop.torch_export import report, said, unchecked
@@ -53,7 +57,9 @@ def to_onnx(
     need("onnx", "onnx", "onnxscript")
     theirs = unchecked(program)
     report("an ONNX model", conditions(program))
-    settings: dict[str, Any] = {"verbose": False, **options, "dynamo": True}
+    names = _result_names(program)
+    _flatten_structures(theirs)
+    settings: dict[str, Any] = {"verbose": False, "output_names": names, **options, "dynamo": True}
     try:
         # What the translator prints and warns of is about itself.
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -65,9 +71,88 @@ def to_onnx(
     assert model is not None, "the translator returns what it made"
     if verify and has("onnxruntime"):
         check_answers(program, "ONNX", model)
+    _name_axes(model, _axis_names(program, theirs))
     if file is not None:
         model.save(file)
     return model
+
+
+def _flatten_structures(theirs: torch.export.ExportedProgram) -> None:
+    """Take and give leaves, as an ONNX model does.
+
+    Torch lowers a program by calling it once more, and would make the classes of its inputs and of
+    its result then: a cache that updates itself would add operators, and constants that torch
+    forgets.
+    """
+    root = theirs.module_call_graph[0].signature
+    if root is None:
+        return
+    specs = theirs.graph_signature.input_specs
+    given = [spec.arg.name for spec in specs if spec.kind.name == "USER_INPUT"]
+    structure = pytree.tree_structure
+    root.in_spec = structure((tuple(given), {}))
+    root.out_spec = structure((0,) * root.out_spec.num_leaves)
+    root.forward_arg_names = given
+    vars(theirs)["_guards_code"] = []  # said over the structures, and in no ONNX model
+    if theirs.example_inputs is not None:
+        leaves = pytree.tree_leaves(theirs.example_inputs)
+        theirs.example_inputs = (tuple(leaves), {})
+
+
+def _result_names(program: ExportedProgram) -> list[str] | None:
+    """The keys and fields that lead to each result, where those have names; else the nodes'.
+
+    One that is also the name of an input ends in `_out`.
+    """
+    results: Any = program.graph.output_node().args[0]
+    specs = program.graph_signature.output_specs
+    pairs = zip(results, specs, strict=True)
+    given = [node for node, spec in pairs if spec.kind is OutputKind.USER_OUTPUT]
+    taken = {node.name for node in filter(_is_input, program.graph.nodes)}
+    names: list[str] = []
+    for path, node in zip(_result_paths(program, given), given, strict=False):
+        name = "_".join(re.findall(r"\w+", path))
+        name = name if name[:1].isalpha() else str(node)
+        names.append(f"{name}_out" if name in taken else name)
+    return names if len({*names, *taken}) == len(given) + len(taken) else None
+
+
+def _result_paths(program: ExportedProgram, given: list[Any]) -> list[str]:
+    """Where each result is; none where a class can be made of no values, nor of bare tensors."""
+    values = [node.meta.get("val") if isinstance(node, torch.fx.Node) else node for node in given]
+    ranks = [len(v.tensor_type.shape) if isinstance(v, AbstractTensor) else None for v in values]
+    tensors = [None if n is None else torch.empty((1,) * n, device="meta") for n in ranks]
+    for leaves in ([object()] * len(given), tensors):
+        with contextlib.suppress(Exception):  # whatever a registered class raises
+            return [*leaf_paths("", unflatten(leaves, program.out_spec), Visits())]
+    return []
+
+
+def _axis_names(program: ExportedProgram, theirs: torch.export.ExportedProgram) -> dict[Any, str]:
+    """What their symbols were declared as: `{"s0": "batch"}`."""
+    found: dict[Any, str] = {}
+    shapes = {node.name: node.meta.get("val") for node in theirs.graph.nodes if _is_input(node)}
+    for node in filter(_is_input, program.graph.nodes):
+        ours, same = node.meta.get("val"), shapes.get(node.name)
+        if not (isinstance(ours, AbstractTensor) and isinstance(same, torch.Tensor)):
+            continue
+        for size, symbol in zip(ours.tensor_type.shape, same.shape, strict=True):
+            name = program.contract.names.get(size) if isinstance(size, Expr) else None
+            if name is not None and name.isidentifier():
+                found[str(symbol)] = name
+    is_clear = len({*found, *found.values()}) == 2 * len(found)
+    return found if is_clear else {}
+
+
+def _is_input(node: torch.fx.Node) -> bool:
+    return node.op == "placeholder"
+
+
+def _name_axes(model: torch.onnx.ONNXProgram, names: dict[Any, str]) -> None:
+    """Name dynamic axes, also within expressions such as `past + 1`."""
+    from torch.onnx._internal.exporter import _ir_passes
+
+    _ir_passes.rename_axis(model.model, names)
 
 
 def _written(program: ExportedProgram) -> str | None:
