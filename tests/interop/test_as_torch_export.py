@@ -314,7 +314,7 @@ def test_executorch_lowers(counting):
     with monograph.as_torch_export(), quietly():
         program = ask(module=module)
         lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
-    assert counting.calls == 1
+    assert counting.calls  # ExecuTorch exports its own patterns, too
     buffer = lowered.to_executorch().buffer
     loaded = Runtime.get().load_program(buffer)  # a method does not keep it
     method = loaded.load_method("forward")

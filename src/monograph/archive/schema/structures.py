@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict, defaultdict, deque
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,7 @@ from monograph.archive.schema.plain_values import (
 )
 from monograph.host.objects import CHILD, ObjectState, base_of
 from monograph.host.trees import ObjectNode, SharedNode, pytree
+from monograph.lazy_imports import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,6 +116,11 @@ def _enum_json(value: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------- reading
+REGISTERING: Final = "transformers.modeling_outputs"
+"""Registers the results of models when it is imported: the one module that a file's names import.
+"""
+
+
 def read_structure(written: Any) -> TreeSpec:
     """The structure of a text.
 
@@ -184,6 +191,9 @@ def _spec(node: dict[str, Any], depth: int) -> TreeSpec:
 
 
 def _python_type(kind: str, context: Any) -> tuple[Any, Any]:
+    if kind.startswith(f"{REGISTERING}."):
+        with suppress(ImportError):
+            resolved(f"{REGISTERING}:")
     found = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(kind)
     if found is None or kind == NAMELESS:
         found = find_loaded(kind)
