@@ -22,6 +22,7 @@ from monograph.integers import Expr
 from monograph.interop.comparing import check_answers
 from monograph.interop.extras import has, need
 from monograph.interop.torch_export import report, said, unchecked
+from monograph.lazy_imports import resolved
 from monograph.program import OutputKind
 
 if TYPE_CHECKING:
@@ -150,9 +151,7 @@ def _is_input(node: torch.fx.Node) -> bool:
 
 def _name_axes(model: torch.onnx.ONNXProgram, names: dict[Any, str]) -> None:
     """Name dynamic axes, also within expressions such as `past + 1`."""
-    from torch.onnx._internal.exporter import _ir_passes
-
-    _ir_passes.rename_axis(model.model, names)
+    resolved("torch.onnx._internal.exporter._ir_passes:rename_axis")(model.model, names)
 
 
 def _written(program: ExportedProgram) -> str | None:
