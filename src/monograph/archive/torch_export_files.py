@@ -10,8 +10,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
 from monograph.abstract.aliasing import storage_source, written_by
 from monograph.abstract.tensor import AbstractTensor
 from monograph.archive.errors import Refused
@@ -20,7 +18,7 @@ from monograph.archive.schema.guards_code import path_reader, sources_of
 from monograph.archive.schema.json_fields import integer, listed, mapping, text
 from monograph.archive.schema.symbols import FLOATS, NAME, UNBACKED, SymbolReader
 from monograph.archive.schema.values import plain_value
-from monograph.host.trees import unflatten
+from monograph.host.trees import placeholders, unflatten
 from monograph.integers import Contradiction, Expr, Guard, Real, Relation, ge, le
 from monograph.program import (
     CallNames,
@@ -197,16 +195,14 @@ def _ends(span: Any) -> tuple[int | None, int | None]:
 def leaf_paths(in_spec: TreeSpec, names: CallNames, ranks: Sequence[int | None]) -> list[str]:
     """Where each input is, given the rank of those that are tensors.
 
-    A class that is asked for its keys is made of no values, or of tensors without data where it
-    wants those (a cache updates itself); by number where it cannot be made of them either.
+    By number, where a class that is asked for its keys can be made of no placeholders.
 
     Raises: Refused.
     """
     count = len(ranks)
     if in_spec.num_leaves != count:
         raise Refused("its structure has not as many inputs as its graph")
-    tensors = [None if n is None else torch.empty((1,) * n, device="meta") for n in ranks]
-    for leaves in ([object()] * count, tensors):
+    for leaves in placeholders(ranks):
         with suppress(Exception):  # a registered class may want other values than these
             args, kwargs = unflatten(leaves, in_spec)
             found = input_paths(names, args, kwargs)

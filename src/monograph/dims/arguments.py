@@ -60,17 +60,18 @@ def bound_arguments(
     ('x', 'y', 'z')
     """
     function = module.forward if isinstance(module, torch.nn.Module) else module
+    signature = None
     try:
-        signature = inspect.signature(function)
-    except ValueError:  # written in C, it does not say
-        signature = inspect.signature(_anything)
-    try:
+        try:
+            signature = inspect.signature(function)
+        except ValueError:  # written in C, it does not say
+            signature = inspect.signature(_anything)
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
         raise problem(
             "forward-rejects-inputs",
-            signature=f"forward{signature}",
+            signature=f"forward{signature or '(...)'}",
             given=f"({given})",
             reason=str(error),
         ) from None

@@ -23,7 +23,7 @@ from monograph.host.objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _BUILTIN: Final = frozenset(pytree.BUILTIN_TYPES)
 _LEAF: Final = pytree.treespec_leaf()
@@ -191,6 +191,15 @@ def unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
     return _Unflattening(iter(leaves)).built(spec)
 
 
+def placeholders(ranks: Sequence[int | None]) -> Iterator[list[Any]]:
+    """Leaves to make a structure of for its keys alone, given the rank of those that are tensors.
+
+    No values first; then tensors without data, which some classes want (a cache updates itself).
+    """
+    yield [object()] * len(ranks)
+    yield [None if rank is None else torch.empty((1,) * rank, device="meta") for rank in ranks]
+
+
 _SPECIAL: Final = frozenset({torch.Size, ObjectNode, SharedNode})
 
 
@@ -297,6 +306,7 @@ __all__ = [
     "leaves_of",
     "node_type",
     "parts_of",
+    "placeholders",
     "pytree",
     "tree_map",
     "unflatten",

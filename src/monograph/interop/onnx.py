@@ -17,7 +17,7 @@ import torch
 from monograph.abstract.tensor import AbstractTensor
 from monograph.archive import conditions
 from monograph.diagnostics import problem
-from monograph.host.trees import Visits, leaf_paths, pytree, unflatten
+from monograph.host.trees import Visits, leaf_paths, placeholders, pytree, unflatten
 from monograph.integers import Expr
 from monograph.interop.comparing import check_answers
 from monograph.interop.extras import has, need
@@ -119,11 +119,10 @@ def _result_names(program: ExportedProgram) -> list[str] | None:
 
 
 def _result_paths(program: ExportedProgram, given: list[Any]) -> list[str]:
-    """Where each result is; none where a class can be made of no values, nor of bare tensors."""
+    """Where each result is; none where a class can be made of no placeholders."""
     values = [node.meta.get("val") if isinstance(node, torch.fx.Node) else node for node in given]
     ranks = [len(v.tensor_type.shape) if isinstance(v, AbstractTensor) else None for v in values]
-    tensors = [None if n is None else torch.empty((1,) * n, device="meta") for n in ranks]
-    for leaves in ([object()] * len(given), tensors):
+    for leaves in placeholders(ranks):
         with contextlib.suppress(Exception):  # whatever a registered class raises
             return [*leaf_paths("", unflatten(leaves, program.out_spec), Visits())]
     return []

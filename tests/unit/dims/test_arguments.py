@@ -35,3 +35,30 @@ def test_inputs_that_do_not_fit_are_refused():
         bind(torch.nn.Linear(2, 2), (1, 2), {"k": 3})
     assert refused.value.diagnostic.name == "forward-rejects-inputs"
     assert "too many positional arguments" in str(refused.value)
+
+
+class Unreadable:
+    """Says something of its parameters that Python does not understand."""
+
+    __signature__ = "(x)"
+
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize("forward", [5, Unreadable()])
+def test_a_forward_without_a_signature_is_refused(forward):
+    """It is no function, or nobody can say what it takes."""
+    module = torch.nn.Module()
+    module.forward = forward
+    with pytest.raises(SpecError) as refused:
+        bound_arguments(module, (torch.ones(2),), {})
+    assert refused.value.diagnostic.name == "forward-rejects-inputs"
+    assert "forward(...)" in str(refused.value)
+
+
+def test_a_forward_in_c_takes_what_it_is_given():
+    """Python cannot say what it takes."""
+    module = torch.nn.Module()
+    module.forward = min
+    assert bound_arguments(module, (1, 2), {}).by_name == {"args": (1, 2)}
