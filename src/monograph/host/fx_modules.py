@@ -10,6 +10,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.fx._lazy_graph_module import _LazyGraphModule as LazyGraphModule
 
 if TYPE_CHECKING:
     from torch.fx.graph import Graph, PythonCode
@@ -169,6 +170,7 @@ def call_copy_hooks(module: torch.fx.GraphModule, copied: torch.fx.GraphModule) 
 __all__ = [
     "CODE",
     "SPECS",
+    "LazyGraphModule",
     "attribute_code",
     "call_copy_hooks",
     "code_fields",

@@ -65,10 +65,27 @@ def with_effects(graph: torch.fx.Graph) -> torch.fx.Graph:
     return graph
 
 
-class GraphModule(torch.fx.GraphModule):
-    """A graph that can be called; see the module's docstring for when its code is written."""
+class _Forward:
+    """`forward` of a class without code: who asks a module for it gets the code."""
+
+    def __get__(self, module: GraphModule | None, owner: object) -> Callable[..., Any]:
+        if module is None:  # `torch.fx.symbolic_trace` wants a function there
+            return GraphModule.run
+        own = module.__dict__.get("forward")
+        return module.bound_forward() if own is None else own
+
+    def __set__(self, module: GraphModule, function: Callable[..., Any]) -> None:
+        module.__dict__["forward"] = function
+
+
+class GraphModule(fx_modules.LazyGraphModule):
+    """A graph that can be called; see the module's docstring for when its code is written.
+
+    It derives from torch's own lazy one: tools that cannot work without the code ask that for it.
+    """
 
     _class_name: str
+    forward = _Forward()  # pyright: ignore[reportAssignmentType] - of a class with code, a function
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
         """Make an instance without a class of its own, unlike torch: that comes with the code."""
@@ -110,19 +127,14 @@ class GraphModule(torch.fx.GraphModule):
         self.materialize()
         return self._code
 
-    @property
-    def forward(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """What runs the graph. Who asks for it gets the code, be it to call it or to compile it."""
-        own = self.__dict__.get("forward")
-        if own is not None:
-            return own
-        self.materialize()
-        return MethodType(type(self).forward, self)  # pyright: ignore[reportArgumentType]
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph."""
+        return self.bound_forward()(*args, **kwargs)
 
-    @forward.setter
-    def forward(self, function: Callable[..., Any]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Run this instead of the graph, as any module's `forward` can be replaced."""
-        self.__dict__["forward"] = function
+    def bound_forward(self) -> Callable[..., Any]:
+        """What runs the graph, be it to call it or to compile it."""
+        self.materialize()
+        return MethodType(type(self).forward, self)
 
     @contextmanager
     def retraced(self, recorder: Any) -> Generator[None]:
@@ -144,10 +156,21 @@ class GraphModule(torch.fx.GraphModule):
 
     def materialize(self) -> None:
         """Generate the code, if it is not there."""
-        if type(self) is lazy_class(type(self)):
+        if self._needs_recompile():
             self.recompile()
 
-    def recompile(self) -> PythonCode:
+    real_recompile = materialize
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """As any module's; Dynamo does not make code while it reads what is outside of it."""
+        self.materialize()
+        super().compile(*args, **options)
+
+    @classmethod
+    def _needs_recompile(cls) -> bool:
+        return cls is lazy_class(cls)
+
+    def recompile(self) -> PythonCode:  # pyright: ignore[reportIncompatibleMethodOverride] - as GraphModule's
         """Generate the code anew, after the graph was edited in place."""
         graph = self._graph
         python_code = self._python_code(graph)
@@ -161,11 +184,11 @@ class GraphModule(torch.fx.GraphModule):
         generated.forward = _function(python_code.src, python_code.globals, own)
         object.__setattr__(self, "__class__", own)
         for child in self.children():
-            if isinstance(child, GraphModule):
-                child.forget_code()
-            elif isinstance(child, torch.fx.GraphModule):
+            if isinstance(child, torch.fx.GraphModule):
                 child.recompile()
         return python_code
+
+    _real_recompile = recompile
 
     def _python_code(self, graph: torch.fx.Graph) -> PythonCode:
         """What torch.fx generates, with state spelt as Python reads it whatever its name is."""

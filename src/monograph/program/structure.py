@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import Clause, problem
+from monograph.host.calling import kept_out_of_dynamo, recorded_by_fx
 from monograph.host.objects import CHILD, ObjectState, fits, is_object, steps, unlike
 from monograph.host.trees import (
     ObjectNode,
@@ -169,15 +170,20 @@ def compile_flatten(in_spec: TreeSpec, names: CallNames) -> Callable[[Any, Any],
         "        pass\n"
         "    else:\n"
         f"        return [{', '.join(writer.leaves)}]\n"
-        "    raise refuse(args, kwargs)\n"
+        "    return others(args, kwargs)\n"
     )
 
-    def refuse(args: Any, kwargs: Any) -> Exception:
+    @kept_out_of_dynamo("this call does not fit the program: uncompiled, it says how")
+    def others(args: Any, kwargs: Any) -> Any:
+        found = recorded_by_fx(namespace["flat_inputs"], (args, kwargs))
+        if found is not None:
+            return found
         clause = structure_clause(in_spec, names, args, kwargs)
-        return problem("contract-broken", clauses=[clause])
+        raise problem("contract-broken", clauses=[clause])
 
-    namespace: dict[str, Any] = {**writer.constants, "refuse": refuse}
+    namespace: dict[str, Any] = {**writer.constants, "others": others}
     exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
+    namespace["flat_inputs"].__module__ = __name__  # torch.fx asks for it
     return namespace["flat_inputs"]
 
 

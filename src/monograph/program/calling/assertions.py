@@ -17,6 +17,7 @@ from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.guard_sources import refusal_of_assertion
 from monograph.diagnostics import named
+from monograph.host.calling import Proxy, is_read_by_dynamo, recorded_by_fx
 from monograph.host.dispatch import share_memory
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real
@@ -38,7 +39,9 @@ def assert_holds(condition: Any, message: str, names: tuple[str, ...], *values: 
     Raises: draft-assumption, where it is a draft's that the example was like this, and
         assumption-broken, where it is what the capture took to hold.
     """
-    if not condition:
+    if condition.__class__ is Proxy:
+        recorded_by_fx(assert_holds, (condition, message, names, *values))
+    elif not condition:
         shown = ", ".join(
             [f"{named(name)} is {value}" for name, value in zip(names, values, strict=True)]
         )
@@ -65,6 +68,11 @@ def assert_promised(
     is empty where that cannot be told. Operators may lay out results as they find arguments, so
     where these lie otherwise now, nothing is promised.
     """
+    if recorded_by_fx(assert_promised, (tensor, sizes, _, dtype, op, orders, *given)) is not None:
+        return
+    if is_read_by_dynamo():
+        ASSERT_METADATA(tensor, sizes, None, dtype)
+        return
     if tensor.dtype is not dtype or tuple(tensor.shape) != tuple(sizes):
         returned = _shown(tensor.dtype, tensor.shape)
         message = f"`{op}` returned {returned}, its fake kernel promises {_shown(dtype, sizes)}"

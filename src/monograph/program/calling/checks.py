@@ -21,6 +21,7 @@ from monograph.capture.queries.query_kinds import (
     names_of_questions,
 )
 from monograph.diagnostics import Clause, problem
+from monograph.host.calling import kept_out_of_dynamo
 from monograph.host.dispatch import is_plain_tensor
 from monograph.integers import (
     evaluate,
@@ -55,6 +56,17 @@ if TYPE_CHECKING:
 
     from monograph.integers import Expr, Guard, Int, Relation
 
+GUARDED_BY_DYNAMO = frozenset(
+    {
+        *("autocast_cache", "default_dtype", "deterministic", "grad_mode"),
+        *("has_no_grad", "is_parameter", "needed", "needed_inside", "requires_grad"),
+        *("followed", "followed_inside"),
+    }
+)
+"""Questions that code compiled by Dynamo (2.13) asks again, as it does whether autocast is on.
+
+It answers others once and for all, or refuses them.
+"""
 DEVICE_FLAGS = {"cpu": "is_cpu", "cuda": "is_cuda", "meta": "is_meta"}
 
 
@@ -119,6 +131,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         "    explain(leaves)\n"
     )
 
+    @kept_out_of_dynamo("this call does not fit the program: uncompiled, it says how")
     def explain(leaves: Sequence[Any]) -> None:
         unchecked = [each for each in contract.answers if each.question == UNCHECKED]
         clauses = list(broken_clauses(contract, plan, leaves))
@@ -288,8 +301,18 @@ def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]
             yield Clause(path, words, "memory that both reach")
 
 
+@kept_out_of_dynamo("compiled code would not ask again what the program asks at each call")
+def _is_run() -> bool:
+    return True
+
+
 def _answer_conditions(contract: Contract, constants: dict[str, Any]) -> Iterator[str]:
     needed: list[str] = []
+    lasting = {each.question for each in contract.answers if each.value is not None}
+    lasting |= {each.question for each in contract.answers} - {"autocast"}
+    if lasting - GUARDED_BY_DYNAMO:
+        constants["is_run"] = _is_run
+        yield "is_run()"
     for answer, variable in zip(contract.answers, _variables(contract, "l{}"), strict=True):
         if answer.question == "needed":
             needed.append(f"{variable}.requires_grad")

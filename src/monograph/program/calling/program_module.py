@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.diagnostics import problem
-from monograph.host.calling import PyTreeCodeGen, PyTreeInfo, kept_out_of_dynamo
+from monograph.host.calling import (
+    Proxy,
+    PyTreeCodeGen,
+    PyTreeInfo,
+    kept_out_of_dynamo,
+    recorded_by_fx,
+)
 from monograph.host.fx_modules import codegen
 from monograph.host.trees import is_special, unflatten
 from monograph.program.calling.checks import compile_checks
@@ -24,6 +30,8 @@ from monograph.program.trust_boundary import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from torch.fx.graph import PythonCode
 
     from monograph.program.contract import Contract, ModesClause
     from monograph.program.signature import CallNames
@@ -53,15 +61,22 @@ class CheckInputs(torch.nn.Module):
         """What calls are checked against."""
         return self._held()
 
-    @kept_out_of_dynamo
+    @kept_out_of_dynamo("the checks of a program are generated before it is compiled")
+    def prepare(self) -> Callable[[tuple[Any, ...]], None]:
+        """Make the code, if it is not there."""
+        if self.check is None:
+            self.check = compile_checks(self.contract)
+        return self.check
+
     def forward(self, *leaves: Any) -> None:
-        """Return None, or refuse.
+        """Return None, or refuse. Dynamo reads the code as it reads all other.
 
         Raises: contract-broken.
         """
-        if self.check is None:
-            self.check = compile_checks(self.contract)
-        self.check(leaves)
+        if Proxy in map(type, leaves):
+            recorded_by_fx(self, leaves)
+        else:
+            (self.check or self.prepare())(leaves)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "check": None}
@@ -179,6 +194,13 @@ class ProgramModule(GraphModule):
         except Exception as error:
             self._refuse(error)
             raise
+
+    def recompile(self) -> PythonCode:
+        """Generate the code anew, with that of the checks: Dynamo cannot make it on its way."""
+        for child in self.children():
+            if isinstance(child, CheckInputs):
+                child.prepare()
+        return super().recompile()
 
     def _refuse(self, error: Exception) -> None:
         if self.__dict__.get(FROM_FILE):

@@ -8,11 +8,13 @@ gradient; so the graph of `program.module()` calls these functions instead, with
 from __future__ import annotations
 
 import operator
+from functools import wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host.calling import is_read_by_dynamo, recorded_by_fx
 from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph, is_superfluous
 from monograph.host.higher_order import (
@@ -42,12 +44,33 @@ if TYPE_CHECKING:
     Body = Callable[..., Any]
 
 
+def _in_place_of(operator: Any) -> Callable[[Body], Body]:
+    """Run a function for the operator in eager code; those who trace get a call of it as a whole.
+
+    Dynamo gets the operator, or with None the function; `torch.fx` gets the function.
+    """
+
+    def decorated(run: Body) -> Body:
+        @wraps(run)
+        def call(*args: Any) -> Any:
+            if is_read_by_dynamo():
+                return run(*args) if operator is None else operator(*args)
+            recorded = recorded_by_fx(call, args)
+            return run(*args) if recorded is None else recorded
+
+        return call
+
+    return decorated
+
+
+@_in_place_of(None)
 def run_with_grad_mode(enabled: bool, body: Callable[..., Any], /, *args: Any) -> Any:  # noqa: FBT001 - as the operator's
     """Run `body(*args)` with gradients recorded or not."""
     with torch.set_grad_enabled(enabled):
         return body(*args)
 
 
+@_in_place_of(None)
 def run_with_autocast(
     device: str,
     dtype: torch.dtype | None,
@@ -62,6 +85,7 @@ def run_with_autocast(
         return body(*args)
 
 
+@_in_place_of(COND)
 def run_cond(pred: Any, on_true: Body, on_false: Body, operands: Sequence[Any], /) -> Any:
     """Run one of two bodies; what it returns of its inputs is copied, but in Python's own `if`."""
     taken = on_true if pred else on_false
@@ -77,12 +101,14 @@ def run_cond(pred: Any, on_true: Body, on_false: Body, operands: Sequence[Any], 
     )
 
 
+@_in_place_of(MAP)
 def run_map(body: Body, xs: Sequence[torch.Tensor], arguments: Sequence[Any], /) -> Any:
     """Run a body on each slice along the first dimension; its results are stacked."""
     steps = zip(*[x.unbind(0) for x in xs], strict=True)
     return _stacked([body(*step, *arguments) for step in steps])
 
 
+@_in_place_of(WHILE_LOOP)
 def run_while_loop(
     goes_on: Body, body: Body, carried: Sequence[Any], arguments: Sequence[Any], /
 ) -> Any:
@@ -92,6 +118,7 @@ def run_while_loop(
     return run_loop(goes_on, body, body(*carried, *arguments), arguments)
 
 
+@_in_place_of(WHILE_LOOP)
 def run_loop(goes_on: Body, body: Body, carried: Sequence[Any], arguments: Sequence[Any], /) -> Any:
     """The same for Python's own loop: without a round, it gives what it began with."""
     while goes_on(*carried, *arguments):
@@ -99,6 +126,7 @@ def run_loop(goes_on: Body, body: Body, carried: Sequence[Any], arguments: Seque
     return tuple(carried)
 
 
+@_in_place_of(SCAN)
 def run_scan(
     body: Body, carried: Sequence[Any], xs: Sequence[torch.Tensor], arguments: Sequence[Any], /
 ) -> Any:
@@ -139,6 +167,7 @@ def _stacked(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
     return tuple(columns)
 
 
+@_in_place_of(ASSOCIATIVE_SCAN)
 def run_associative_scan(
     body: Body, xs: Sequence[torch.Tensor], arguments: Sequence[Any], /
 ) -> Any:
