@@ -30,7 +30,7 @@ from monograph.passes.rewrites.dead_code import has_effect
 from monograph.program.printing import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from torch.fx.graph import PythonCode
     from torch.fx.node import Node
@@ -183,9 +183,8 @@ class GraphModule(fx_modules.LazyGraphModule):
         generated: Any = own
         generated.forward = _function(python_code.src, python_code.globals, own)
         object.__setattr__(self, "__class__", own)
-        for child in self.children():
-            if isinstance(child, torch.fx.GraphModule):
-                child.recompile()
+        for child in _graph_modules_below(self):
+            child.recompile()
         return python_code
 
     _real_recompile = recompile
@@ -197,7 +196,7 @@ class GraphModule(fx_modules.LazyGraphModule):
             node: code
             for node in graph.nodes
             if node.op in {"get_attr", "call_module"}
-            and (code := self._attribute_code(node)) is not None
+            and (code := self.attribute_code(node)) is not None
         }
         if not odd:
             return found
@@ -216,7 +215,7 @@ class GraphModule(fx_modules.LazyGraphModule):
         found.src = re.sub(rf"self\.{word}(\d+)", lambda at: spelt[int(at[1])], found.src)
         return found
 
-    def _attribute_code(self, node: Node) -> str | None:
+    def attribute_code(self, node: Node) -> str | None:
         """How to spell what a node reads or calls, where torch.fx spells it otherwise."""
         target = str(node.target)
         first, *others = target.split(".")
@@ -269,6 +268,15 @@ class GraphModule(fx_modules.LazyGraphModule):
         with_effects(copied.graph).owning_module = copied
         fx_modules.call_copy_hooks(self, copied)
         return copied
+
+
+def _graph_modules_below(module: torch.nn.Module) -> Iterator[torch.fx.GraphModule]:
+    """The nearest ones, on each way down."""
+    for child in module.children():
+        if isinstance(child, torch.fx.GraphModule):
+            yield child
+        else:
+            yield from _graph_modules_below(child)
 
 
 def lazy_class(cls: type[Any]) -> type[GraphModule]:

@@ -18,14 +18,42 @@ from monograph.program.calling.program_module import CallCode, ProgramModule
 from monograph.program.graph_module import GraphModule, recorded_forward
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     import torch
+    from torch.fx import Node
 
     from monograph.host.trees import TreeSpec
-    from monograph.program.signature import CallNames
+    from monograph.program.program import ModuleCallEntry
+    from monograph.program.signature import CallNames, ExportGraphSignature
+    from monograph.program.unflattening.flat_args import FlatArgsAdapter
 
 
 class UnflattenedModule(ProgramModule):
     """What `unflatten` returns: called like the original, with the original's modules inside."""
+
+    _described: Callable[[], Mapping[str, Any]]
+    """In a function: copies share it, and whoever walks over attributes comes to no structures."""
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What the inputs and outputs of the program's flat graph mean."""
+        return self._described()["graph_signature"]
+
+    @property
+    def module_call_graph(self) -> list[ModuleCallEntry]:
+        """The calls of modules in the program."""
+        return self._described()["module_call_graph"]
+
+    @property
+    def range_constraints(self) -> Mapping[Any, Any]:
+        """The ranges of the program's sizes."""
+        return self._described()["range_constraints"]
+
+    @property
+    def flat_args_adapter(self) -> FlatArgsAdapter | None:
+        """What adapts calls of another structure, as it was given to `unflatten`."""
+        return self._described()["flat_args_adapter"]
 
 
 class UnflattenedCall(GraphModule):
@@ -35,13 +63,36 @@ class UnflattenedCall(GraphModule):
     they read the state and the children of this module.
     """
 
-    others: tuple[GraphModule, ...] = ()
+    others: tuple[LaterCall, ...] = ()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         for value in vars(self).values():
             if isinstance(value, pytree.TreeSpec):
                 memo[id(value)] = value
         return super().__deepcopy__(memo)
+
+
+class LaterCall(GraphModule):
+    """A later call of a module, with another graph than its first call: `name@1`.
+
+    State and children are those of the module, which it holds in a tuple: it is none of its own.
+    """
+
+    _of: tuple[UnflattenedCall]
+
+    def __getattr__(self, name: str) -> Any:
+        """Look it up in the module, where it is nothing of this object."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if "_of" not in self.__dict__:
+                raise
+            return getattr(self._of[0], name)
+
+    def attribute_code(self, node: Node) -> str | None:
+        """How to spell what a node reads of the module."""
+        code = self._of[0].attribute_code(node)
+        return code and code.replace("self", "self._of[0]", 1)
 
 
 class UnflattenedCalls(UnflattenedCall):
@@ -126,9 +177,7 @@ def _graph(module: torch.nn.Module, number: int) -> Any:
         return recorded_forward(module, recorder, graph)
     if number == 0 or not isinstance(module, UnflattenedCall):
         return module
-    other = module.others[number - 1]
-    other.materialize()
-    return type(other).forward.__get__(module)
+    return module.others[number - 1].forward
 
 
 def results_of(result: Any, spec: TreeSpec, name: str) -> list[Any]:
@@ -153,6 +202,7 @@ def check_constant(given: Any, expected: Any, name: str) -> None:
 
 
 __all__ = [
+    "LaterCall",
     "ModuleCallCode",
     "UnflattenedCall",
     "UnflattenedCalls",

@@ -48,6 +48,8 @@ class Holder:
     children: dict[str, Any] = field(default_factory=dict[str, Any])
     forms: dict[Any, str] = field(default_factory=dict[Any, str])
     taken: set[str] = field(default_factory=set[str])
+    later: dict[int, str] = field(default_factory=dict[int, str])
+    """The graphs after the first that are called as modules of their own: what follows the `@`."""
 
 
 class Graphs:
@@ -263,7 +265,11 @@ class _ModuleGraphWriter:
         captured = tuple(self.put(value) for value in outside)
         name = inner.key
         is_plain = owner is not None and number == 0 and not captured
-        if is_plain and signature is None:
+        if number and owner is not None and signature is None:
+            later = self.graphs.holder(inner.path).later
+            suffix = later.setdefault(number, inner.key.partition("@")[2] or str(number))
+            node = self.node("call_module", name, f"{owner}@{suffix}", tuple(leaves))
+        elif is_plain and signature is None:
             node = self.node("call_module", name, owner, tuple(leaves))
         elif is_plain and signature is not None and _is_builtin(signature.in_spec):
             args, kwargs = unflatten(leaves, signature.in_spec)

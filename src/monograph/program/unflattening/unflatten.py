@@ -7,6 +7,9 @@ state; each can be called, looked at and exchanged. The contract stays: the whol
 
 from __future__ import annotations
 
+import copy
+import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import problem
@@ -26,6 +29,7 @@ from monograph.program.stateful_module import (
 from monograph.program.trust_boundary import boundary
 from monograph.program.unflattening.flat_args import adapt_calls
 from monograph.program.unflattening.module_calls import (
+    LaterCall,
     UnflattenedCall,
     UnflattenedCalls,
     UnflattenedModule,
@@ -41,8 +45,9 @@ from monograph.program.unflattening.scope_tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    import torch
     from torch.fx.node import Node
 
     from monograph.program.program import ExportedProgram
@@ -62,17 +67,41 @@ def unflatten(
 
     A module takes the values that its call used, in the order of their first use, and returns those
     that were used after it; one that was named in `preserve_module_call_signature` takes and
-    returns what the original did. Exchanging a module exchanges all of its calls.
+    returns what the original did. Exchanging a module exchanges all of its calls, but for those
+    whose graph differs from the first's: they are modules `name@1`, `name@2`, unless the module was
+    named there.
+
+    Its state is its own: a copy of the program's, in which what was shared is shared.
 
     `flat_args_adapter` makes the flat inputs of a call whose structure is not the program's.
 
     Raises: module-call-lost; (a call) contract-broken.
     """
     with boundary(module.facts, len(module.graph.nodes), "unflattened"):
-        made = _unflattened(module, check=check)
+        made = _unflattened(_with_own_state(module), check=check)
+    described = {
+        "graph_signature": module.graph_signature,
+        "module_call_graph": module.module_call_graph,
+        "range_constraints": module.range_constraints,
+        "flat_args_adapter": flat_args_adapter,
+    }
+    made.__dict__["_described"] = lambda: described
     if flat_args_adapter is not None:
         adapt_calls(made, flat_args_adapter, module.in_spec)
     return made
+
+
+def _with_own_state(program: ExportedProgram) -> ExportedProgram:
+    """The program with copies of its tensors, but for constants that have an autograd history."""
+    memo: dict[int, Any] = {}
+
+    def own(held: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: copy.deepcopy(value, memo) if getattr(value, "is_leaf", False) else value
+            for name, value in held.items()
+        }
+
+    return replace(program, state_dict=own(program.state_dict), constants=own(program.constants))
 
 
 def _unflattened(program: ExportedProgram, *, check: bool) -> UnflattenedModule:
@@ -199,13 +228,22 @@ def _hang_modules(module: UnflattenedModule, graphs: Graphs, program: ExportedPr
     for path in sorted(filter(None, graphs.holders), key=place):
         holder = graphs.holders[path]
         (_, first), *others = holder.graphs
-        kind = UnflattenedCalls if others else UnflattenedCall
+        kind = UnflattenedCalls if len(others) > len(holder.later) else UnflattenedCall
         made[path] = kind(holder.children, first, "ModuleCall")
-        made[path].others = tuple(GraphModule({}, graph) for _, graph in others)
+        made[path].others = tuple(_later_call(made[path], graph) for _, graph in others)
         adopt(module, path, made[path])
     for path, called in made.items():
-        for alias in graphs.tree.modules[path][1:]:
+        names = graphs.tree.modules[path]
+        for alias in names[1:]:
             adopt(module, alias, called)
+        for (number, suffix), name in itertools.product(graphs.holders[path].later.items(), names):
+            adopt(module, f"{name}@{suffix}", called.others[number - 1])
+
+
+def _later_call(module: UnflattenedCall, graph: torch.fx.Graph) -> LaterCall:
+    made = LaterCall({}, graph, "ModuleCall")
+    made.__dict__["_of"] = (module,)
+    return made
 
 
 def _hang_state(

@@ -71,7 +71,8 @@ def test_a_module_with_several_graphs_lists_them():
         def forward(self, x):
             return self.inner(self.inner(x, 1), 2)
 
-    module = monograph.unflatten(monograph.export(Outer(), (X,)))
+    kept = {"preserve_module_call_signature": ("inner",)}
+    module = monograph.unflatten(monograph.export(Outer(), (X,), **kept))
     assert isinstance(module.inner, InterpreterModule)
     assert isinstance(module.inner, InterpreterModuleDispatcher)
     assert len(module.inner.call_modules()) == 2

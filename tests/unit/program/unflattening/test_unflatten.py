@@ -62,13 +62,13 @@ def unflattened(model, args, **options):
 
 
 def test_modules_come_back_under_their_names():
-    """Called modules are modules, state has its place and identity, parameters are Parameters."""
+    """Called modules are modules, state has its place, parameters are Parameters."""
     model = Twice().eval()
     module = unflattened(model, (x(),), dynamic_shapes={"x": {0: Dim.AUTO}})
     check(model, (x(),), module, (x(7),), (x(2),))
     assert {"scaled", "layers.0", "layers.1"} <= dict(module.named_modules()).keys()
     assert isinstance(module.layers.get_submodule("0").weight, nn.Parameter)
-    assert module.scaled.weight is model.scaled.weight
+    assert torch.equal(module.scaled.weight, model.scaled.weight)
     assert [n for n, _ in module.named_parameters()] == [n for n, _ in model.named_parameters()]
     given = x(5)
     assert_close(module.get_submodule("layers.0")(given), model.layers[0](given))
@@ -371,3 +371,101 @@ def test_lowered_programs_come_back_as_modules_too():
     given = x()
     assert_close(module(given), model(given))
     assert_close(dict(module.named_buffers()), dict(model.named_buffers()))
+
+
+class Counts(nn.Module):
+    """Shares a parameter, a view of a buffer, and writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(4))
+        self.register_buffer("first", self.count[:2], persistent=False)
+        self.one, self.other = nn.Linear(2, 2), nn.Linear(2, 2)
+        self.other.weight = self.one.weight
+        self.scale = torch.full((2,), 2.0)
+
+    def forward(self, x):
+        self.count.add_(1)
+        return self.other(self.one(x)) * self.scale + self.first
+
+
+def test_state_is_its_own():
+    """Running or training one changes neither the program nor the others; what shares, shares."""
+    model = Counts()
+    program = monograph.export(model, (torch.ones(2),))
+    one, other = monograph.unflatten(program), monograph.unflatten(program)
+    first = one(torch.ones(2))
+    torch.testing.assert_close(other(torch.ones(2)), first)
+    assert not program.state_dict["count"].any()
+    assert one.one.weight is one.other.weight
+    with torch.no_grad():
+        one.one.weight.zero_()
+    torch.testing.assert_close(program.module()(torch.ones(2)), first)
+    torch.testing.assert_close(model.first, torch.ones(2))
+
+
+class Modal(nn.Module):
+    """Computes one thing or another, with state, a child and a constant."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.register_buffer("count", torch.zeros(2))
+        self.const = torch.ones(2) * 4
+
+    def forward(self, x, first):
+        self.count.add_(1)
+        return self.inner(x) + self.const if first else self.inner(x) * self.count
+
+
+class Several(nn.Module):
+    """Calls it four times, below a name and an alias."""
+
+    def __init__(self):
+        super().__init__()
+        self.k = nn.Module()
+        self.k.n = Modal()
+        self.alias = self.k.n
+
+    def forward(self, x):
+        x = self.k.n(self.k.n(x, True), True)
+        return self.k.n(x, False) + self.alias(x, True) + self.k.n.count
+
+
+def test_calls_with_other_graphs_are_modules_of_their_own():
+    """They have names that torch.export gives them, share state, and are exchanged apart."""
+    model, args = Several(), (torch.ones(2),)
+    program = monograph.export(copy.deepcopy(model), args)
+    module = unflatten(program)
+    stock = torch.export.unflatten(torch.export.export(copy.deepcopy(model), args))
+    names = {name for name, _ in stock.named_modules() if "n@" in name}
+    assert names > {name for name, _ in module.named_modules() if "n@" in name} == {"k.n@2"}
+    assert module.state_dict().keys() == program.state_dict.keys()
+    again = unflatten(program)
+    for form in (module, copy.deepcopy(module), export(again, args).module()):
+        reference = copy.deepcopy(model)
+        for x in (torch.ones(2), torch.zeros(2)):
+            torch.testing.assert_close(form(x), reference(x))
+
+    class Plus(nn.Module):
+        def forward(self, x):
+            return x + 5
+
+    exchanged = unflatten(program)
+    exchanged.set_submodule("k.n@2", Plus())
+    reference = copy.deepcopy(model)
+    inner = reference.k.n
+    y = inner(inner(args[0], True), True)
+    other = y + 5 + inner(y, True)
+    torch.testing.assert_close(exchanged(args[0]), other + inner.count)
+
+
+def test_what_an_unflattened_program_is():
+    """It says what the program is, as torch.export's does; copies too."""
+    program = monograph.export(Several(), (torch.ones(2),))
+    module = monograph.unflatten(program)
+    for each in (module, copy.deepcopy(module)):
+        assert each.graph_signature is program.graph_signature
+        assert each.module_call_graph is program.module_call_graph
+        assert each.range_constraints is program.range_constraints
+        assert each.flat_args_adapter is None
