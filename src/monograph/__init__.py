@@ -44,6 +44,7 @@ if typing.TYPE_CHECKING:
     from monograph.api import check_custom_op, draft_export, export, register_dataclass
     from monograph.archive import load, save
     from monograph.interop import as_torch_export, from_torch, load_package
+    from monograph.jit import CompilationProfiler, optimize
     from monograph.passes import DecompositionTable, default_decompositions
     from monograph.passes.decomposition.table import DecompositionTable as CustomDecompTable
     from monograph.passes.decomposition.table import decompose
@@ -63,6 +64,7 @@ else:
     __getattr__, __dir__ = lazy_imports.attributes(
         __name__,
         {
+            "CompilationProfiler": "monograph.jit",
             "CustomDecompTable": "monograph.decomp_utils",
             "DecompositionTable": "monograph.passes",
             "ExportBackwardSignature": "monograph.program",
@@ -85,6 +87,7 @@ else:
             "graph_signature": "monograph.graph_signature:",
             "load": "monograph.archive",
             "load_package": "monograph.interop",
+            "optimize": "monograph.jit",
             "passes": "monograph.passes:",
             "pt2_archive": "monograph.pt2_archive:",
             "register_dataclass": "monograph.api",
@@ -100,6 +103,7 @@ __all__ = [
     "AdditionalInputs",
     "ArchiveError",
     "BugError",
+    "CompilationProfiler",
     "Constraint",
     "ConstraintViolation",
     "ContractError",
@@ -139,6 +143,7 @@ __all__ = [
     "infer_dynamic_shapes",
     "load",
     "load_package",
+    "optimize",
     "passes",
     "pt2_archive",
     "refine_dynamic_shapes",

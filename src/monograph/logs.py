@@ -8,6 +8,7 @@ its level is not set nobody listens, and a capture does not even make the lines.
     MONOGRAPH_LOGS=dynamic                  every symbol, guard, assertion and replacement
     MONOGRAPH_LOGS=+dynamic                 facts and ranges, too; -dynamic is errors alone
     MONOGRAPH_LOGS=export                   one line a program; +export every operator with its line
+    MONOGRAPH_LOGS=jit                      graph breaks, and code compiled again; +jit every graph
     MONOGRAPH_LOGS='guard:"s0 == 2*s1"'     the whole user stack where that guard was added
     MONOGRAPH_LOGS=symbol:s0                the same where that symbol was made
     MONOGRAPH_LOGS='dynamic,guard:"..."'    both
@@ -43,6 +44,7 @@ __all__ = ["EXPORTS", "configure_from_environment", "listener_for", "log_program
 
 _LOGGER: Final = logging.getLogger("monograph.dynamic")
 EXPORTS: Final = logging.getLogger("monograph.export")
+_JIT: Final = logging.getLogger("monograph.jit")
 _PARENT: Final = logging.getLogger("monograph")
 _VARIABLE: Final = "MONOGRAPH_LOGS"
 # +dynamic, guard:"a, b" (quoted where it has a comma), guard:a
@@ -57,6 +59,7 @@ def set_logs(
     *,
     dynamic: bool | int | None = None,
     export: bool | int | None = None,
+    jit: bool | int | None = None,
     guard: str | None = None,
     symbol: str | None = None,
 ) -> None:
@@ -64,13 +67,16 @@ def set_logs(
 
     `dynamic` is a level of `logging`, or True for every line: symbols, guards, assertions and
     replacements are at INFO, facts and ranges at DEBUG. `export` is the level of lines about what
-    was exported: programs at INFO, their operators at DEBUG. `guard` is a relation as the log
-    prints it, by symbols, by input paths, or by both; spaces do not matter. `symbol` is a symbol.
+    was exported: programs at INFO, their operators at DEBUG. `jit` is that of just-in-time runs:
+    graph breaks and recompilations at INFO, graphs and guards at DEBUG.
+    `guard` is a relation as the log prints it, by symbols, by input paths, or by both; spaces do
+    not matter. `symbol` is a symbol.
 
     >>> set_logs(dynamic=True, guard="s0 == 2*s1")
     >>> set_logs()
     """
     _listen(EXPORTS, _level(export), {})
+    _listen(_JIT, _level(jit), {})
     sought = {"guard": guard, "symbol": symbol}
     _listen(_LOGGER, _level(dynamic), {kind: each for kind, each in sought.items() if each})
 
@@ -112,10 +118,10 @@ def configure_from_environment(environ: Mapping[str, str]) -> None:
         sought = item[3] or item[4] if item else None
         if item is not None and name in {"guard", "symbol"} and sought and not sign:
             chosen[name] = sought
-        elif item is not None and name in {"dynamic", "export"} and sought is None:
+        elif item is not None and name in {"dynamic", "export", "jit"} and sought is None:
             chosen[name] = _LEVELS[sign]
         else:
-            known = """`dynamic`, `export`, `guard:"s0 == 2*s1"` and `symbol:s0`"""
+            known = """`dynamic`, `export`, `jit`, `guard:"s0 == 2*s1"` and `symbol:s0`"""
             warnings.warn(f"{_VARIABLE} is {given!r}; it may name {known}", stacklevel=2)
             return
         at = item.end()

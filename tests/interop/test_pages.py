@@ -7,7 +7,7 @@ import pytest
 from monograph.diagnostics import MonographError, explain
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-PAGES = ["extra-not-installed", "not-handed-over", "not-taken-over"]
+PAGES = ["backend-unknown", "extra-not-installed", "not-handed-over", "not-taken-over"]
 
 
 def examples(name, kind):

@@ -42,7 +42,7 @@ _OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_i
 """Operators of matrices that some matrices have no result of."""
 _OF_LAYOUTS: Final = frozenset({"unflatten", "view", "view_as", "view_as_complex"})
 """Views that tensors of some strides do not have."""
-_RAISING: Final = OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA | _OF_LAYOUTS
+RAISING: Final = OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA | _OF_LAYOUTS
 
 
 def may_raise(node: Node) -> bool:
@@ -51,7 +51,7 @@ def may_raise(node: Node) -> bool:
     if not isinstance(target, OpOverload) or target.namespace != "aten":
         return False
     name = schema_of(target).name.removeprefix("aten::")
-    if name not in _RAISING:
+    if name not in RAISING:
         return False
     if name in _OF_LAYOUTS:
         source = node.args[0]

@@ -6,24 +6,47 @@ Pages are Markdown files in `pages/`, one per name, shipped with the package; no
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from monograph.diagnostics.spelling import nearest
+from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.resources.abc import Traversable
 
 __all__ = ["explain", "page_names"]
 
 
-def explain(name: str) -> str:
-    """Return the page of this message name.
+_explain_call = deferred("monograph.jit.reports:explain_call")
+
+
+@overload
+def explain(subject: str, /) -> str: ...
+
+
+@overload
+def explain(subject: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
+
+
+def explain(subject: str | Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Return the page of a message name; of a function, call it and say what became of it.
+
+    The function is called once with the other arguments, just in time: see `monograph.optimize`.
+    What is returned has the graphs, the graph breaks with their lines, and the guards; `str` of it
+    is for people, `to_json()` for tools.
 
     Raises: KeyError for an unknown name; it suggests the nearest known one.
 
     >>> print(explain("sizes-disagree").splitlines()[0])
     # sizes-disagree
     """
+    if not isinstance(subject, str):
+        return _explain_call(subject, *args, **kwargs)
+    return _page(subject)
+
+
+def _page(name: str) -> str:
     page = _folder() / f"{name}.md"
     if name in page_names():
         return page.read_text(encoding="utf-8")

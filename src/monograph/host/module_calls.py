@@ -42,6 +42,13 @@ def only_calls_forward(module: torch.nn.Module) -> bool:
     )
 
 
+GLOBAL_HOOKS: Final[tuple[Any, ...]] = (
+    _module._global_forward_hooks,
+    _module._global_forward_pre_hooks,
+    _module._global_backward_hooks,
+    _module._global_backward_pre_hooks,
+)
+"""The hooks of all modules."""
 _LAYERS: Final = frozenset(
     f"torch.nn.modules.{name}"
     for name in (

@@ -4,6 +4,7 @@ not-handed-over            system, reason               HandOverError
 not-taken-over             reason                       HandOverError
 wrong-after-handing-over   system, output, difference   BugError
 extra-not-installed        extra, packages              HandOverError
+backend-unknown            name, names, near=""         SpecError
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import BugError, HandOverError
+from monograph.diagnostics.errors import BugError, HandOverError, SpecError
 from monograph.diagnostics.wording import listed, offer
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def extra_not_installed(*, extra: object, packages: Sequence[str]) -> Text:
     return Text(
         headline=f"this needs {listed(packages)}, which {_are(packages)} not installed",
         helps=(f"pip install 'monograph[{extra}]'",),
+    )
+
+
+@message("backend-unknown", SpecError)
+def backend_unknown(*, name: object, names: object, near: str = "") -> Text:
+    """Say that no backend has a name; `near` is the one that was meant perhaps."""
+    return Text(
+        headline=f"there is no backend named {name!r}",
+        notes=(f"there are {names}",),
+        helps=(offer("the nearest is", f'monograph.optimize("{near}")'),) if near else (),
     )
 
 

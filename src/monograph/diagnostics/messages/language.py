@@ -4,6 +4,7 @@ asynchronous-code       name                            UnsupportedError
 capture-failed          error                           UnsupportedError
 recursion-on-data       name, count                     UnsupportedError
 computed-in-thread      op                              UnsupportedError
+graph-break             reason                          UnsupportedError
 """
 
 from __future__ import annotations
@@ -60,4 +61,18 @@ def computed_in_thread(*, op: object) -> Text:
         headline=f"another thread computes `{op}`, which is then no part of the program",
         label="in another thread",
         helps=("call the thread's function itself: PyTorch's operators use several cores anyway",),
+    )
+
+
+@message("graph-break", UnsupportedError)
+def graph_break(*, reason: object) -> Text:
+    """Say what ends a graph, where `nopython` wants one of the whole function."""
+    return Text(
+        headline=f"a graph ends here: {reason}",
+        label="runs by itself",
+        notes=("with nopython=True, a function is one graph, or it is refused",),
+        helps=(
+            "move this out of the function",
+            "or leave nopython out: this runs as it is, between two graphs",
+        ),
     )

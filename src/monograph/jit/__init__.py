@@ -1,0 +1,12 @@
+"""Just-in-time compilation: any Python at once, with graphs of what can be captured.
+
+`optimizing` is the way in. A call (`optimized_calls`) replays compiled segments from program point
+to program point, or interprets on and records one more (`call_recording`, decision 0043).
+"""
+
+from __future__ import annotations
+
+from monograph.jit.optimizing import Optimizer, optimize
+from monograph.jit.reports import CompilationProfiler, explain_call
+
+__all__ = ["CompilationProfiler", "Optimizer", "explain_call", "optimize"]

@@ -1,0 +1,232 @@
+"""Attribute reads: which of them fold, and the guards they need."""
+
+from __future__ import annotations
+
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.jit.callables import TENSOR_ATTRIBUTES
+from monograph.jit.guard_code import ATOMS, is_constant
+from monograph.jit.recording import NotRecordable
+
+if TYPE_CHECKING:
+    from monograph.jit.recording import SegmentRecorder
+
+__all__ = ["class_attribute", "note_absence", "note_read"]
+
+_MODULE_TABLES: Final = ("_parameters", "_buffers", "_modules")
+_METHODS: Final = (
+    FunctionType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+    staticmethod,
+    classmethod,
+)
+
+
+def class_attribute(segment: SegmentRecorder, kind: type, name: str, found: Any) -> None:
+    """Guard what a class or one of its bases defines under a name."""
+    if not kind.__flags__ & (1 << 9):
+        return  # classes in C do not change
+    guards = segment.guards
+    owner = guards.constant(kind)
+    label = f"{kind.__qualname__}.{name}"
+    if type(found) is FunctionType:
+        guards.check(f"{owner}.{name} is not {guards.constant(found)}", label, found)
+        guards.know(found, guards.constant(found), label)
+    else:
+        look = guards.constant(lookup)
+        read = f"{look}({owner}, {name!r})"
+        guards.check(f"{read} is not {guards.constant(found)}", label, found, read)
+
+
+def note_read(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
+    """Guard an attribute that was read. Raises: NotRecordable."""
+    if isinstance(owner, torch.Tensor):
+        _of_tensor(segment, owner, name)
+    elif isinstance(owner, ModuleType):
+        namespace = segment.guards.constant(owner.__dict__)
+        if name not in owner.__dict__:
+            raise NotRecordable(f"attribute `{name}` of a module of Python")
+        if (id(owner.__dict__), name) not in segment.written:
+            read = f"{namespace}[{name!r}]"
+            segment.guards.meet(value, read, f"{owner.__name__}.{name}")
+    elif isinstance(owner, type):
+        _of_class(segment, owner, name, value)
+    elif isinstance(owner, super):
+        _of_super(segment, owner, name, value)
+    elif type(owner) in (FunctionType, MethodType):
+        _of_function(segment, owner, name, value)
+    else:
+        _of_instance(segment, owner, name, value)
+
+
+def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
+    """Guard that an object has no attribute of a name, if so. Raises: NotRecordable."""
+    kind = type(owner)
+    guards = segment.guards
+    is_class = isinstance(owner, type)
+    found = lookup(owner if is_class else kind, name)
+    if found is not MISSING:
+        return
+    if isinstance(owner, torch.Tensor) or is_class:
+        raise NotRecordable(f"whether a `{kind.__name__}` has an attribute `{name}`")
+    getter = lookup(kind, "__getattr__")
+    if getter is not MISSING and not isinstance(owner, torch.nn.Module):
+        raise NotRecordable(f"whether `__getattr__` finds `{name}`")
+    variables = getattr(owner, "__dict__", {})
+    if name in variables or (id(owner), name) in segment.written:
+        return
+    class_attribute(segment, kind, name, MISSING)
+    if not guards.is_known(owner):
+        return
+    about = f"{guards.label(owner)}.{name}"
+    own = guards.names[id(owner)]
+    if kind.__dictoffset__:
+        guards.check(f"{name!r} in {own}.__dict__", about, "nothing")
+    if isinstance(owner, torch.nn.Module):
+        if any(name in variables[table] for table in _MODULE_TABLES):
+            return
+        for table in _MODULE_TABLES:
+            guards.check(f"{name!r} in {own}.__dict__[{table!r}]", about, "nothing")
+
+
+def _of_tensor(segment: SegmentRecorder, owner: torch.Tensor, name: str) -> None:
+    if name in TENSOR_ATTRIBUTES:
+        segment.metadata(owner)
+    elif not isinstance(lookup(type(owner), name), _METHODS) or name in owner.__dict__:
+        raise NotRecordable(f"`Tensor.{name}`")
+
+
+def _of_class(segment: SegmentRecorder, owner: type, name: str, value: Any) -> None:
+    found = lookup(owner, name)
+    if found is MISSING or type(found) in (GetSetDescriptorType, property):
+        if name in {"__name__", "__qualname__", "__module__", "__dict__", "__mro__", "__doc__"}:
+            segment.keep(value)
+            return
+        raise NotRecordable(f"attribute `{name}` of a class")
+    class_attribute(segment, owner, name, found)
+    if owner.__flags__ & (1 << 9):
+        _constant_of_class(segment, owner, name, found, value)
+
+
+def _constant_of_class(
+    segment: SegmentRecorder, owner: type, name: str, found: Any, value: Any
+) -> None:
+    """The value comes from a class attribute, which is guarded by its identity."""
+    guards = segment.guards
+    inner = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    for each in (inner, value if value is inner else None):
+        if each is not None and type(each) not in ATOMS and not guards.is_known(each):
+            guards.know(each, guards.constant(each), f"{owner.__qualname__}.{name}")
+
+
+def _of_super(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
+    function = value.__func__ if type(value) is MethodType else value
+    for base in owner.__self_class__.__mro__:
+        if base.__dict__.get(name) is function and type(function) is FunctionType:
+            class_attribute(segment, base, name, function)
+            return
+    is_c = isinstance(getattr(value, "__objclass__", None), type)
+    if not is_c and getattr(value, "__name__", "") not in {"__init__", "__new__", "__setattr__"}:
+        raise NotRecordable(f"`super().{name}`")
+
+
+def _of_function(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
+    guards = segment.guards
+    if type(owner) is MethodType or not guards.is_known(owner):
+        if name in {"__name__", "__qualname__", "__self__", "__func__", "__call__"}:
+            return
+        raise NotRecordable(f"attribute `{name}` of a function")
+    guards.attribute(owner, name, value, f"{guards.names[id(owner)]}.{name}")
+
+
+def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
+    kind = type(owner)
+    is_known = segment.guards.is_known(owner)
+    found = lookup(kind, name)
+    variables = owner.__dict__ if kind.__dictoffset__ else {}
+    if name == "__class__":
+        return
+    if found is not MISSING and (name not in variables or isinstance(found, property)):
+        _from_class(segment, owner, name, found, value)
+        return
+    if not is_known or (id(owner), name) in segment.written:
+        return
+    guards = segment.guards
+    own = guards.names[id(owner)]
+    if name in variables:
+        if is_constant(owner):
+            table = guards.constant(variables)
+            guards.check(f"{own}.__dict__ is not {table}", f"{guards.label(owner)}.__dict__", None)
+            guards.attribute(owner, name, value, f"{table}[{name!r}]")
+        else:
+            guards.attribute(owner, name, value, f"{own}.__dict__[{name!r}]")
+        return
+    if isinstance(owner, torch.nn.Module):
+        _of_module(segment, owner, name, value)
+    # Otherwise `__getattr__` has answered: what it read is guarded, if it was interpreted.
+    elif type(lookup(kind, "__getattr__")) is not FunctionType:
+        raise NotRecordable(f"attribute `{name}` of an object of type `{kind.__name__}`")
+
+
+def _of_module(segment: SegmentRecorder, owner: torch.nn.Module, name: str, value: Any) -> None:
+    guards = segment.guards
+    variables = owner.__dict__
+    for table in _MODULE_TABLES:
+        held = variables[table]
+        if name in held:
+            namespace, tables = guards.constant(variables), guards.constant(held)
+            moved = f"{namespace}[{table!r}] is not {tables}"
+            guards.check(moved, f"{guards.label(owner)}.{table}", None)
+            guards.attribute(owner, name, value, f"{tables}[{name!r}]")
+            return
+    raise NotRecordable(f"attribute `{name}` of a module")
+
+
+def _from_class(segment: SegmentRecorder, owner: Any, name: str, found: Any, value: Any) -> None:
+    kind = type(owner)
+    guards = segment.guards
+    if kind.__flags__ & (1 << 9):
+        class_attribute(segment, kind, name, found)
+    if isinstance(found, property):
+        return  # what it read is guarded, as it was interpreted
+    if isinstance(owner, tuple) and hasattr(kind, "_fields"):
+        segment.touch(owner)
+        return
+    if isinstance(found, MemberDescriptorType | GetSetDescriptorType):
+        _of_c_descriptor(segment, owner, name, found, value)
+        return
+    if guards.is_known(owner) and kind.__dictoffset__ and not isinstance(found, property):
+        own = guards.names[id(owner)]
+        shadowed = f"{name!r} in {own}.__dict__"
+        guards.check(shadowed, f"{guards.label(owner)}.{name}", f"{kind.__qualname__}.{name}")
+    if kind.__flags__ & (1 << 9):
+        _constant_of_class(segment, kind, name, found, value)
+
+
+def _of_c_descriptor(
+    segment: SegmentRecorder, owner: Any, name: str, found: Any, value: Any
+) -> None:
+    guards = segment.guards
+    if isinstance(found, MemberDescriptorType):
+        if guards.is_known(owner) and (id(owner), name) not in segment.written:
+            guards.attribute(owner, name, value, f"{guards.names[id(owner)]}.{name}")
+        return
+    if name == "__dict__" and not guards.is_known(owner):
+        return
+    if type(value) in ATOMS and is_constant(owner):
+        return
+    raise NotRecordable(f"attribute `{name}` of an object of type `{type(owner).__name__}`")

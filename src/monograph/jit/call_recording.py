@@ -1,0 +1,362 @@
+"""The recorder of one call: hooks of the interpreter that record one segment after the other.
+
+A segment ends at an instruction that is a graph break, or where the call returns. Where it cannot
+end there (see `stop`), the rest of the call runs unrecorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.bytecode import Hooks, Interpreter
+from monograph.bytecode.code_cache import once_per_code
+from monograph.bytecode.linking import link
+from monograph.diagnostics import MonographError
+from monograph.jit import callables
+from monograph.jit.attribute_reads import note_read
+from monograph.jit.calls import arguments_of, check_call, find_leaf, forward_of, plain_callee
+from monograph.jit.interpreters import run_step
+from monograph.jit.program_points import chain_of, is_mark, note_callee, plan_of, values_of
+from monograph.jit.recording import NotRecordable, OperatorObserver, SegmentRecorder
+from monograph.jit.segment_code import compile_segment
+from monograph.jit.state_recipes import NotMade
+from monograph.jit.watched_instructions import DONE, FREE, WATCHES
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from monograph.bytecode import InterpreterFrame
+    from monograph.bytecode.evaluation.frame import Body, Mark
+    from monograph.jit.point_table import PointTable, ProgramPoint
+
+__all__ = ["CallRecorder", "WatchedInterpreter", "watched"]
+
+_RISKY: Final = object()
+_CALLS: Final = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
+
+
+class WatchedInterpreter(Interpreter):
+    """An interpreter whose instructions tell a recorder before they run."""
+
+    __slots__ = ("recorder",)
+
+    recorder: CallRecorder
+
+
+def _unknown(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    del recorder
+    raise NotRecordable(f"the instruction {frame.body.names[frame.ip - 1]}")
+
+
+def _watched_step(name: str, handler: Any) -> Any:
+    if name in FREE:
+        return handler
+    watch = WATCHES.get(name, _unknown)
+
+    def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
+        interpreter: Any = frame.interpreter
+        recorder: CallRecorder = interpreter.recorder
+        if recorder.segment is None:
+            return handler(frame, argument)
+        try:
+            recorder.check_native(frame)
+            verdict = watch(recorder, frame, argument)
+        except NotRecordable as reason:
+            return recorder.break_at(frame, str(reason), handler, argument)
+        if verdict is DONE:
+            return None
+        if name in _CALLS or name == "MAKE_FUNCTION":
+            handler(frame, argument)
+            recorder.born(frame, is_function=name == "MAKE_FUNCTION")
+            return None
+        return handler(frame, argument)
+
+    return step
+
+
+@once_per_code
+def watched(code: CodeType) -> Body:
+    """The body of a code object whose instructions tell the recorder."""
+    body = link(code)
+    steps = [
+        (_watched_step(name, handler), argument)
+        for name, (handler, argument) in zip(body.names, body.steps, strict=True)
+    ]
+    return replace(body, steps=steps, stopped={})
+
+
+class CallRecorder(Hooks):
+    """Records the segments of one call, from a program point to where the call returns."""
+
+    uncatchable = (MonographError,)
+
+    def __init__(self, points: PointTable) -> None:
+        """`points` are where segments begin, and what is known of the function."""
+        self.points = points
+        self.interpreter = WatchedInterpreter(self)
+        self.interpreter.recorder = self
+        self.interpreter.body = watched
+        self._segment: SegmentRecorder | None = None
+        self._observer = OperatorObserver(self._unrecorded)
+        self._point: ProgramPoint | None = None
+        self._births: dict[int, tuple[CodeType, int]] = {}
+        self._is_known = False
+
+    @property
+    def segment(self) -> Any:
+        """What is being recorded, or None."""
+        return self._segment
+
+    # --- beginning and ending ---------------------------------------------------------------
+
+    def begin(self, point: ProgramPoint, frames: list[InterpreterFrame]) -> None:
+        """Record a segment from here on."""
+        segment = SegmentRecorder(self.points.place_of(self.interpreter))
+        guards = segment.guards
+        index = 0
+        for frame in frames:
+            label = frame.code.co_qualname
+            function = frame.function
+            assert function is not None, "bodies of classes run natively"
+            name = f"s[{index}]"
+            guards.know(function, name, label)
+            guards.check(f"{name}.__code__ is not {guards.constant(frame.code)}", label, label)
+            globals_ = guards.constant(frame.globals)
+            guards.check(f"{name}.__globals__ is not {globals_}", label, label)
+            index += 1
+            for n, cell in enumerate(function.__closure__ or ()):
+                guards.know(cell, f"{name}.__closure__[{n}]", frame.code.co_freevars[n])
+            for slot in range(len(frame.slots)):
+                if plan_of(frame).slots[slot]:
+                    segment.pending[id(frame), slot] = (f"s[{index}]", frame.body.slots[slot])
+                    index += 1
+            for value in frame.stack:
+                if not is_mark(value):
+                    guards.meet(value, f"s[{index}]", "a value on the stack")
+                    index += 1
+        self._segment, self._point = segment, point
+        self._is_known = point.is_held([v for frame in frames for v in values_of(frame)])
+        self._observer.__enter__()
+
+    def _drop(self) -> SegmentRecorder:
+        segment = self._segment
+        assert segment is not None, "a segment is being recorded"
+        self._segment = None
+        self._observer.__exit__(None, None, None)
+        return segment
+
+    def end(self, value: Any) -> None:
+        """The call returns a value."""
+        try:
+            self._finish(None, value)
+        except NotMade as error:
+            self.stop(str(error), self._birth_of(error.value))
+        else:
+            self._drop()
+
+    def _finish(self, frames: list[InterpreterFrame] | None, value: Any, reason: str = "") -> Any:
+        """Compile the segment and enter it at its point. Raises: NotMade."""
+        segment, point = self._segment, self._point
+        assert segment is not None, "a segment is being recorded"
+        assert point is not None, "it began at a point"
+        if segment.risky_at is not None:
+            raise NotMade(_RISKY)
+        self._observer.__exit__(None, None, None)
+        try:
+            compiled = compile_segment(
+                segment, frames, value, self.points, reason, is_compiled=not self._is_known
+            )
+        finally:
+            self._observer.__enter__()
+        if not self._is_known:
+            point.add(compiled)
+        return compiled
+
+    def break_at(
+        self, frame: InterpreterFrame, reason: str, handler: Any, argument: Any
+    ) -> Mark | None:
+        """End the segment before an instruction, run that by itself, and begin the next one."""
+        frames = chain_of(frame)
+        interpreter = self.interpreter
+        handling = interpreter.handling
+        self.points.note_break(reason, frame)
+        if frames is None or handling.error is not None or handling.previous is not None:
+            self.stop(reason)
+            return handler(frame, argument)
+        frame.ip -= 1
+        try:
+            self._finish(frames, None, reason)
+        except NotMade as error:
+            frame.ip += 1
+            self.stop(str(error), self._birth_of(error.value))
+            return handler(frame, argument)
+        frame.ip += 1
+        self._drop()
+        signal = run_step(frame, handler, argument)
+        if signal is not None:
+            return signal
+        self.begin(self.points.at(frames), frames)
+        return None
+
+    def stop(self, reason: str, at: tuple[CodeType, int] | None = None) -> None:
+        """Record no more of this call; what led here runs natively from the next call on."""
+        if self._segment is None:
+            return
+        self._drop()
+        current = self.interpreter.current
+        if at is None and current is not None:
+            at = self._outermost(current)
+        self.points.give_way(reason, at)
+
+    def _outermost(self, frame: InterpreterFrame) -> tuple[CodeType, int]:
+        """The instruction of the outermost frame that leads here by other than plain calls."""
+        frames = [frame]
+        while frames[-1].back is not None:
+            frames.append(frames[-1].back)
+        for index in range(len(frames) - 1, 0, -1):
+            if chain_of(frames[index - 1]) is None:
+                return frames[index].code, frames[index].ip - 1
+        return frame.code, frame.ip - 1
+
+    def _birth_of(self, value: Any) -> tuple[CodeType, int] | None:
+        if value is _RISKY:
+            return self.segment.risky_at
+        return self._births.get(id(value))
+
+    def born(self, frame: InterpreterFrame, *, is_function: bool) -> None:
+        """An instruction has made what is on top of the stack."""
+        segment = self._segment
+        if segment is None:
+            return
+        made = frame.stack[-1]
+        if is_function:
+            segment.made_functions.add(id(made))
+        segment.keep(made)
+        self._births[id(made)] = (frame.code, frame.ip - 1)
+
+    def check_native(self, frame: InterpreterFrame) -> None:
+        """Raises: NotRecordable, of an instruction that an earlier call could not record."""
+        natives = self.points.natives
+        if natives:
+            reason = natives.get((id(frame.code), frame.ip - 1))
+            if reason is not None:
+                raise NotRecordable(reason)
+
+    # --- calls ------------------------------------------------------------------------------
+
+    def callee(self, callee: Any) -> Any:
+        """What a call of this calls: of a module without hooks, its `forward`."""
+        callee = plain_callee(self.segment, callee)
+        if isinstance(callee, torch.nn.Module):
+            return forward_of(self.segment, callee) or callee
+        return callee
+
+    def before_call(
+        self, frame: InterpreterFrame, callee: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> None:
+        """An instruction is about to call. Raises: NotRecordable, where that is a break."""
+        note_callee(frame, callee)
+        check_call(self.segment, callee, args, kwargs)
+
+    def enters(self, function: FunctionType) -> bool:
+        """Interpret user code, and what of PyTorch calls it."""
+        return callables.enters(function)
+
+    def enters_any(self, function: Any) -> bool:
+        """Whether a function is one of Python that is interpreted."""
+        return type(function) is FunctionType and callables.enters(function)
+
+    def replacement(
+        self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
+    ) -> Any:
+        """Record operators, and what is written to objects from outside."""
+        del frame
+        segment = self._segment
+        if segment is None:
+            return None
+        try:
+            check_call(segment, callee, args, kwargs)
+        except NotRecordable as reason:
+            self.stop(str(reason))
+            return None
+        leaf = find_leaf(callee, args, kwargs)
+        if leaf is not None:
+            return partial(self._call_leaf, leaf, callee)
+        self._note_append(segment, callee, args)
+        return None
+
+    def _call_leaf(self, leaf: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+        values = arguments_of(leaf, callee, list(args))
+        if len(values) == len(args):
+            return self.run_leaf(leaf[0], leaf[1], callee, values, kwargs)
+
+        def bound(_: Any, *rest: Any, **named: Any) -> Any:
+            return callee(*rest, **named)
+
+        return self.run_leaf(leaf[0], leaf[1], bound, values, kwargs)
+
+    def _note_append(self, segment: SegmentRecorder, callee: Any, args: list[Any]) -> None:
+        owner = getattr(callee, "__self__", None)
+        name = getattr(callee, "__name__", "")
+        if (type(owner), name) in callables.APPENDING and segment.guards.is_known(owner):
+            segment.dirty.add(id(owner))
+            given = ", ".join(f"{{{index + 1}}}" for index in range(len(args)))
+            segment.write(owner, f"{{0}}.{name}({given})", *args)
+
+    def run_leaf(
+        self, kind: str, target: Any, function: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call an operator, and write it down."""
+        segment = self._segment
+        assert segment is not None, "a segment is being recorded"
+        nodes = (tuple(segment.argument(args)), segment.argument(kwargs))
+        with self._observer.one_call() as seen:
+            try:
+                result = (function or target)(*args, **kwargs)
+            except BaseException as error:
+                self.stop(f"an operator raises {type(error).__name__}")
+                raise
+        if seen.may_raise and (segment.mutates or segment.draws):
+            self._check_risk(segment)
+        try:
+            segment.record(kind, target, nodes, result, seen)
+        except NotRecordable as reason:
+            self.stop(str(reason))
+        return result
+
+    def _check_risk(self, segment: SegmentRecorder) -> None:
+        """An operator that may raise follows one that cannot be taken back.
+
+        A replay that is left by an exception then leaves what eager code leaves, unless there are
+        writes of Python before it, or handlers around it.
+        """
+        frame = self.interpreter.current
+        assert frame is not None, "an operator is called by code"
+        at = (frame.code, frame.ip - 1)
+        is_tried = False
+        while frame is not None:
+            is_tried |= frame.body.handlers[frame.ip - 1] is not None
+            frame = frame.back
+        if segment.writes or is_tried:
+            segment.risky_at = segment.risky_at or at
+
+    def _unrecorded(self, operator: Any) -> None:
+        self.stop(f"`{operator}` runs within C")
+
+    # --- reads ------------------------------------------------------------------------------
+
+    def read_attribute(self, frame: InterpreterFrame, owner: Any, name: str, value: Any) -> Any:
+        """Guard an attribute."""
+        del frame
+        segment = self._segment
+        if segment is not None:
+            try:
+                note_read(segment, owner, name, value)
+            except NotRecordable as reason:
+                self.stop(str(reason))
+        return value

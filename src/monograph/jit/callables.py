@@ -1,0 +1,250 @@
+"""Callables: which functions are operators of a graph, which fold, and which break it.
+
+Whatever no table here names is a graph break.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import math
+import operator
+from collections import OrderedDict, deque
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, Final
+
+import torch
+
+from monograph.capture.code_policy import TORCH, is_entered
+from monograph.host.execution_modes import MODE_SETTERS
+
+__all__ = [
+    "APPENDING",
+    "COMPUTING",
+    "HOLDING",
+    "LEAF_BUILTINS",
+    "LEAVES",
+    "METADATA_METHODS",
+    "MODE_QUESTIONS",
+    "TENSOR_ATTRIBUTES",
+    "TENSOR_VALUES",
+    "enters",
+    "is_reading",
+    "leaf_name",
+]
+
+_LEAKS: Final = frozenset(
+    {
+        *("item", "tolist", "numpy", "data_ptr", "storage", "untyped_storage", "backward"),
+        *("is_nonzero", "equal", "allclose", "register_hook", "retain_grad", "share_memory_"),
+        *("set_", "resize_", "resize_as_", "requires_grad_", "detach_", "__array__", "__dlpack__"),
+        *(
+            "__bool__",
+            "__float__",
+            "__int__",
+            "__index__",
+            "__complex__",
+            "__len__",
+            "__contains__",
+        ),
+        *("__deepcopy__", "__reduce_ex__", "__setstate__", "__repr__", "__format__", "__hash__"),
+        *("__iter__", "_typed_storage", "storage_type", "pin_memory", "is_shared", "names"),
+        *(
+            "register_post_accumulate_grad_hook",
+            "map_",
+            "map2_",
+            "apply_",
+            "rename_",
+            "refine_names",
+        ),
+        *(
+            "is_set_to",
+            "__cuda_array_interface__",
+            "_make_subclass",
+            "__array_wrap__",
+            "record_stream",
+        ),
+        *("__dir__", "__rdiv__", "module_load", "new", "type", "__class__", "is_same_size"),
+        *(
+            "is_pinned",
+            "reinforce",
+            "sparse_resize_",
+            "to_sparse",
+            "to_mkldnn",
+            "_values",
+            "_indices",
+        ),
+        *("quantize_per_tensor", "rnn_tanh_cell_", "get_device", "has_names", "__dlpack_device__"),
+        *("t_", "transpose_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "as_strided_"),
+        *("__setitem__", "result_type", "can_cast", "parameters_to_vector", "is_distributed"),
+    }
+)
+"""Functions of PyTorch whose results are no tensors, or that reach what no graph holds."""
+METADATA_METHODS: Final = frozenset(
+    {
+        *("size", "dim", "stride", "is_contiguous", "numel", "nelement", "ndimension"),
+        *("is_floating_point", "is_complex", "element_size", "storage_offset", "is_signed"),
+        *("is_conj", "is_neg", "__len__", "dense_dim", "sparse_dim", "get_device", "is_inference"),
+    }
+)
+"""Methods of tensors that fold: what they return is guarded."""
+TENSOR_ATTRIBUTES: Final = frozenset(
+    {
+        *("shape", "dtype", "device", "ndim", "requires_grad", "layout", "is_cuda", "is_cpu"),
+        *("is_sparse", "is_quantized", "is_meta", "itemsize", "nbytes", "is_nested", "is_mps"),
+        *("is_mkldnn", "is_xla", "is_xpu", "is_sparse_csr"),
+    }
+)
+TENSOR_VALUES: Final = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+"""Attributes of tensors that are tensors."""
+_FACTORIES: Final = (
+    *("zeros", "ones", "full", "arange", "eye", "linspace", "logspace", "empty", "rand", "randn"),
+    *("randint", "randperm", "tensor", "zeros_like", "ones_like", "full_like", "empty_like"),
+    *("rand_like", "randn_like", "randint_like", "normal", "tril_indices", "triu_indices"),
+    *("as_tensor", "scalar_tensor", "complex", "polar", "cartesian_prod", "block_diag"),
+)
+
+
+def _leaves() -> dict[int, tuple[str, Any]]:
+    found: dict[int, tuple[str, Any]] = {}
+    for space, functions in torch.overrides.get_overridable_functions().items():
+        if space is not torch.Tensor and not hasattr(space, "__file__"):
+            continue
+        kind = "call_method" if space is torch.Tensor else "call_function"
+        for function in functions:
+            name = getattr(function, "__name__", "")
+            if name and name not in _LEAKS and name not in METADATA_METHODS:
+                found[id(function)] = (kind, function)
+    for name in _FACTORIES:
+        found[id(getattr(torch, name))] = ("call_function", getattr(torch, name))
+    for setter in MODE_SETTERS:
+        found[id(setter)] = ("call_function", setter)
+    return found
+
+
+LEAVES: Final = _leaves()
+"""Functions that are one node each: (kind of node, function), by identity."""
+_C_SPACES: Final = (
+    "torch",
+    "torch._C._nn",
+    "torch._C._linalg",
+    "torch._C._fft",
+    "torch._C._special",
+)
+
+
+def leaf_name(callee: Any) -> tuple[str, Any] | None:
+    """The kind of node and target of a call, if the callee is an operator."""
+    found = LEAVES.get(id(callee))
+    if found is not None:
+        kind, function = found
+        return kind, function.__name__ if kind == "call_method" else function
+    if type(callee) is BuiltinFunctionType:
+        owner = callee.__self__
+        if isinstance(owner, torch.Tensor):
+            name = callee.__name__
+            if name in _LEAKS or name in METADATA_METHODS or name.startswith("__"):
+                return None
+            return "call_method", name
+        if callee.__module__ in _C_SPACES[1:] and callee.__name__ not in _LEAKS:
+            return "call_function", callee
+    if isinstance(callee, type(torch.ops.aten.add.Tensor) | type(torch.ops.aten.add)):
+        return "call_function", callee
+    return None
+
+
+def _functions(*names: str) -> list[Any]:
+    return [getattr(builtins, name) for name in names]
+
+
+LEAF_BUILTINS: Final = {
+    id(each): each
+    for each in (
+        *_functions("sum", "abs", "pow", "divmod"),
+        *(getattr(operator, name) for name in dir(operator) if not name.startswith("__")),
+    )
+    if type(each) is BuiltinFunctionType
+}
+"""Functions of Python that are operators where they are given tensors."""
+for _name in (
+    "truth",
+    "not_",
+    "is_",
+    "is_not",
+    "contains",
+    "countOf",
+    "indexOf",
+    "length_hint",
+    "index",
+):
+    LEAF_BUILTINS.pop(id(getattr(operator, _name)), None)
+
+HOLDING: Final = {
+    id(each)
+    for each in (
+        *_functions("list", "tuple", "dict", "zip", "enumerate", "reversed", "isinstance"),
+        *_functions("issubclass", "type", "callable", "iter", "next", "map", "filter", "getattr"),
+        *_functions("slice", "object", "super", "hasattr"),
+        *(functools.partial, OrderedDict, deque, object.__new__, tuple.__new__, itertools.chain),
+        *(functools.reduce, object.__init__, itertools.product, itertools.islice),
+    )
+}
+"""Functions that only look at, or keep, what they are given: tensors, too."""
+COMPUTING: Final = {
+    id(each)
+    for each in (
+        *_functions("len", "abs", "min", "max", "sum", "sorted", "int", "float", "bool", "str"),
+        *_functions("round", "divmod", "pow", "range", "any", "all", "chr", "ord", "set"),
+        *_functions("frozenset", "bytes", "complex", "hash", "repr", "format", "bin", "hex"),
+        *(each for each in vars(math).values() if callable(each)),
+        *(each for each in vars(operator).values() if type(each) is BuiltinFunctionType),
+        *(torch.Size, torch.device, torch.finfo, torch.iinfo),
+    )
+}
+"""Functions of plain values that fold."""
+MODE_QUESTIONS: Final = {
+    id(each)
+    for each in (
+        *(torch.is_grad_enabled, torch.get_default_dtype, torch.is_inference_mode_enabled),
+        *(torch.is_autocast_enabled, torch.is_tensor, torch.is_floating_point, torch.is_complex),
+        *(torch.numel, torch.is_storage, torch.jit.is_scripting, torch.jit.is_tracing),
+        *(
+            torch.overrides.has_torch_function,
+            torch.compiler.is_compiling,
+            torch.is_anomaly_enabled,
+        ),
+    )
+}
+APPENDING: Final = {
+    (list, "append"),
+    (list, "extend"),
+    (set, "add"),
+    (deque, "append"),
+    (dict, "__setitem__"),
+}
+"""Methods that write to an object from outside, and read nothing of it."""
+_READING: Final[dict[type, frozenset[str]]] = {
+    list: frozenset(
+        {"copy", "count", "index", "__len__", "__getitem__", "__contains__", "__iter__"}
+    ),
+    tuple: frozenset({"count", "index", "__getitem__", "__len__", "__iter__"}),
+    dict: frozenset({"get", "items", "keys", "values", "copy", "__getitem__", "__contains__"}),
+    set: frozenset({"copy", "issubset", "issuperset", "union", "intersection", "difference"}),
+    deque: frozenset({"copy", "count", "index"}),
+}
+_READING[OrderedDict] = _READING[dict]
+_READING[frozenset] = _READING[set]
+
+
+def is_reading(owner: Any, name: str) -> bool:
+    """Whether a method of a plain container changes nothing."""
+    return name in _READING.get(type(owner), ())
+
+
+def enters(function: FunctionType) -> bool:
+    """Whether a function is interpreted."""
+    file = function.__code__.co_filename
+    if file.startswith(TORCH) and file.endswith("autograd/grad_mode.py"):
+        return True
+    return is_entered(file, function.__code__.co_name)

@@ -1,0 +1,388 @@
+"""Calls: whether one is interpreted, an operator of the graph, folded, or a graph break."""
+
+from __future__ import annotations
+
+import functools
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any, Final
+from weakref import ReferenceType
+
+import torch
+
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.bytecode.polyfills import POLYFILLS
+from monograph.host.module_calls import GLOBAL_HOOKS, only_calls_forward
+from monograph.jit import callables
+from monograph.jit.attribute_reads import class_attribute, note_absence, note_read
+from monograph.jit.code_replacement import replaced_by
+from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
+from monograph.jit.recording import NotRecordable
+from monograph.jit.state_recipes import ITERATORS
+
+if TYPE_CHECKING:
+    from monograph.jit.recording import SegmentRecorder
+
+__all__ = [
+    "Leaf",
+    "arguments_of",
+    "callee_of",
+    "check_call",
+    "find_leaf",
+    "forward_of",
+    "open_function",
+    "plain_callee",
+]
+
+Leaf = tuple[str, Any]
+_C_KINDS: Final = (
+    *(BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),
+)
+_GENERATORS: Final = 0x20 | 0x80 | 0x200
+
+
+def callee_of(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+    """What a call ends at, without what binds arguments: methods, partials, `__call__`."""
+    while True:
+        kind = type(callee)
+        if kind is MethodType:
+            callee, args = callee.__func__, [callee.__self__, *args]
+        elif kind is functools.partial:
+            kwargs = {**callee.keywords, **kwargs}
+            callee, args = callee.func, [*callee.args, *args]
+        elif isinstance(callee, type) or kind in _C_KINDS or kind is FunctionType:
+            return callee, args, kwargs
+        else:
+            special = lookup(kind, "__call__")
+            if type(special) is not FunctionType:
+                return callee, args, kwargs
+            callee, args = special, [callee, *args]
+
+
+def _open(segment: SegmentRecorder, callee: Any) -> None:
+    """Guard what binds the arguments of a callee that comes from outside."""
+    guards = segment.guards
+    kind = type(callee)
+    if kind is MethodType:
+        if guards.is_known(callee):
+            name, label = guards.names[id(callee)], guards.label(callee)
+            guards.meet(callee.__func__, f"{name}.__func__", f"{label}.__func__")
+            guards.meet(callee.__self__, f"{name}.__self__", f"{label}.__self__")
+        _open(segment, callee.__func__)
+    elif kind is functools.partial:
+        if guards.is_known(callee):
+            name, label = guards.names[id(callee)], guards.label(callee)
+            for part in ("func", "args", "keywords"):
+                guards.meet(getattr(callee, part), f"{name}.{part}", f"{label}.{part}")
+            segment.touch(callee.args)
+            segment.touch(callee.keywords)
+        _open(segment, callee.func)
+    elif kind not in _C_KINDS and kind is not FunctionType and not isinstance(callee, type):
+        special = lookup(kind, "__call__")
+        if special is not MISSING:
+            class_attribute(segment, kind, "__call__", special)
+
+
+def check_call(
+    segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: dict[str, Any]
+) -> None:
+    """Guard what a call depends on. Raises: NotRecordable, where it is a graph break."""
+    _open(segment, callee)
+    callee, args, kwargs = callee_of(callee, args, kwargs)
+    if find_leaf(callee, args, kwargs) is not None:
+        segment.argument(args)
+        segment.argument(kwargs)
+        return
+    if type(callee) is ReferenceType and segment.guards.is_known(callee):
+        name, label = segment.guards.names[id(callee)], segment.guards.label(callee)
+        segment.guards.meet(callee(), f"{name}()", f"{label}()")
+    elif type(callee) is FunctionType:
+        _check_function(segment, callee, args)
+    elif isinstance(callee, type):
+        _check_class(segment, callee, args, kwargs)
+    elif type(callee) in _C_KINDS:
+        _check_c_function(segment, callee, [*args, *kwargs.values()])
+    else:
+        raise NotRecordable(f"a call of {_called(callee)}")
+
+
+def find_leaf(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Leaf | None:
+    """The kind and target of the node that a call becomes, if it is an operator."""
+    leaf = callables.leaf_name(callee)
+    if leaf is not None:
+        return leaf
+    if id(callee) in callables.LEAF_BUILTINS and _any_tensor([*args, *kwargs.values()]):
+        return "call_function", callee
+    return None
+
+
+def _any_tensor(values: list[Any]) -> bool:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            return True
+        if type(value) in (list, tuple) and any(isinstance(each, torch.Tensor) for each in value):
+            return True
+    return False
+
+
+def arguments_of(leaf: Leaf, callee: Any, args: list[Any]) -> list[Any]:
+    """The arguments of the node, whose first one is what a bound method is bound to."""
+    if leaf[0] == "call_method" and type(callee) is BuiltinFunctionType:
+        return [callee.__self__, *args]
+    return args
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+def _check_function(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
+    if id(function) in callables.MODE_QUESTIONS:
+        return
+    if not callables.enters(function):
+        raise NotRecordable(f"a call of `{function.__module__}.{function.__qualname__}`")
+    if function.__code__.co_flags & _GENERATORS & ~0x20:
+        raise NotRecordable("asynchronous code")
+    open_function(segment, function, args)
+
+
+def open_function(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
+    """Guard what calling a function reads of it: code, defaults, cells.
+
+    Raises: NotRecordable, of a function of unknown origin.
+    """
+    guards = segment.guards
+    if id(function) in segment.made_functions:
+        return
+    if not guards.is_known(function):
+        _find_special(segment, function, args)
+    name, label = guards.names[id(function)], function.__qualname__
+    key = f"{name}.__code__ is not {guards.constant(function.__code__)}"
+    guards.check(key, f"{label}.__code__", function.__code__)
+    try:
+        guards.meet_parts(function, name, label)
+    except NotGuardable as reason:
+        raise NotRecordable(str(reason)) from None
+
+
+def _find_special(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
+    """A special method that the interpreter looked up on the class of its first argument."""
+    kind = type(args[0]) if args else None
+    if (
+        isinstance(args[0] if args else None, type)
+        and lookup(args[0], function.__name__) is not MISSING
+    ):
+        kind = args[0]
+    found = MISSING if kind is None else lookup(kind, function.__name__)
+    inner = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    if isinstance(found, property):
+        inner = function if function in (found.fget, found.fset, found.fdel) else None
+    if kind is None or inner is not function:
+        raise NotRecordable(f"a call of `{function.__qualname__}`, from where is not known")
+    class_attribute(segment, kind, function.__name__, found)
+    segment.guards.know(function, segment.guards.constant(function), function.__qualname__)
+
+
+# --- classes and C --------------------------------------------------------------------------------
+
+
+def _check_class(
+    segment: SegmentRecorder, cls: type, args: list[Any], kwargs: dict[str, Any]
+) -> None:
+    if id(cls) in callables.HOLDING or id(cls) in callables.COMPUTING:
+        _check_c_function(segment, cls, [*args, *kwargs.values()])
+        return
+    if cls.__flags__ & (1 << 9) and type(cls) is type:
+        init, new = lookup(cls, "__init__"), lookup(cls, "__new__")
+        if issubclass(cls, BaseException) and type(init) is not FunctionType:
+            segment.touch(args)
+            return
+        for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
+            if type(special) is FunctionType:
+                _check_function(segment, special, [cls, *args])
+        if issubclass(cls, torch.nn.Module):
+            raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
+        if cls.__new__ is object.__new__ or type(new) in (staticmethod, FunctionType):
+            segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
+            return
+    elif issubclass(cls, BaseException):
+        segment.touch(args)
+        return
+    raise NotRecordable(f"a call of {_called(cls)}")
+
+
+def _check_c_function(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    key = id(callee)
+    if key in callables.MODE_QUESTIONS:
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                segment.metadata(value)
+    elif callee in (getattr, hasattr):
+        _check_asked(segment, callee, values)
+    elif key in callables.HOLDING:
+        for value in values:
+            _check_held(segment, callee, value)
+    elif key in callables.COMPUTING:
+        _check_computed(segment, callee, values)
+    else:
+        owner = getattr(callee, "__self__", None)
+        if type(callee) in (MethodDescriptorType, WrapperDescriptorType) and values:
+            owner, values = values[0], values[1:]
+        _check_method(segment, callee, owner, values)
+
+
+def _check_asked(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    if len(values) < 2 or type(values[1]) is not str:
+        raise NotRecordable("an attribute whose name is no text")
+    if len(values) == 3 or callee is hasattr:
+        note_absence(segment, values[0], values[1])
+
+
+def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
+    if isinstance(value, torch.Tensor) and callee in (list, tuple, iter, zip, enumerate, map):
+        raise NotRecordable("a tensor is iterated by C")
+    if callee not in (isinstance, type, callable, issubclass):
+        segment.touch(value)
+        _check_plain(value)
+
+
+def _check_plain(value: Any) -> None:
+    """Raises: NotRecordable, of what C may do anything with."""
+    kind = type(value)
+    if kind in ATOMS or kind in CONTAINERS or kind in ITERATORS or isinstance(value, torch.Tensor):
+        return
+    if is_constant(value) or kind in (FunctionType, MethodType, functools.partial):
+        return
+    if kind.__flags__ & (1 << 9) or kind in _OPEN_KINDS:
+        return
+    raise NotRecordable(f"an object of type `{kind.__name__}` is handed to C")
+
+
+_OPEN_KINDS: Final = (
+    *(type({}.items()), type({}.keys()), type({}.values()), map, filter, reversed, CodeType),
+    *_C_KINDS,
+)
+
+
+def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
+        segment.metadata(values[0])
+        return
+    for value in values:
+        segment.touch(value)
+        _check_plain(value)
+        if segment.has_tensors(value) and callee is not len:
+            raise NotRecordable(f"{_called(callee)} of a tensor")
+        kind = type(value)
+        if kind in ATOMS or kind in CONTAINERS or id(callee) in POLYFILLS:
+            continue
+        if not is_constant(value) and kind not in ITERATORS and callee is not len:
+            raise NotRecordable(f"{_called(callee)} of an object of type `{kind.__name__}`")
+
+
+def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: list[Any]) -> None:
+    name = callee.__name__
+    kind = type(owner)
+    if isinstance(owner, torch.Tensor):
+        if name not in callables.METADATA_METHODS:
+            raise NotRecordable(f"`Tensor.{name}`")
+        segment.metadata(owner)
+        return
+    for value in values:
+        _check_plain(value)
+    if segment.guards.is_known(owner):
+        _check_method_outside(segment, name, owner, values)
+        return
+    is_of_object = kind.__flags__ & (1 << 9) and getattr(callee, "__objclass__", None) is object
+    if not is_of_object and kind not in (*CONTAINERS, *ATOMS, *_OPEN_KINDS):
+        raise NotRecordable(f"`{kind.__name__}.{name}`")
+    if isinstance(owner, ModuleType):
+        raise NotRecordable(f"a call of {_called(callee)}")
+    segment.touch([owner, *values])
+    tensors_compared = name in {"index", "count", "remove", "sort", "__contains__", "__eq__"}
+    if (tensors_compared or kind in ATOMS) and segment.has_tensors([owner, *values]):
+        raise NotRecordable(f"`{kind.__name__}.{name}` of tensors")
+
+
+def _check_method_outside(
+    segment: SegmentRecorder, name: str, owner: Any, values: list[Any]
+) -> None:
+    kind = type(owner)
+    if callables.is_reading(owner, name) or kind in ATOMS:
+        segment.touch([owner, *values])
+        if segment.has_tensors(values) or name in {"index", "count"}:
+            raise NotRecordable(f"`{kind.__name__}.{name}` of tensors")
+        return
+    if (kind, name) in callables.APPENDING:
+        for value in values if name != "append" else ():
+            segment.touch(value)
+        if kind is set and type(values[0]) not in ATOMS:
+            raise NotRecordable("a set gets an object")
+        return
+    raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
+
+
+def _called(callee: Any) -> str:
+    module = getattr(callee, "__module__", None)
+    name = getattr(callee, "__qualname__", None) or getattr(callee, "__name__", None)
+    if name is None:
+        return f"an object of type `{type(callee).__name__}`"
+    return f"`{name}`" if module in (None, "builtins") else f"`{module}.{name}`"
+
+
+_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def forward_of(segment: SegmentRecorder, module: Any) -> Any:
+    """What calling a module calls, which is guarded; None where it is not `forward` alone."""
+    kind = type(module)
+    if kind.__call__ is not torch.nn.Module.__call__ or not segment.guards.is_known(module):
+        return None
+    if not only_calls_forward(module):
+        return None
+    guards = segment.guards
+    name, label = guards.names[id(module)], guards.label(module)
+    variables = module.__dict__
+    table = guards.constant(variables)
+    guards.check(f"{name}.__dict__ is not {table}", f"{label}.__dict__", None)
+    guards.check(f"type({name}) is not {guards.constant(kind)}", f"type({label})", kind, name)
+    hooks = " or ".join(f"{table}[{each!r}]" for each in _HOOKS)
+    guards.check(f"{hooks} or {table}.get('_compiled_call_impl')", f"hooks of {label}", "none")
+    of_all = " or ".join(guards.constant(each) for each in GLOBAL_HOOKS)
+    guards.check(of_all, "hooks of all modules", "none")
+    for method in ("__call__", "_call_impl"):
+        class_attribute(segment, kind, method, lookup(kind, method))
+    forward = lookup(kind, "forward")
+    if "forward" in variables:
+        forward = variables["forward"]
+        note_read(segment, module, "forward", forward)
+        return forward
+    if type(forward) is not FunctionType:
+        return None
+    note_read(segment, module, "forward", MethodType(forward, module))
+    return MethodType(forward, module)
+
+
+def plain_callee(segment: SegmentRecorder, callee: Any) -> Any:
+    """What is optimized by itself, as it is without that."""
+    plain = getattr(type(callee), "monograph_plain", None)
+    if plain is not None:
+        callee = plain(callee)
+    elif type(callee) is FunctionType:
+        target = replaced_by(callee)
+        if target is None:
+            return callee
+        callee = target.function
+    else:
+        return callee
+    name = getattr(callee, "__qualname__", type(callee).__qualname__)
+    segment.guards.know(callee, segment.guards.constant(callee), name)
+    return callee

@@ -1,0 +1,333 @@
+"""Guards: what a segment relies on, written as the Python function that checks it.
+
+Each object that Python met from outside has a name in that function: a variable that reads it from
+where it was met, or a constant where its identity is guarded. Reading what is not there, or what
+has another type, is a guard that fails.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = [
+    "ATOMS",
+    "TENSORS",
+    "GuardWriter",
+    "NotGuardable",
+    "SegmentGuard",
+    "description",
+    "is_constant",
+    "is_plain",
+    "sharing",
+    "storage_of",
+    "tensor_condition",
+]
+
+ATOMS: Final = frozenset(
+    {
+        *(bool, bytes, complex, float, int, str, type(None), type(Ellipsis)),
+        *(type(NotImplemented), range, slice, torch.Size),
+    }
+)
+"""Types whose objects are what they are equal to."""
+_BY_IDENTITY: Final = (
+    *(type, FunctionType, MethodDescriptorType, WrapperDescriptorType),
+    *(ModuleType, CodeType, torch.nn.Module, torch.dtype, torch.layout, torch.memory_format),
+    *(torch.device, enum.Enum, property, classmethod, staticmethod),
+    *(type(torch.ops.aten), type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor)),
+)
+_BOUND: Final = (BuiltinFunctionType, MethodWrapperType)
+
+
+class NotGuardable(Exception):  # noqa: N818 - a signal, which is no error
+    """What an object holds cannot be said in guards."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentGuard:
+    """One condition: what it is about, what it wants, and the line of user code that asked.
+
+    `read` is the expression that gives the value, with the first `n_lines` lines run before it.
+    """
+
+    about: str
+    expected: Any
+    place: str
+    read: str
+    n_lines: int
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a segment may hold an object itself, guarded by its identity."""
+    if type(value) is FunctionType:
+        return value.__closure__ is None and "<locals>" not in value.__qualname__
+    return isinstance(value, _BY_IDENTITY) or (
+        type(value) in _BOUND and isinstance(value.__self__, type | ModuleType | None)
+    )
+
+
+class GuardWriter:
+    """Writes the guards of one segment, in the order in which things were met."""
+
+    def __init__(self, place: Callable[[], str]) -> None:
+        """`place` gives the line of user code that runs now."""
+        self.lines: list[str] = []
+        self.guards: list[SegmentGuard] = []
+        self.constants: dict[str, Any] = {"T": torch.Tensor, "P": torch.nn.Parameter}
+        self.names: dict[int, str] = {}
+        """How the function calls each object from outside, by identity."""
+        self.labels: dict[int, str] = {}
+        self._constant_names: dict[int, str] = {}
+        self._checked: set[str] = set()
+        self._kept: list[Any] = []
+        self._touched: set[int] = set()
+        self._met: set[str] = set()
+        self._place = place
+
+    def constant(self, value: Any) -> str:
+        """The name of a constant of the function."""
+        name = self._constant_names.get(id(value))
+        if name is None:
+            name = self._constant_names[id(value)] = f"k{len(self._constant_names)}"
+            self.constants[name] = value
+            self._kept.append(value)
+        return name
+
+    def check(self, fails: str, about: str, expected: Any, read: str = "None") -> None:
+        """Guard that a condition does not hold."""
+        if fails in self._checked:
+            return
+        self._checked.add(fails)
+        n_lines = len(self.lines)
+        self.lines.append(f"if {fails}: return {len(self.guards)}")
+        self.guards.append(SegmentGuard(about, expected, self._place(), read, n_lines))
+
+    def is_known(self, value: Any) -> bool:
+        """Whether an object was met from outside."""
+        return id(value) in self.names
+
+    def label(self, value: Any) -> str:
+        """What users call an object that was met."""
+        return self.labels.get(id(value), type(value).__name__)
+
+    def know(self, value: Any, name: str, label: str) -> None:
+        """An object is what an expression gives, and nothing needs to be checked for that."""
+        self._kept.append(value)
+        self.names[id(value)] = name
+        self.labels[id(value)] = label
+
+    def meet(self, value: Any, read: str, label: str) -> None:
+        """Python has read a value from outside."""
+        if read in self._met:
+            return
+        self._met.add(read)
+        if type(value) in ATOMS:
+            self._atom(value, read, label)
+        elif id(value) in self.names:
+            name = self.names[id(value)]
+            if name != read:
+                same = f"the same object as {self.label(value)}"
+                self.check(f"{read} is not {name}", label, same)
+        elif is_constant(value):
+            name = self.constant(value)
+            self.check(f"{read} is not {name}", label, value, read)
+            self.know(value, name, label)
+        else:
+            name = f"v{len(self.names)}_{len(self.lines)}"
+            self.lines.append(f"{name} = {read}")
+            self.know(value, name, label)
+            if not isinstance(value, TENSORS):
+                kind = self.constant(type(value))
+                self.check(f"type({name}) is not {kind}", f"type({label})", type(value), name)
+
+    def _atom(self, value: Any, read: str, label: str) -> None:
+        if value is None or type(value) in (bool, type(Ellipsis), type(NotImplemented)):
+            self.check(f"{read} is not {value}", label, value, read)
+            return
+        if type(value) in (slice, range):
+            raise_if_odd(value)
+        kind, expected = self.constant(type(value)), self.constant(value)
+        name = read
+        if not read.isidentifier():
+            name = f"a{len(self.lines)}"
+            self.lines.append(f"{name} = {read}")
+        fails = f"{name} is not {expected} and (type({name}) is not {kind} or {name} != {expected}"
+        if isinstance(value, float | complex):  # 0.0 == -0.0
+            fails += f" or repr({name}) != {self.constant(repr(value))}"
+        self.check(f"{fails})", label, value, name)
+
+    def attribute(self, owner: Any, name: str, value: Any, read: str) -> None:
+        """Python has read an attribute of an object from outside, which an expression gives."""
+        self.meet(value, read, f"{self.label(owner)}.{name}")
+
+    def meet_parts(self, function: FunctionType, name: str, label: str) -> None:
+        """Guard the defaults of a function, and know its cells. Raises: NotGuardable."""
+        is_fixed = name in self.constants
+        defaults = function.__defaults__
+        if defaults is None or is_fixed:
+            expected = "None" if defaults is None else self.constant(defaults)
+            self.check(f"{name}.__defaults__ is not {expected}", f"{label}.__defaults__", defaults)
+            for value in defaults or ():
+                if type(value) not in ATOMS and id(value) not in self.names:
+                    self.know(value, self.constant(value), f"a default of {label}")
+        else:
+            self.meet(defaults, f"{name}.__defaults__", f"{label}.__defaults__")
+            self.contents(defaults)
+        named = function.__kwdefaults__
+        if named is None:
+            self.check(f"{name}.__kwdefaults__", f"{label}.__kwdefaults__", None)
+        else:
+            self.meet(named, f"{name}.__kwdefaults__", f"{label}.__kwdefaults__")
+            self.contents(named)
+        for index, cell in enumerate(function.__closure__ or ()):
+            if id(cell) not in self.names:
+                fixed = self.constant(cell) if is_fixed else f"{name}.__closure__[{index}]"
+                self.know(cell, fixed, function.__code__.co_freevars[index])
+
+    def tensor(self, tensor: torch.Tensor) -> str:
+        """Guard all that a tensor is but its data; return its name."""
+        name = self.names[id(tensor)]
+        if id(tensor) not in self._touched:
+            self._touched.add(id(tensor))
+            fails, expected = tensor_condition(self, name, tensor)
+            self.check(fails, self.label(tensor), expected, name)
+        return name
+
+    def check_distinct(self, owner: Any) -> None:
+        """Guard that an object is none of the others of its type that were met."""
+        own = self.names[id(owner)]
+        for other in self._kept:
+            name = self.names.get(id(other))
+            if type(other) is type(owner) and other is not owner and name is not None:
+                one, two = sorted((own, name))
+                if not (one in self.constants and two in self.constants):
+                    about = f"{self.label(owner)} is {self.label(other)}"
+                    self.check(f"{one} is {two}", about, False)
+
+    def contents(self, value: Any) -> None:
+        """Guard all that a plain container from outside holds. Raises: NotGuardable."""
+        name = self.names[id(value)]
+        if id(value) in self._touched:
+            return
+        self._touched.add(id(value))
+        kind = type(value)
+        label = self.label(value)
+        if kind in (list, tuple, deque) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            self.check(f"len({name}) != {len(value)}", f"len({label})", len(value), f"len({name})")
+            for index, item in enumerate(value):
+                self.meet(item, f"{name}[{index}]", f"{label}[{index}]")
+                self._nested(item)
+        elif kind in (dict, OrderedDict):
+            self._mapping(value, name, label)
+        elif kind in (set, frozenset) and all(type(item) in ATOMS for item in value):
+            expected = self.constant(frozenset(value))
+            self.check(f"{name} != {expected}", label, value, name)
+        else:
+            raise NotGuardable(f"what a `{kind.__name__}` holds")
+
+    def _mapping(self, value: Any, name: str, label: str) -> None:
+        if not all(type(key) in ATOMS or is_constant(key) for key in value):
+            raise NotGuardable("a dict with keys that are no plain values")
+        keys = self.constant(tuple(value))
+        self.check(
+            f"tuple({name}) != {keys}" if value else name,
+            f"keys of {label}",
+            tuple(value),
+            f"tuple({name})",
+        )
+        for key, item in value.items():
+            self.meet(item, f"{name}[{self.constant(key)}]", f"{label}[{key!r}]")
+            self._nested(item)
+
+    def _nested(self, item: Any) -> None:
+        if type(item) in CONTAINERS and id(item) in self.names:
+            self.contents(item)
+
+
+CONTAINERS: Final = frozenset({list, tuple, deque, dict, OrderedDict, set, frozenset})
+
+
+def raise_if_odd(value: Any) -> None:
+    """Raises: NotGuardable, of slices between what is no number."""
+    parts = (value.start, value.stop, value.step)
+    if not all(part is None or type(part) is int for part in parts):
+        raise NotGuardable("a slice between objects")
+
+
+TENSORS: Final = (torch.Tensor,)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a tensor is one of PyTorch's own classes, dense, and of no special kind."""
+    return (
+        type(value) in (torch.Tensor, torch.nn.Parameter)
+        and value.layout is torch.strided
+        and not value.is_quantized
+        and not value.is_nested
+    )
+
+
+def description(tensor: torch.Tensor) -> dict[str, Any]:
+    """What guards of a tensor hold, by name."""
+    return {
+        "type": type(tensor).__name__,
+        "dtype": tensor.dtype,
+        "shape": tuple(tensor.shape),
+        "stride": tuple(tensor.stride()),
+        "device": str(tensor.device),
+        "requires_grad": tensor.requires_grad,
+    }
+
+
+def tensor_condition(guards: GuardWriter, name: str, tensor: torch.Tensor) -> tuple[str, Any]:
+    """The condition under which a tensor is another than this one, and what is wanted of it."""
+    kind = "P" if type(tensor) is torch.nn.Parameter else "T"
+    parts = [
+        f"type({name}) is not {kind}",
+        f"{name}.dtype is not {guards.constant(tensor.dtype)}",
+        f"{name}.shape != {guards.constant(tensor.shape)}",
+        f"{name}.requires_grad is not {tensor.requires_grad}",
+        f"{name}.stride() != {guards.constant(tensor.stride())}",
+        f"not {name}.is_cpu"
+        if tensor.is_cpu
+        else f"{name}.device != {guards.constant(tensor.device)}",
+        f"{name}.layout is not {guards.constant(torch.strided)}",
+        f"{name}.is_conj() is not {tensor.is_conj()}",
+        f"{name}.is_neg() is not {tensor.is_neg()}",
+        f"{name}.is_inference() is not {tensor.is_inference()}",
+    ]
+    if not tensor.dtype.is_complex:
+        parts = [part for part in parts if ".is_conj" not in part]
+    if not tensor.is_neg() and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        parts = [part for part in parts if ".is_neg" not in part]
+    return " or ".join(parts), description(tensor)
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """Which memory a tensor is in."""
+    return tensor.untyped_storage()._cdata  # noqa: SLF001 - has no public name
+
+
+def sharing(tensors: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """For each tensor, the first one of those in the same memory."""
+    first: dict[int, int] = {}
+    return tuple(
+        [first.setdefault(storage_of(tensor), index) for index, tensor in enumerate(tensors)]
+    )

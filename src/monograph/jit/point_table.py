@@ -1,0 +1,157 @@
+"""The cache of one function: its program points, the segments from each, and what is counted."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from monograph.diagnostics import frame_filter, problem
+from monograph.host.execution_modes import MODE_STATE
+from monograph.jit.guard_failures import GuardFailure, failure_of
+from monograph.jit.program_points import FramePlan, key_of, plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import CodeType
+
+    import torch
+    from torch.fx import GraphModule
+
+    from monograph.bytecode import InterpreterFrame
+    from monograph.bytecode.evaluation.frame import ThreadState
+    from monograph.jit.segment_code import CompiledSegment
+
+__all__ = ["PointTable", "ProgramPoint"]
+
+LOGGER: Final = logging.getLogger("monograph.jit")
+_MOST_GIVEN_WAY: Final = 24
+"""After so many calls whose recording stopped early, a function runs natively for good."""
+
+
+class ProgramPoint:
+    """One point, with the segments that were recorded from it."""
+
+    __slots__ = ("plans", "segments")
+
+    def __init__(self, plans: tuple[FramePlan, ...]) -> None:
+        """The plans are of the frames that are open here."""
+        self.plans = plans
+        self.segments: list[CompiledSegment] = []
+
+    def is_held(self, state: list[Any]) -> bool:
+        """Whether the guards of a segment hold already."""
+        return any(failure_of(segment, state) is None for segment in self.segments)
+
+    def add(self, segment: CompiledSegment) -> None:
+        """Enter a segment."""
+        self.segments.append(segment)
+
+
+class PointTable:
+    """What is known of one function that is run just in time."""
+
+    def __init__(
+        self,
+        backend: Callable[[GraphModule, list[torch.Tensor]], Any],
+        *,
+        name: str = "function",
+        limit: int = 8,
+        nopython: bool = False,
+        dynamic: bool | None = None,
+        observe: Callable[..., Any] | None = None,
+    ) -> None:
+        """`observe` is told of graph breaks, recompilations and compiled segments."""
+        self.compile = backend
+        self.name = name
+        self.limit = limit
+        self.nopython = nopython
+        self.dynamic = dynamic
+        self.observe = observe
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything that was compiled and seen."""
+        self.points: dict[Any, ProgramPoint] = {}
+        self.natives: dict[tuple[int, int], str] = {}
+        """Instructions that run by themselves, with the reason."""
+        self.breaks: Counter[tuple[str, str]] = Counter()
+        """How often each reason was met while recording, by its place."""
+        self.modes: Any = None
+        self.is_native = False
+        """Whether the function is only called from now on."""
+        self.n_given_way = 0
+        self._codes: list[CodeType] = []
+
+    def at(self, frames: Sequence[InterpreterFrame]) -> ProgramPoint:
+        """The point where these frames stand."""
+        return self.point(tuple([plan_of(frame) for frame in frames]))
+
+    def point(self, plans: tuple[FramePlan, ...]) -> ProgramPoint:
+        """The point of these plans."""
+        self.modes = MODE_STATE()
+        key = tuple([key_of(plan) for plan in plans])
+        found = self.points.get(key)
+        if found is None:
+            found = self.points[key] = ProgramPoint(plans)
+        return found
+
+    def note_break(self, reason: str, frame: InterpreterFrame) -> None:
+        """Count a graph break that was met. Raises: graph-break, with `nopython`."""
+        place = place_of(frame)
+        self.breaks[reason, place] += 1
+        LOGGER.info("%s: graph break at %s: %s", self.name, place, reason)
+        if self.observe is not None:
+            self.observe("break", self, reason=reason, place=place)
+        if self.nopython:
+            at = tuple(frame_filter().frame(each.code, each.lasti) for each in _stack(frame))
+            raise problem("graph-break", at=at, reason=reason)
+
+    def log(self, source: str, graph: GraphModule | None) -> None:
+        """Say what was compiled, to who listens to `monograph.jit` at DEBUG."""
+        if LOGGER.isEnabledFor(logging.DEBUG):
+            LOGGER.debug("%s: compiled\n%s\n%s", self.name, source, graph and graph.graph)
+
+    def note_recompilation(self, point: ProgramPoint, state: list[Any]) -> GuardFailure | None:
+        """Tell of the guards that failed, where segments were there already."""
+        failure = None
+        for segment in point.segments:
+            failure = failure_of(segment, state)
+            if failure is not None:
+                LOGGER.info("%s: compiled again: %s", self.name, failure)
+                if self.observe is not None:
+                    self.observe("recompilation", self, failure=failure)
+        return failure
+
+    def give_way(self, reason: str, at: tuple[CodeType, int] | None) -> None:
+        """The rest of a call ran unrecorded; the instruction that led there is native now."""
+        self.n_given_way += 1
+        if at is None or (id(at[0]), at[1]) in self.natives or self.n_given_way > _MOST_GIVEN_WAY:
+            self.is_native = True
+            self.breaks[reason, "the whole function"] += 1
+            return
+        self._codes.append(at[0])
+        self.natives[id(at[0]), at[1]] = reason
+
+    def place_of(self, interpreter: ThreadState) -> Callable[[], str]:
+        """What gives the line of user code that is interpreted."""
+
+        def place() -> str:
+            frame = interpreter.current
+            return "" if frame is None else place_of(frame)
+
+        return place
+
+
+def _stack(frame: InterpreterFrame | None) -> list[InterpreterFrame]:
+    found: list[InterpreterFrame] = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.back
+    return found
+
+
+def place_of(frame: InterpreterFrame) -> str:
+    """The file and line of a frame."""
+    shown = frame_filter().frame(frame.code, frame.lasti)
+    return f"{shown.code.co_filename}:{shown.line}"

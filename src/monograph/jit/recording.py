@@ -1,0 +1,288 @@
+"""The recorder of one segment: a graph of operators, guards, and deferred writes.
+
+The segment runs while it is recorded, so what is here only looks on: it knows which objects come
+from outside, which tensors the graph makes, and what was written to.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch.fx import Graph
+
+from monograph.abstract.aliasing import aliasing_of
+from monograph.abstract.kernel_errors import RAISING
+from monograph.host.dispatch import TorchDispatchMode, schema_of
+from monograph.host.execution_modes import MODE_SETTERS
+from monograph.jit.guard_code import (
+    ATOMS,
+    CONTAINERS,
+    GuardWriter,
+    NotGuardable,
+    is_plain,
+    sharing,
+    storage_of,
+)
+from monograph.jit.state_recipes import ITERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from torch.fx import Node
+
+__all__ = ["NotRecordable", "Observation", "OperatorObserver", "SegmentRecorder", "Write"]
+
+
+class NotRecordable(Exception):  # noqa: N818 - a signal, which is no error
+    """An operation that no graph can hold, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write to an object from outside: `code` writes `values` to `owner`."""
+
+    owner: Any
+    code: str
+    values: tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Observation:
+    """What operators one recorded call ran."""
+
+    is_tainted: bool = False
+    """Whether the shape of a result depends on data."""
+    draws: bool = False
+    may_raise: bool = False
+    written: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
+
+
+_BASE_ARGUMENTS: Final = (
+    *(bool, int, float, complex, str, type(None), type(Ellipsis)),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
+
+
+class SegmentRecorder:
+    """What is known of one segment while it runs."""
+
+    def __init__(self, place: Callable[[], str]) -> None:
+        """`place` gives the line of user code that runs now."""
+        self.guards = GuardWriter(place)
+        self.graph = Graph()
+        self.nodes: dict[int, Node] = {}
+        self.inputs: list[tuple[str, torch.Tensor]] = []
+        self.writes: list[Write] = []
+        self.written: set[tuple[int, str]] = set()
+        """Attributes, cells and globals that have another value by now than at the entry."""
+        self.dirty: set[int] = set()
+        """Containers that hold something else by now than at the entry."""
+        self.pending: dict[tuple[int, int], tuple[str, str]] = {}
+        """Variables that nobody has read yet: (frame, slot) to (expression, label)."""
+        self.tainted: set[int] = set()
+        """Tensors whose shape depends on data."""
+        self.made_functions: set[int] = set()
+        self.advanced: dict[int, tuple[Any, int]] = {}
+        """Iterators from outside, with how often they were asked."""
+        self.n_calls = 0
+        self.mutates = self.draws = self.sets_modes = False
+        self.risky_at: Any = None
+        """Where an operator may raise after others that cannot be taken back."""
+        self._kept: list[Any] = []
+        self._storages: set[int] = set()
+        self._last_input: Any = self.graph._root  # noqa: SLF001 - "before the first node"
+
+    def keep(self, value: Any) -> None:
+        """Keep an object alive, so that its identity stays its own."""
+        self._kept.append(value)
+
+    # --- what is looked into ---------------------------------------------------------------
+
+    def touch(self, value: Any, seen: set[int] | None = None) -> None:
+        """Something looks into a value. Raises: NotRecordable."""
+        kind = type(value)
+        if kind in ATOMS or isinstance(value, torch.Tensor):
+            return
+        seen = set() if seen is None else seen
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if id(value) in self.dirty:
+            raise NotRecordable(f"`{self.guards.label(value)}` is read after it was written to")
+        if kind in CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+            if self.guards.is_known(value):
+                self._guard_contents(value)
+            for item in value.values() if isinstance(value, dict) else value:
+                self.touch(item, seen)
+        elif kind in ITERATORS:
+            self._touch_iterator(value, seen)
+
+    def _guard_contents(self, value: Any) -> None:
+        try:
+            self.guards.contents(value)
+        except NotGuardable as reason:
+            raise NotRecordable(str(reason)) from None
+
+    def _touch_iterator(self, value: Any, seen: set[int]) -> None:
+        guards = self.guards
+        reduced = value.__reduce__()
+        if guards.is_known(value) and id(value) not in self.advanced:
+            self.advanced[id(value)] = (value, 0)
+            label = f"the state of {guards.label(value)}"
+            guards.meet(reduced, f"{guards.names[id(value)]}.__reduce__()", label)
+            self._guard_contents(reduced)
+        for item in reduced[1]:
+            self.touch(item, seen)
+
+    def has_tensors(self, value: Any, depth: int = 0) -> bool:
+        """Whether a value is or holds a tensor."""
+        if isinstance(value, torch.Tensor):
+            return True
+        if type(value) in CONTAINERS or isinstance(value, tuple):
+            items = value.values() if isinstance(value, dict) else value
+            return depth < 8 and any(self.has_tensors(item, depth + 1) for item in items)
+        if type(value) in ITERATORS:
+            return self.has_tensors(value.__reduce__()[1], depth + 1)
+        return False
+
+    # --- tensors ----------------------------------------------------------------------------
+
+    def node_of(self, tensor: torch.Tensor) -> Node:
+        """The node that gives a tensor. Raises: NotRecordable."""
+        node = self.nodes.get(id(tensor))
+        if node is not None:
+            return node
+        if not self.guards.is_known(tensor):
+            raise NotRecordable("a tensor of unknown origin")
+        if not is_plain(tensor):
+            raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
+        name = self.guards.tensor(tensor)
+        with self.graph.inserting_after(self._last_input):
+            node = self.graph.placeholder(f"input_{len(self.inputs)}")
+        self.nodes[id(tensor)] = self._last_input = node
+        self.inputs.append((name, tensor))
+        self._storages.add(storage_of(tensor))
+        return node
+
+    def metadata(self, tensor: torch.Tensor) -> None:
+        """Python asks for the shape or dtype of a tensor. Raises: NotRecordable."""
+        if id(tensor) in self.tainted:
+            raise NotRecordable("the shape of a tensor depends on data")
+        self.node_of(tensor)
+
+    def argument(self, value: Any) -> Any:
+        """What stands for a value in a node. Raises: NotRecordable."""
+        if isinstance(value, torch.Tensor):
+            return self.node_of(value)
+        kind = type(value)
+        if kind in _BASE_ARGUMENTS:
+            return value
+        if kind in (list, tuple, torch.Size):
+            self.touch(value)
+            made = [self.argument(item) for item in value]
+            return made if kind is list else tuple(made)
+        if kind is slice:
+            return slice(*(self.argument(each) for each in (value.start, value.stop, value.step)))
+        if kind is dict and all(type(key) is str for key in value):
+            self.touch(value)
+            return {key: self.argument(item) for key, item in value.items()}
+        raise NotRecordable(f"an argument of type `{kind.__name__}`")
+
+    def record(
+        self, kind: str, target: Any, arguments: Any, result: Any, seen: Observation
+    ) -> None:
+        """Write a call that was made into the graph. Raises: NotRecordable, of its result."""
+        node = self.graph.create_node(kind, target, *arguments)
+        self.n_calls += 1
+        tainted = seen.is_tainted
+        if self.tainted and not tainted:
+            behind = {id(self.nodes[each]) for each in self.tainted}
+            tainted = any(id(each) in behind for each in node.all_input_nodes)
+        self.sets_modes |= target in MODE_SETTERS
+        self.draws |= seen.draws
+        self.mutates |= any(storage_of(each) in self._storages for each in seen.written)
+        self._result(result, node, is_tainted=tainted)
+
+    def _result(self, result: Any, node: Node, *, is_tainted: bool) -> None:
+        if result is None:
+            return
+        self.keep(result)
+        if isinstance(result, torch.Tensor):
+            if not self.guards.is_known(result):
+                self.nodes[id(result)] = node
+            if is_tainted:
+                self.nodes.setdefault(id(result), node)
+                self.tainted.add(id(result))
+            return
+        if not isinstance(result, list | tuple):
+            raise NotRecordable(f"a result of type `{type(result).__name__}`")
+        for index, item in enumerate(result):
+            part = self.graph.call_function(operator.getitem, (node, index))
+            self._result(item, part, is_tainted=is_tainted)
+
+    def guard_aliases(self) -> None:
+        """Guard that what is written to is none of the other objects of its type that were met."""
+        owners = {id(each.owner): each.owner for each in self.writes}
+        owners.update((key, iterator) for key, (iterator, n) in self.advanced.items() if n)
+        for owner in owners.values():
+            self.guards.check_distinct(owner)
+        if self.mutates and len(self.inputs) > 1:
+            pattern = sharing([tensor for _, tensor in self.inputs])
+            names = ", ".join(name for name, _ in self.inputs)
+            function, expected = self.guards.constant(sharing), self.guards.constant(pattern)
+            fails = f"{function}(({names})) != {expected}"
+            self.guards.check(fails, "which inputs share memory", pattern)
+
+    # --- writes -----------------------------------------------------------------------------
+
+    def write(self, owner: Any, code: str, *values: Any) -> None:
+        """Defer a write to an object from outside to the end of the segment."""
+        self.keep((owner, values))
+        self.writes.append(Write(owner, code, values))
+
+
+_OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+
+
+class OperatorObserver(TorchDispatchMode):
+    """Tells a recorder of operators; `one_call` collects those of one recorded call."""
+
+    def __init__(self, unrecorded: Callable[[Any], None]) -> None:
+        """`unrecorded` is told of operators that run while nothing is recorded."""
+        super().__init__()
+        self._unrecorded = unrecorded
+        self._seen: Observation | None = None
+
+    @contextmanager
+    def one_call(self) -> Generator[Observation]:
+        """Collect what runs within."""
+        seen = self._seen = Observation()
+        try:
+            yield seen
+        finally:
+            self._seen = None
+
+    def __torch_dispatch__(
+        self, operator: Any, _types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Note an operator, and run it."""
+        seen = self._seen
+        if seen is None:
+            self._unrecorded(operator)
+        else:
+            _note(seen, operator, args, kwargs or {})
+        return operator(*args, **(kwargs or {}))
+
+
+def _note(seen: Observation, operator: Any, args: Any, kwargs: Any) -> None:
+    tags = operator.tags
+    seen.is_tainted |= any(tag in tags for tag in _OF_DATA)
+    seen.draws |= torch.Tag.nondeterministic_seeded in tags
+    seen.may_raise |= schema_of(operator).name.removeprefix("aten::") in RAISING
+    for value in aliasing_of(operator).writes(args, kwargs):
+        values = value if isinstance(value, list | tuple) else [value]
+        seen.written.extend(each for each in values if isinstance(each, torch.Tensor))

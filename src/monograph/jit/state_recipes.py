@@ -1,0 +1,218 @@
+"""Recipes: rematerialisation of the values that a segment leaves, as Python expressions.
+
+What was met from outside is itself, tensors are outputs of the graph, and objects that the segment
+made are made again, each once however many hold it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, deque
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.jit.guard_code import ATOMS, is_constant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.jit.guard_code import GuardWriter
+
+__all__ = ["ITERATORS", "NotMade", "RecipeWriter"]
+
+ITERATORS: Final = (
+    *(type(iter([])), type(iter(())), type(iter(range(0))), type(iter("")), enumerate, zip),
+    *(type(iter({})), type(iter({}.values())), type(iter({}.items())), type(reversed([]))),
+)
+"""Iterators in C that say where they stand by `__reduce__`."""
+_EXACT: Final = frozenset({type(iter([])), type(iter(())), type(iter(range(0))), enumerate, zip})
+"""Those that can be made again as they are."""
+
+
+class NotMade(Exception):  # noqa: N818 - a signal, which is no error
+    """An object that a recipe cannot make; `value` is it."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(f"an object of type `{type(value).__name__}`")
+        self.value = value
+
+
+class RecipeWriter:
+    """Writes what makes values again; `output` gives the expression of a tensor of the graph."""
+
+    def __init__(
+        self,
+        guards: GuardWriter,
+        output: Callable[[torch.Tensor], str | None],
+        is_made: Callable[[Any], bool],
+    ) -> None:
+        """`is_made` says of a function whether the segment made it."""
+        self.lines: list[str] = []
+        self.is_made = is_made
+        self._guards = guards
+        self._output = output
+        self._made: dict[int, str] = {}
+
+    def made(self, value: Any) -> str:
+        """The expression that gives a value. Raises: NotMade."""
+        kind = type(value)
+        if kind in ATOMS:
+            return self._guards.constant(value)
+        known = self._guards.names.get(id(value)) or self._made.get(id(value))
+        if known is not None:
+            return known
+        if isinstance(value, torch.Tensor):
+            found = self._output(value)
+            if found is None:
+                raise NotMade(value)
+            return found
+        maker = _MAKERS.get(kind)
+        if maker is not None:
+            return maker(self, value)
+        if is_constant(value):
+            return self._guards.constant(value)
+        return self._object(value)
+
+    def line(self, text: str) -> None:
+        """Write a statement."""
+        self.lines.append(text)
+
+    def named(self, value: Any, expression: str) -> str:
+        """Give a made object a name."""
+        name = self._made[id(value)] = f"m{len(self._made)}"
+        self.lines.append(f"{name} = {expression}")
+        return name
+
+    def function(self, function: Any) -> str:
+        """The name of a function that recipes call."""
+        return self._guards.constant(function)
+
+    def _object(self, value: Any) -> str:
+        kind = type(value)
+        if kind in _EXACT:
+            return self._iterator(value)
+        if isinstance(value, tuple) and hasattr(kind, "_make") and hasattr(kind, "_fields"):
+            return self.named(value, f"{self.function(kind._make)}({self.items(value)})")
+        if kind.__new__ is not object.__new__ or not _is_plain_class(kind):
+            raise NotMade(value)
+        name = self.named(value, f"{self.function(object.__new__)}({self.function(kind)})")
+        if hasattr(value, "__dict__"):
+            for key, item in value.__dict__.items():
+                self.line(f"{name}.__dict__[{key!r}] = {self.made(item)}")
+        for slot in _slots(kind):
+            if hasattr(value, slot):
+                item = self.made(getattr(value, slot))
+                self.line(f"{self.function(object.__setattr__)}({name}, {slot!r}, {item})")
+        return name
+
+    def _iterator(self, value: Any) -> str:
+        reduced = value.__reduce__()
+        items = ", ".join(self.made(item) for item in reduced[1])
+        name = self.named(value, f"{self.function(reduced[0])}({items})")
+        if len(reduced) > 2:
+            self.line(f"{name}.__setstate__({self.made(reduced[2])})")
+        return name
+
+    def items(self, values: Any) -> str:
+        """The expression of a tuple."""
+        return f"({''.join(f'{self.made(item)}, ' for item in values)})"
+
+
+def _is_plain_class(kind: type) -> bool:
+    """Whether objects of a class hold nothing but attributes: no base is written in C."""
+    return all(base is object or base.__flags__ & (1 << 9) for base in kind.__mro__)
+
+
+def _slots(kind: type) -> list[str]:
+    found: list[str] = []
+    for base in kind.__mro__:
+        own = base.__dict__.get("__slots__", ())
+        found.extend([own] if isinstance(own, str) else own)
+    return [name for name in found if name not in {"__dict__", "__weakref__"}]
+
+
+def _tuple(recipe: RecipeWriter, value: Any) -> str:
+    return recipe.named(value, recipe.items(value))
+
+
+def _list(recipe: RecipeWriter, value: Any) -> str:
+    if getattr(value, "maxlen", None) is not None:
+        raise NotMade(value)
+    name = recipe.named(value, f"{recipe.function(type(value))}()")
+    if value:
+        recipe.line(f"{name}.extend({recipe.items(value)})")
+    return name
+
+
+def _dict(recipe: RecipeWriter, value: Any) -> str:
+    name = recipe.named(value, f"{recipe.function(type(value))}()")
+    for key, item in value.items():
+        recipe.line(f"{name}[{recipe.made(key)}] = {recipe.made(item)}")
+    return name
+
+
+def _set(recipe: RecipeWriter, value: Any) -> str:
+    return recipe.named(value, f"{recipe.function(type(value))}({recipe.items(value)})")
+
+
+def _cell(recipe: RecipeWriter, value: Any) -> str:
+    name = recipe.named(value, f"{recipe.function(CellType)}()")
+    try:
+        held = value.cell_contents
+    except ValueError:
+        return name
+    recipe.line(f"{name}.cell_contents = {recipe.made(held)}")
+    return name
+
+
+def _function(recipe: RecipeWriter, value: FunctionType) -> str:
+    if not recipe.is_made(value):
+        return recipe.function(value)
+    cells = None if value.__closure__ is None else [*value.__closure__]
+    parts = [recipe.function(value.__code__), recipe.function(value.__globals__)]
+    parts += [repr(value.__name__), "None"]
+    parts.append("None" if cells is None else recipe.items(cells))
+    name = recipe.named(value, f"{recipe.function(FunctionType)}({', '.join(parts)})")
+    recipe.line(f"{name}.__qualname__ = {value.__qualname__!r}")
+    for attribute in ("__defaults__", "__kwdefaults__"):
+        held = getattr(value, attribute)
+        if held:
+            recipe.line(f"{name}.{attribute} = {recipe.made(held)}")
+    if value.__dict__:
+        recipe.line(f"{name}.__dict__.update({recipe.made(value.__dict__)})")
+    return name
+
+
+def _method(recipe: RecipeWriter, value: MethodType) -> str:
+    parts = f"{recipe.made(value.__func__)}, {recipe.made(value.__self__)}"
+    return recipe.named(value, f"{recipe.function(MethodType)}({parts})")
+
+
+def _builtin(recipe: RecipeWriter, value: Any) -> str:
+    if is_constant(value):
+        return recipe.function(value)
+    return recipe.named(value, f"{recipe.made(value.__self__)}.{value.__name__}")
+
+
+def _partial(recipe: RecipeWriter, value: functools.partial[Any]) -> str:
+    keywords = recipe.made(value.keywords)
+    parts = f"{recipe.made(value.func)}, *{recipe.items(value.args)}, **{keywords}"
+    return recipe.named(value, f"{recipe.function(functools.partial)}({parts})")
+
+
+_MAKERS: Final[dict[type, Callable[[RecipeWriter, Any], str]]] = {
+    tuple: _tuple,
+    list: _list,
+    deque: _list,
+    dict: _dict,
+    OrderedDict: _dict,
+    set: _set,
+    frozenset: _set,
+    CellType: _cell,
+    FunctionType: _function,
+    MethodType: _method,
+    BuiltinFunctionType: _builtin,
+    functools.partial: _partial,
+}

@@ -1,0 +1,587 @@
+"""Watched instructions: what the recorder does before each one runs.
+
+A watch returns None where the instruction may run, DONE where it has run, and raises NotRecordable
+where it is a graph break. An instruction without a line here is a graph break.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from types import CellType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.bytecode.evaluation.frame import MISSING, NULL, Mark, cell_contents
+from monograph.bytecode.evaluation.special_methods import find_special, lookup
+from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
+from monograph.jit.callables import TENSOR_VALUES
+from monograph.jit.calls import check_call
+from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
+from monograph.jit.recording import NotRecordable
+from monograph.jit.state_recipes import ITERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.bytecode import InterpreterFrame
+    from monograph.jit.call_recording import CallRecorder
+
+    Watch = Callable[[CallRecorder, InterpreterFrame, Any], Any]
+
+__all__ = ["DONE", "FREE", "WATCHES"]
+
+DONE: Final = Mark("done")
+
+FREE: Final = frozenset(
+    {
+        *("POP_TOP", "PUSH_NULL", "COPY", "SWAP", "ROTATE", "LOAD_CONST", "BUILD_TUPLE"),
+        *("BUILD_LIST", "LIST_TO_TUPLE", "JUMP", "POP_JUMP_IF_NONE"),
+        *("POP_JUMP_IF_NOT_NONE", "LOAD_ASSERTION_ERROR", "COPY_FREE_VARS", "CHECK_EXC_MATCH"),
+        *("PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "YIELD_VALUE", "END_SEND", "RAISE_VARARGS"),
+        *("STOPITERATION_ERROR", "SET_FUNCTION_ATTRIBUTE", "BUILD_SLICE"),
+    }
+)
+"""Instructions that move values, and look into none."""
+WATCHES: Final[dict[str, Watch]] = {}
+
+
+def _watch(*names: str) -> Callable[[Watch], Watch]:
+    def entered(watch: Watch) -> Watch:
+        for name in names:
+            WATCHES[name] = watch
+        return watch
+
+    return entered
+
+
+# --- variables ------------------------------------------------------------------------------------
+
+
+@_watch("LOAD_FAST", "LOAD_FAST_AND_CLEAR", "MAKE_CELL", "LOAD_CLOSURE")
+def _load_fast(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> None:
+    segment = recorder.segment
+    if segment.pending:
+        found = segment.pending.pop((id(frame), slot), None)
+        if found is not None:
+            segment.guards.meet(frame.slots[slot], *found)
+
+
+@_watch("STORE_FAST", "DELETE_FAST")
+def _store_fast(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> None:
+    recorder.segment.pending.pop((id(frame), slot), None)
+
+
+@_watch("LOAD_GLOBAL")
+def _load_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    segment = recorder.segment
+    guards = segment.guards
+    own = guards.constant(frame.globals)
+    if (id(frame.globals), name) in segment.written:
+        return
+    if name in frame.globals:
+        guards.meet(frame.globals[name], f"{own}[{name!r}]", name)
+    elif name in frame.builtins:
+        guards.check(f"{name!r} in {own}", name, "the builtin")
+        read = f"{guards.constant(frame.builtins)}[{name!r}]"
+        guards.meet(frame.builtins[name], read, name)
+
+
+@_watch("STORE_GLOBAL")
+def _store_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    segment = recorder.segment
+    segment.guards.know(frame.globals, segment.guards.constant(frame.globals), "globals")
+    segment.written.add((id(frame.globals), name))
+    segment.write(frame.globals, f"{{0}}[{name!r}] = {{1}}", frame.stack[-1])
+
+
+@_watch("LOAD_DEREF")
+def _load_deref(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> None:
+    _load_fast(recorder, frame, slot)
+    segment = recorder.segment
+    cell: CellType = frame.slots[slot]
+    held = cell_contents(cell)
+    if not segment.guards.is_known(cell) or (id(cell), "cell") in segment.written:
+        return
+    if held is MISSING:
+        raise NotRecordable("a variable of an enclosing function has no value")
+    name = segment.guards.names[id(cell)]
+    segment.guards.meet(held, f"{name}.cell_contents", frame.body.slots[slot])
+
+
+@_watch("STORE_DEREF")
+def _store_deref(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> None:
+    _load_fast(recorder, frame, slot)
+    segment = recorder.segment
+    cell = frame.slots[slot]
+    if segment.guards.is_known(cell):
+        segment.written.add((id(cell), "cell"))
+        segment.write(cell, "{0}.cell_contents = {1}", frame.stack[-1])
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+@_watch("LOAD_ATTR", "LOAD_METHOD")
+def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> Any:
+    owner = frame.stack[-1]
+    if isinstance(owner, torch.Tensor):
+        if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
+            frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
+            return DONE
+        if name == "grad" or name.startswith("_"):
+            raise NotRecordable(f"`Tensor.{name}`")
+        return None
+    kind = type(owner)
+    if isinstance(owner, ModuleType | type | super) or kind in CONTAINERS or kind in ATOMS:
+        return None
+    if type(lookup(kind, "__getattribute__")) is FunctionType:
+        raise NotRecordable(f"`{kind.__qualname__}` has a `__getattribute__`")
+    found = lookup(kind, name)
+    is_function = isinstance(found, property) and found.fget is not None
+    if is_function and not recorder.enters_any(found.fget):
+        raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
+    return None
+
+
+@_watch("STORE_ATTR")
+def _store_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    owner, value = frame.stack[-1], frame.stack[-2]
+    segment = recorder.segment
+    kind = type(owner)
+    if isinstance(owner, torch.Tensor | type | ModuleType):
+        raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
+    setter = kind.__setattr__
+    if setter is not object.__setattr__ and setter is not torch.nn.Module.__setattr__:
+        raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
+    found = lookup(kind, name)
+    if isinstance(found, property):
+        return
+    is_data = found is not MISSING and lookup(type(found), "__set__") is not MISSING
+    if is_data and type(found).__name__ != "member_descriptor":
+        raise NotRecordable(f"`{kind.__qualname__}.{name}` is a descriptor")
+    if not segment.guards.is_known(owner):
+        return
+    segment.written.add((id(owner), name))
+    if isinstance(owner, torch.nn.Module):
+        tables = ("_parameters", "_buffers", "_modules")
+        segment.dirty.update(id(owner.__dict__[table]) for table in tables)
+    set_attribute = segment.guards.constant(setattr)
+    segment.write(owner, f"{set_attribute}({{0}}, {name!r}, {{1}})", value)
+
+
+# --- operators and items --------------------------------------------------------------------------
+
+
+def _operands(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> bool:
+    """Look into operands; whether a tensor is among them. Raises: NotRecordable."""
+    operands = frame.stack[-n:]
+    if any(isinstance(each, torch.Tensor) for each in operands):
+        return True
+    for each in operands:
+        recorder.segment.touch(each)
+    return False
+
+
+def _compute(recorder: CallRecorder, frame: InterpreterFrame, function: Any, n: int) -> Any:
+    """Run an operator on tensors as a node."""
+    args = frame.stack[-n:]
+    recorder.segment.argument(args)
+    result = recorder.run_leaf("call_function", function, None, args, {})
+    del frame.stack[-n:]
+    frame.stack.append(result)
+    return DONE
+
+
+def _check_special(recorder: CallRecorder, value: Any, *names: str) -> None:
+    """Raises: NotRecordable, where an operator is C of an unknown class."""
+    kind = type(value)
+    if kind in ATOMS or kind in CONTAINERS or is_constant(value):
+        return
+    if any(find_special(recorder.interpreter, kind, name) is not None for name in names):
+        return
+    if isinstance(value, tuple) or kind in _VIEWS:
+        return
+    raise NotRecordable(f"`{names[0]}` of an object of type `{kind.__name__}`")
+
+
+_VIEWS: Final = (type({}.keys()), type({}.items()), type({}.values()))
+_IN_PLACE: Final = {
+    f"{symbol}=": getattr(operator, name)
+    for symbol, name in {
+        "+": "iadd",
+        "-": "isub",
+        "*": "imul",
+        "/": "itruediv",
+        "//": "ifloordiv",
+        "%": "imod",
+        "**": "ipow",
+        "&": "iand",
+        "|": "ior",
+        "^": "ixor",
+        "@": "imatmul",
+        "<<": "ilshift",
+        ">>": "irshift",
+    }.items()
+}
+
+
+@_watch("BINARY_OP")
+def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
+    if _operands(recorder, frame, 2):
+        return _compute(recorder, frame, _IN_PLACE.get(symbol) or BINARY[symbol].function, 2)
+    left, right = frame.stack[-2:]
+    guards = recorder.segment.guards
+    is_changed = type(left) in CONTAINERS and type(left) not in (tuple, frozenset)
+    if symbol in _IN_PLACE and is_changed and guards.is_known(left):
+        raise NotRecordable(f"`{symbol}` on `{guards.label(left)}`")
+    if symbol in ("%", "%=") and recorder.segment.has_tensors(right):
+        raise NotRecordable("the text of a tensor")
+    row = BINARY[symbol]
+    for operand in (left, right):
+        _check_special(recorder, operand, row.name, row.reflected)
+    return None
+
+
+@_watch("COMPARE_OP")
+def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
+    if _operands(recorder, frame, 2):
+        left, right = frame.stack[-2:]
+        if left is None or right is None:
+            raise NotRecordable("a tensor is compared with None")
+        return _compute(recorder, frame, COMPARISONS[symbol][0], 2)
+    for each in frame.stack[-2:]:
+        if recorder.segment.has_tensors(each):
+            raise NotRecordable("containers of tensors are compared")
+    _check_special(recorder, frame.stack[-2], "__eq__")
+    _check_special(recorder, frame.stack[-1], "__eq__")
+    return None
+
+
+@_watch("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE")
+def _unary(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
+    functions = {"UNARY_NEGATIVE": operator.neg, "UNARY_INVERT": operator.invert}
+    if _operands(recorder, frame, 1):
+        function = functions.get(frame.body.names[frame.ip - 1], operator.pos)
+        return _compute(recorder, frame, function, 1)
+    _check_special(recorder, frame.stack[-1], "__neg__")
+    return None
+
+
+@_watch("IS_OP")
+def _is(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    left, right = frame.stack[-2:]
+    guards = recorder.segment.guards
+    if left is None or right is None or is_constant(left) or is_constant(right):
+        return
+    if guards.is_known(left) and guards.is_known(right) and left is not right:
+        one, two = guards.names[id(left)], guards.names[id(right)]
+        guards.check(f"{one} is {two}", f"{guards.label(left)} is {guards.label(right)}", False)
+
+
+@_watch("CONTAINS_OP")
+def _contains(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    value, container = frame.stack[-2:]
+    segment = recorder.segment
+    segment.touch(value)
+    segment.touch(container)
+    if segment.has_tensors(value) or isinstance(container, torch.Tensor):
+        raise NotRecordable("a tensor is sought, or sought in")
+    if not isinstance(container, dict) and segment.has_tensors(container):
+        raise NotRecordable("something is sought among tensors")
+    _check_special(recorder, container, "__contains__")
+
+
+@_watch("BINARY_SUBSCR")
+def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
+    owner, key = frame.stack[-2:]
+    if isinstance(owner, torch.Tensor):
+        return _compute(recorder, frame, operator.getitem, 2)
+    if isinstance(key, torch.Tensor):
+        raise NotRecordable("a tensor is an index of a container")
+    recorder.segment.touch(owner)
+    recorder.segment.touch(key)
+    if not isinstance(owner, type):
+        _check_special(recorder, owner, "__getitem__")
+    return None
+
+
+@_watch("BINARY_SLICE")
+def _slice(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
+    if any(isinstance(each, torch.Tensor) for each in frame.stack[-3:]):
+        raise NotRecordable("a slice of a tensor")
+    for each in frame.stack[-3:]:
+        recorder.segment.touch(each)
+    _check_special(recorder, frame.stack[-3], "__getitem__")
+
+
+@_watch("STORE_SUBSCR")
+def _store_subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
+    value, owner, key = frame.stack[-3:]
+    segment = recorder.segment
+    if isinstance(owner, torch.Tensor):
+        args = [owner, key, value]
+        segment.argument(args)
+        recorder.run_leaf("call_function", operator.setitem, None, args, {})
+        del frame.stack[-3:]
+        return DONE
+    if not segment.guards.is_known(owner):
+        if type(owner) not in (list, dict) and type(owner).__name__ != "OrderedDict":
+            _check_special(recorder, owner, "__setitem__")
+        if type(key) not in ATOMS and not is_constant(key):
+            raise NotRecordable(f"a key of type `{type(key).__name__}`")
+        return None
+    if type(owner) is dict and type(key) in ATOMS:
+        segment.dirty.add(id(owner))
+        segment.write(owner, "{0}[{1}] = {2}", key, value)
+        return None
+    raise NotRecordable(f"an item of `{segment.guards.label(owner)}` is set")
+
+
+@_watch("DELETE_SUBSCR", "STORE_SLICE")
+def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
+    for each in frame.stack[-4:]:
+        if recorder.segment.guards.is_known(each) or isinstance(each, torch.Tensor):
+            raise NotRecordable("an item of an object from outside is changed")
+    owner = frame.stack[-2 if frame.body.names[frame.ip - 1] == "DELETE_SUBSCR" else -3]
+    if type(owner) not in (list, dict):
+        raise NotRecordable(f"an item of a `{type(owner).__name__}` is changed")
+
+
+# --- containers, text, conditions, iteration ------------------------------------------------------
+
+
+@_watch("LIST_APPEND")
+def _append(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> None:
+    _displayed(recorder, frame, n + 1, "{0}.append({1})", frame.stack[-1])
+
+
+def _displayed(
+    recorder: CallRecorder, frame: InterpreterFrame, depth: int, code: str, *values: Any
+) -> None:
+    """A display or comprehension grows, which began before the segment if it is from outside."""
+    owner = frame.stack[-depth]
+    segment = recorder.segment
+    if segment.guards.is_known(owner):
+        segment.dirty.add(id(owner))
+        segment.write(owner, code, *values)
+
+
+@_watch("BUILD_MAP", "BUILD_CONST_KEY_MAP", "BUILD_SET", "SET_ADD", "MAP_ADD")
+def _keys(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> None:
+    name = frame.body.names[frame.ip - 1]
+    stack = frame.stack
+    if name == "SET_ADD":
+        _displayed(recorder, frame, n + 1, "{0}.add({1})", stack[-1])
+    elif name == "MAP_ADD":
+        _displayed(recorder, frame, n + 2, "{0}[{1}] = {2}", stack[-2], stack[-1])
+    keys = {
+        "BUILD_MAP": stack[len(stack) - 2 * n :: 2] if n else [],
+        "BUILD_SET": stack[len(stack) - n :] if n else [],
+        "SET_ADD": stack[-1:],
+        "MAP_ADD": stack[-2:-1],
+    }.get(name, [])
+    for key in keys:
+        is_pair = type(key) is tuple and all(type(each) in ATOMS for each in key)
+        if type(key) not in ATOMS and not is_constant(key) and not is_pair:
+            raise NotRecordable(f"a key of type `{type(key).__name__}`")
+
+
+@_watch("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE", "UNPACK_SEQUENCE", "UNPACK_EX")
+def _spread(recorder: CallRecorder, frame: InterpreterFrame, n: Any) -> None:
+    value = frame.stack[-1]
+    is_growing = frame.body.names[frame.ip - 1] in _GROWING
+    if is_growing and recorder.segment.guards.is_known(frame.stack[-n - 1]):
+        raise NotRecordable("a display that began before a graph break")
+    if isinstance(value, torch.Tensor):
+        _iterate_tensor(recorder, frame)
+        return
+    recorder.segment.touch(value)
+    if frame.body.names[frame.ip - 1] == "SET_UPDATE" and recorder.segment.has_tensors(value):
+        raise NotRecordable("a set of tensors")
+    _check_iterable(recorder, value)
+
+
+_GROWING: Final = frozenset({"LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"})
+
+
+def _iterate_tensor(recorder: CallRecorder, frame: InterpreterFrame) -> None:
+    tensor = frame.stack[-1]
+    recorder.segment.metadata(tensor)
+    if not tensor.dim():
+        raise NotRecordable("a number is iterated")
+    frame.stack[-1] = recorder.run_leaf("call_method", "unbind", torch.Tensor.unbind, [tensor], {})
+
+
+def _check_iterable(recorder: CallRecorder, value: Any) -> None:
+    kind = type(value)
+    if kind in CONTAINERS or kind in ATOMS or kind in ITERATORS or kind in _VIEWS:
+        return
+    is_own = not recorder.segment.guards.is_known(value)
+    if isinstance(value, tuple) or (is_own and kind.__name__ in {"generator", "map", "filter"}):
+        return
+    if find_special(recorder.interpreter, kind, "__iter__") is not None:
+        return
+    if find_special(recorder.interpreter, kind, "__next__") is not None:
+        return
+    raise NotRecordable(f"the items of an object of type `{kind.__name__}`")
+
+
+@_watch("GET_ITER", "GET_YIELD_FROM_ITER", "SEND")
+def _iterate(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    name = frame.body.names[frame.ip - 1]
+    if name != "SEND":
+        _spread(recorder, frame, None)
+
+
+@_watch("FOR_ITER")
+def _for(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    iterator = frame.stack[-1]
+    segment = recorder.segment
+    segment.touch(iterator)
+    if segment.guards.is_known(iterator):
+        if type(iterator) not in ITERATORS:
+            raise NotRecordable(f"the next item of an object of type `{type(iterator).__name__}`")
+        kept, n = segment.advanced[id(iterator)]
+        segment.advanced[id(iterator)] = (kept, n + 1)
+    else:
+        _check_iterable(recorder, iterator)
+
+
+@_watch("POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP")
+@_watch("TO_BOOL", "UNARY_NOT")
+def _truth(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    value = frame.stack[-1]
+    kind = type(value)
+    if kind is bool:
+        return
+    if isinstance(value, torch.Tensor):
+        raise NotRecordable("a branch on data")
+    recorder.segment.touch(value)
+    if kind in ATOMS or kind in CONTAINERS or is_constant(value) or isinstance(value, tuple):
+        return
+    if lookup(kind, "__bool__") is MISSING and lookup(kind, "__len__") is MISSING:
+        return
+    if find_special(recorder.interpreter, kind, "__bool__") is not None:
+        return
+    if find_special(recorder.interpreter, kind, "__len__") is None:
+        raise NotRecordable(f"the truth of an object of type `{kind.__name__}`")
+
+
+@_watch("FORMAT_VALUE", "CONVERT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BUILD_STRING")
+def _text(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> None:
+    n = argument if type(argument) is int else 2
+    for value in frame.stack[-n:]:
+        segment = recorder.segment
+        if value is frame.stack[-1] or n != 2:
+            segment.touch(value)
+            if segment.has_tensors(value):
+                raise NotRecordable("the text of a tensor")
+            if type(value) not in ATOMS and not _is_simple(value) and value is frame.stack[-1]:
+                raise NotRecordable(f"the text of an object of type `{type(value).__name__}`")
+
+
+def _is_simple(value: Any) -> bool:
+    if type(value) in ATOMS or isinstance(value, torch.dtype | torch.device):
+        return True
+    if type(value) in (list, tuple):
+        return all(_is_simple(each) for each in value)
+    return type(value) is dict and all(_is_simple(each) for each in value.values())
+
+
+@_watch("GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE")
+def _match(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    value = frame.stack[-1]
+    if isinstance(value, torch.Tensor):
+        raise NotRecordable("a tensor is matched")
+    recorder.segment.touch(value)
+
+
+# --- calls, with, imports -------------------------------------------------------------------------
+
+
+@_watch("CALL")
+def _call(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> None:
+    n, names = argument
+    stack = frame.stack
+    base = len(stack) - n
+    first, second = stack[base - 2], stack[base - 1]
+    args = stack[base:]
+    at = base - 1 if first is NULL else base - 2
+    stack[at] = callee = recorder.callee(stack[at])
+    if first is not NULL and second is not NULL:
+        args.insert(0, second)
+    split = len(args) - len(names)
+    kwargs = dict(zip(names, args[split:], strict=True))
+    recorder.before_call(frame, callee, args[:split], kwargs)
+
+
+@_watch("CALL_FUNCTION_EX")
+def _call_ex(recorder: CallRecorder, frame: InterpreterFrame, has_kwargs: Any) -> None:
+    stack = frame.stack
+    kwargs = stack[-1] if has_kwargs else {}
+    args, _, first = stack[-2:-5:-1] if has_kwargs else stack[-1:-4:-1]
+    if isinstance(args, torch.Tensor) or not isinstance(kwargs, dict):
+        raise NotRecordable("a call with a tensor for its arguments")
+    recorder.segment.touch(args)
+    recorder.segment.touch(kwargs)
+    if not isinstance(args, tuple | list):
+        raise NotRecordable("a call with an iterator for its arguments")
+    at = len(stack) - (3 if has_kwargs else 2) - (first is not NULL)
+    stack[at] = callee = recorder.callee(stack[at])
+    recorder.before_call(frame, callee, list(args), dict(kwargs))
+
+
+@_watch("CALL_KW")
+def _call_kw(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> None:
+    names = frame.stack.pop()
+    try:
+        _call(recorder, frame, (n, names))
+    finally:
+        frame.stack.append(names)
+
+
+@_watch("BEFORE_WITH")
+def _with(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    kind = type(frame.stack[-1])
+    for name in ("__enter__", "__exit__"):
+        if find_special(recorder.interpreter, kind, name) is None:
+            raise NotRecordable(f"`with` of an object of type `{kind.__name__}`")
+
+
+@_watch("WITH_EXCEPT_START")
+def _exit(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    check_call(recorder.segment, frame.stack[-4], [None, None, None], {})
+
+
+@_watch("LOAD_SUPER_ATTR", "MAKE_FUNCTION")
+def _pass(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    del recorder, frame
+
+
+@_watch("IMPORT_NAME")
+def _import(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    if frame.stack[-2] != 0 or name not in sys.modules:
+        raise NotRecordable(f"`import {name}`")
+    guards = recorder.segment.guards
+    modules = guards.constant(sys.modules)
+    parts = name.split(".")
+    for n in range(1, len(parts) + 1):
+        part = ".".join(parts[:n])
+        guards.meet(sys.modules[part], f"{modules}[{part!r}]", part)
+
+
+@_watch("IMPORT_FROM")
+def _import_from(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    owner = frame.stack[-1]
+    if not isinstance(owner, ModuleType) or name not in owner.__dict__:
+        raise NotRecordable(f"`from ... import {name}`")
+    table = recorder.segment.guards.constant(owner.__dict__)
+    recorder.segment.guards.meet(owner.__dict__[name], f"{table}[{name!r}]", name)
+
+
+@_watch("RETURN_VALUE")
+def _return(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    if frame.back is None:
+        recorder.end(frame.stack[-1])

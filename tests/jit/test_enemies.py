@@ -1,0 +1,756 @@
+"""What changes between calls, or is not what it was when the code was compiled: as in eager code.
+
+A scenario is given what makes a function or module optimized, and returns all that it saw.
+"""
+
+import copy
+import types
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from monograph.jit import optimize
+from tests.jit.running import plain, quiet
+
+SCENARIOS = {}
+
+
+def scenario(function):
+    """Enter a scenario."""
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+def x34(seed=0, **how):
+    """A tensor that is the same for both ways."""
+    return torch.randn(3, 4, generator=torch.Generator().manual_seed(seed), **how)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.line = nn.Linear(4, 4)
+        self.scale = 2.0
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.line(x)) * self.scale
+
+
+@scenario
+def attribute_changes(wrap):
+    net = Net().eval()
+    call = wrap(net)
+    seen = [call(x34())]
+    net.scale = 3.0
+    seen.append(call(x34()))
+    net.scale = x34(5)
+    seen.append(call(x34()))
+    net.scale = 2
+    seen += [call(x34()), call(x34())]
+    return seen
+
+
+@scenario
+def train_and_eval(wrap):
+    net = Net()
+    call = wrap(net)
+    seen = []
+    for mode in (True, False, True, False):
+        net.train(mode)
+        torch.manual_seed(3)
+        seen.append(call(x34()))
+    return seen
+
+
+@scenario
+def hooks_come_and_go(wrap):
+    net, events = Net().eval(), []
+    call = wrap(net)
+    seen = [call(x34())]
+    one = net.register_forward_hook(lambda m, i, o: events.append("net") or o * 2)
+    seen.append(call(x34()))
+    two = net.line.register_forward_pre_hook(lambda m, i: (events.append("line"), i[0] + 1)[1:])
+    seen += [call(x34()), call(x34())]
+    one.remove()
+    two.remove()
+    seen.append(call(x34()))
+    three = nn.modules.module.register_module_forward_hook(lambda m, i, o: events.append("all"))
+    seen.append(call(x34()))
+    three.remove()
+    return [*seen, call(x34()), list(events)]
+
+
+@scenario
+def forward_is_replaced(wrap):
+    net = Net().eval()
+    call = wrap(net)
+    seen = [call(x34())]
+    net.line.forward = lambda x: x + 1
+    seen.append(call(x34()))
+    del net.line.forward
+    seen.append(call(x34()))
+    before = Net.forward
+    Net.forward = lambda self, x: self.line(x) - 1
+    seen.append(call(x34()))
+    Net.forward = before
+    net.line = nn.Identity()
+    return [*seen, call(x34())]
+
+
+@scenario
+def parameters_change(wrap):
+    net = Net().eval()
+    call = wrap(net)
+    seen = [call(x34())]
+    with torch.no_grad():
+        net.line.weight.mul_(2)
+    seen.append(call(x34()))
+    net.line.weight = nn.Parameter(x34()[:1].repeat(4, 1))
+    seen.append(call(x34()))
+    net.line.weight.requires_grad_(False)
+    net.line.bias.requires_grad_(False)
+    seen.append(call(x34()))
+    net.double()
+    seen.append(call(x34().double()))
+    net.line.bias = None
+    seen.append(call(x34().double()))
+    net.line.weight.data = torch.ones(4, 4, dtype=torch.float64)
+    return [*seen, call(x34().double())]
+
+
+GAIN = 2.0
+
+
+@scenario
+def global_is_rebound(wrap):
+    global GAIN
+    GAIN = 2.0
+    call = wrap(lambda x: x * GAIN)
+    seen = [call(x34())]
+    GAIN = 3.0
+    seen.append(call(x34()))
+    GAIN = x34(2)
+    seen.append(call(x34()))
+    GAIN = 2.0
+    return [*seen, call(x34())]
+
+
+@scenario
+def closure_is_rebound(wrap):
+    gain = 2
+
+    def f(x):
+        return x * gain
+
+    call = wrap(f)
+    seen = [call(x34())]
+    gain = 3
+    seen.append(call(x34()))
+    gain = 2
+    return [*seen, call(x34())]
+
+
+@scenario
+def builtin_is_shadowed(wrap):
+    def f(x):
+        return x * len([1, 2])
+
+    f = types.FunctionType(f.__code__, {"__builtins__": __builtins__})
+    call = wrap(f)
+    seen = [call(x34())]
+    f.__globals__["len"] = lambda each: 7
+    seen.append(call(x34()))
+    del f.__globals__["len"]
+    return [*seen, call(x34())]
+
+
+@scenario
+def defaults_and_code_change(wrap):
+    def g(x, by=2, *, plus=1):
+        return x * by + plus
+
+    def f(x, by=2):
+        return g(x) * by
+
+    call = wrap(f)
+    seen = [call(x34())]
+    g.__defaults__ = (5,)
+    seen.append(call(x34()))
+    g.__kwdefaults__["plus"] = 3
+    seen.append(call(x34()))
+    f.__defaults__ = (7,)
+    seen.append(call(x34()))
+    g.__code__ = (lambda x, by=2, *, plus=1: x - by - plus).__code__
+    return [*seen, call(x34())]
+
+
+@scenario
+def arguments_alias(wrap):
+    def f(x, y):
+        same = x is y
+        z = x * 2
+        return z + y, same, x, [x, y][0] is y
+
+    call = wrap(f)
+    a, b = x34(), x34(1)
+    return [call(a, b), call(a, a), call(b, b), call(a, b), call(a, a.view(3, 4)), call(a.T.T, a)]
+
+
+@scenario
+def in_place_on_aliases(wrap):
+    def f(x, y):
+        x.add_(1)
+        return y * 2, y
+
+    call = wrap(f)
+    seen = []
+    a = x34()
+    for pair in ((a, x34(1)), (a, a), (a, a[:]), (a, a.T.contiguous().T), (a, x34(2))):
+        seen += [call(*pair), a.clone()]
+    return seen
+
+
+@scenario
+def lists_alias(wrap):
+    def f(one, two):
+        one.append(5)
+        return len(two), sum(two)
+
+    call = wrap(f)
+    seen = []
+    for _ in range(2):
+        a, b = [1], [2]
+        seen += [call(a, b), call(a, a), call([1], [2]), call(b, b), list(a), list(b)]
+    return seen
+
+
+@scenario
+def objects_alias(wrap):
+    class Box:
+        def __init__(self, n):
+            self.n = n
+
+    def f(a, b, x):
+        a.n = a.n + 1
+        return x * b.n, a is b
+
+    call = wrap(f)
+    seen = []
+    for _ in range(2):
+        a, b = Box(1), Box(1)
+        seen += [call(a, b, x34()), call(Box(1), Box(1), x34())]
+        c = Box(1)
+        seen += [call(c, c, x34()), call(c, c, x34()), a.n, b.n, c.n]
+    return seen
+
+
+@scenario
+def views_are_inputs(wrap):
+    base = torch.arange(48.0).view(6, 8)
+
+    def f(x):
+        y = x.reshape(-1)
+        y += 1
+        return y, x.is_contiguous(), x.stride(), y.data_ptr() == x.data_ptr()
+
+    call = wrap(f)
+    shapes = (base[:3, :4], base[::2, :4], base[:4, :3].T, base.view(-1)[:12].view(3, 4))
+    return [each for _ in range(2) for shape in shapes for each in (call(shape), base.clone())]
+
+
+@scenario
+def layouts_and_dtypes(wrap):
+    def f(x):
+        return x * 2 if x.dtype.is_floating_point else x + 1, x.device, x.is_contiguous()
+
+    call = wrap(f)
+    kinds = (x34(), x34().double(), x34().long(), x34().T, x34() > 0, x34().expand(2, 3, 4))
+    return [call(each) for _ in range(2) for each in kinds]
+
+
+@scenario
+def requires_grad_changes(wrap):
+    def f(x, w):
+        y = x * w
+        return y * (2 if y.requires_grad else 3), y.is_leaf
+
+    call = wrap(f)
+    w = torch.ones(4)
+    seen = [call(x34(), w)]
+    w.requires_grad_()
+    seen.append(call(x34(), w))
+    with torch.no_grad():
+        seen.append(call(x34(), w))
+    with torch.inference_mode():
+        seen.append(call(x34(), w.detach())[0].is_inference())
+    return [*seen, call(x34(), w), call(x34(), w.detach())]
+
+
+@scenario
+def modes_around(wrap):
+    line = nn.Linear(4, 4)
+    with torch.no_grad():
+        line.weight.fill_(0.1)
+        line.bias.fill_(1)
+
+    call = wrap(lambda x: (line(x) + torch.ones(4), torch.is_grad_enabled()))
+    seen = [call(x34())]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        seen.append(call(x34()))
+    with torch.no_grad():
+        seen.append(call(x34()))
+    torch.set_default_dtype(torch.float64)
+    try:
+        seen.append(call(x34().float()) if False else plain(torch.ones(1)))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return [*seen, call(x34())]
+
+
+@scenario
+def gradients(wrap):
+    net = Net().eval()
+    call = wrap(net)
+    seen = []
+    for seed in range(4):
+        x = x34(seed).requires_grad_()
+        net.zero_grad()
+        y = call(x)
+        y.square().sum().backward()
+        seen += [y, x.grad, net.line.weight.grad.clone()]
+    return seen
+
+
+@scenario
+def gradients_across_breaks(wrap):
+    w = x34(9).requires_grad_()
+
+    def f(x):
+        y = x * w
+        if y.sum() > 0:
+            y = y.relu()
+        print("between")
+        return (y * 2).sum()
+
+    call = wrap(f)
+    seen = []
+    for seed in range(4):
+        w.grad = None
+        y = call(x34(seed))
+        y.backward()
+        seen += [y, w.grad]
+    return seen
+
+
+@scenario
+def training_steps(wrap):
+    net = Net()
+    net.drop.p = 0.2
+    call = wrap(net)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    torch.manual_seed(5)
+    seen = []
+    for seed in range(5):
+        optimizer.zero_grad()
+        loss = call(x34(seed)).square().mean()
+        loss.backward()
+        optimizer.step()
+        seen.append(loss.detach())
+    return [*seen, net.line.weight.clone()]
+
+
+@scenario
+def half_done_effects(wrap):
+    kept, box = [], types.SimpleNamespace(n=0)
+
+    class Counter:
+        n = 0
+
+    counter = Counter()
+
+    def f(x, table):
+        counter.n += 1
+        kept.append(x.shape[0])
+        y = F.embedding(x, table)
+        kept.append("done")
+        return y
+
+    call = wrap(f)
+    table = torch.ones(5, 2)
+    seen = []
+    for index in (1, 4, 7, 2, 9, 3):
+        try:
+            seen.append(call(torch.tensor([index]), table))
+        except IndexError as error:
+            seen.append(type(error).__name__)
+        seen += [list(kept), counter.n]
+    return [*seen, box.n]
+
+
+@scenario
+def half_done_in_place(wrap):
+    total = torch.zeros(2)
+    kept = []
+
+    def f(x, table):
+        total.add_(1)
+        kept.append(1)
+        try:
+            y = F.embedding(x, table)
+        except IndexError:
+            kept.append("caught")
+            y = total * 0
+        return y + torch.rand(2)
+
+    call = wrap(f)
+    torch.manual_seed(0)
+    seen = []
+    for index in (1, 7, 2, 9, 3, 3):
+        seen += [call(torch.tensor([index]), torch.ones(5, 2)), list(kept), total.clone()]
+    return seen
+
+
+@scenario
+def exception_after_effects(wrap):
+    kept = []
+
+    def g(x, n):
+        kept.append(("g", n))
+        if n > 2:
+            raise ValueError(n)
+        return x * n
+
+    def f(x, n):
+        kept.append(("f", n))
+        try:
+            return g(x, n)
+        finally:
+            kept.append("end")
+
+    call = wrap(f)
+    seen = []
+    for n in (1, 3, 1, 3, 2, 4):
+        try:
+            seen.append(call(x34(), n))
+        except ValueError as error:
+            seen.append(repr(error))
+        seen.append(list(kept))
+    return seen
+
+
+@scenario
+def numbers_that_compare_equal(wrap):
+    def f(x, n):
+        return x * n, type(n).__name__, str(n)
+
+    call = wrap(f)
+    numbers = (1, 1.0, True, 0.0, -0.0, 0, False, float("nan"), float("nan"), 2, np.float64(2.0))
+    return [call(x34(), n)[1:] for _ in range(2) for n in numbers]
+
+
+@scenario
+def containers_change(wrap):
+    config = {"gain": 2, "names": ["a"]}
+
+    def f(x, items):
+        total = x * config["gain"] + len(config["names"])
+        for item in items:
+            total = total + item
+        return total, list(config)
+
+    call = wrap(f)
+    seen = [call(x34(), [1, 2])]
+    config["gain"] = 3
+    seen.append(call(x34(), [1, 2]))
+    config["names"].append("b")
+    seen.append(call(x34(), (1, 2, 3)))
+    config["new"] = 1
+    seen.append(call(x34(), [x34(1), 2]))
+    del config["gain"]
+    config["gain"] = 3
+    return [*seen, call(x34(), []), call(x34(), [1, 2])]
+
+
+@scenario
+def structure_of_arguments(wrap):
+    @dataclass
+    class Batch:
+        x: torch.Tensor
+        n: int = 1
+
+    def f(batch, *rest, **named):
+        y = batch.x if isinstance(batch, Batch) else batch["x"]
+        return y * (len(rest) + 1), sorted(named)
+
+    call = wrap(f)
+    kinds = (Batch(x34()), {"x": x34(2)}, OrderedDict(x=x34(3)), Batch(x34(4), 5))
+    return [
+        call(each, *([1] * n), **dict.fromkeys("ab"[:n], 1)) for n in range(3) for each in kinds
+    ]
+
+
+@scenario
+def global_dict_of_functions(wrap):
+    table = {"f": torch.relu, "g": lambda x: x * 2}
+
+    def f(x, name):
+        return table[name](x) if name in table else x
+
+    call = wrap(f)
+    seen = [call(x34(), "f"), call(x34(), "g"), call(x34(), "h")]
+    table["f"] = torch.tanh
+    seen.append(call(x34(), "f"))
+    table["h"] = torch.neg
+    return [*seen, call(x34(), "h"), call(x34(), "g")]
+
+
+@scenario
+def function_of_torch_is_replaced(wrap):
+    call = wrap(lambda x: torch.relu(x) + F.gelu(x))
+    seen = [call(x34())]
+    before = torch.relu
+    torch.relu = torch.tanh
+    try:
+        seen.append(call(x34()))
+    finally:
+        torch.relu = before
+    return [*seen, call(x34())]
+
+
+@scenario
+def class_changes(wrap):
+    class Op:
+        gain = 2
+
+        @property
+        def half(self):
+            return self.gain / 2
+
+        def apply(self, x):
+            return x * self.gain * self.half
+
+    op = Op()
+    call = wrap(lambda x: op.apply(x))
+    seen = [call(x34())]
+    Op.gain = 3
+    seen.append(call(x34()))
+    op.gain = 5
+    seen.append(call(x34()))
+    Op.apply = lambda self, x: x - self.gain
+    seen.append(call(x34()))
+    Op.half = 7
+    Op.apply = lambda self, x: x - self.half
+    seen.append(call(x34()))
+    op.__class__ = type("Other", (), {"apply": lambda self, x: x})
+    return [*seen, call(x34())]
+
+
+@scenario
+def results_are_new_objects(wrap):
+    def f(x):
+        return [x], {"x": x}, (lambda: x)
+
+    call = wrap(f)
+    one, two = call(x34()), call(x34())
+    one[0].append(1)
+    one[1]["y"] = 2
+    one[2].tag = 1
+    three = call(x34())
+    return [len(two[0]), len(three[0]), len(three[1]), hasattr(three[2], "tag"), one[0] is two[0]]
+
+
+@scenario
+def returned_state_is_the_object(wrap):
+    kept = [1, 2]
+    box = {"a": kept}
+
+    def f(x):
+        return kept, box["a"], x
+
+    call = wrap(f)
+    a = x34()
+    return [[r[0] is kept, r[1] is kept, r[2] is a] for r in (call(a), call(a), call(a))]
+
+
+@scenario
+def subclasses_and_others(wrap):
+    class Sub(torch.Tensor):
+        pass
+
+    def f(x):
+        return x * 2
+
+    call = wrap(f)
+    kinds = (
+        x34(),
+        x34().as_subclass(Sub),
+        nn.Parameter(x34()),
+        3,
+        2.5,
+        np.ones(2),
+        x34().to_sparse(),
+    )
+    seen = []
+    for each in (*kinds, *kinds):
+        result = call(each)
+        seen.append((type(result).__name__, str(result)))
+    return seen
+
+
+@scenario
+def tensors_remember_attributes(wrap):
+    def f(x):
+        x.seen = getattr(x, "seen", 0) + 1
+        return x * x.seen
+
+    call = wrap(f)
+    a = x34()
+    return [call(a), call(a), call(x34()), a.seen]
+
+
+@scenario
+def grad_is_read(wrap):
+    w = torch.ones(4, requires_grad=True)
+
+    def f(x):
+        return x if w.grad is None else x + w.grad
+
+    call = wrap(f)
+    seen = [call(x34())]
+    (w * 3).sum().backward()
+    seen.append(call(x34()))
+    w.grad = None
+    return [*seen, call(x34())]
+
+
+@scenario
+def iterators_as_arguments(wrap):
+    def f(x, it):
+        return x * sum(it), x + len(list(it))
+
+    call = wrap(f)
+    it = iter([1, 2, 3])
+    next(it)
+    seen = [call(x34(), iter([1, 2, 3])), call(x34(), it), call(x34(), iter([]))]
+    seen += [call(x34(), (n for n in (1, 2))), call(x34(), range(3)), call(x34(), iter([1, 2, 3]))]
+    half = iter([4, 5])
+
+    def g(x, it):
+        for n in it:
+            x = x * n
+            break
+        return x
+
+    step = wrap(g)
+    return [*seen, step(x34(), half), step(x34(), half), step(x34(), half), list(half)]
+
+
+@scenario
+def deep_copies(wrap):
+    net = Net().eval()
+    call = wrap(net)
+    seen = [call(x34())]
+    other = copy.deepcopy(call)
+    other.scale = 9.0
+    with torch.no_grad():
+        other.line.bias.fill_(3)
+    seen += [call(x34()), other(x34()), call(x34()), other.scale, net.scale]
+    return [*seen, sorted(call.state_dict()), isinstance(call, Net)]
+
+
+@scenario
+def nested_functions_with_state(wrap):
+    def make():
+        n = 0
+
+        def step(x):
+            nonlocal n
+            n += 1
+            print(n)
+            return x * n
+
+        return step
+
+    def f(x):
+        one, two = make(), make()
+        return one(x) + one(x) + two(x)
+
+    call = wrap(f)
+    return [call(x34(seed)) for seed in range(4)]
+
+
+@scenario
+def del_and_locals(wrap):
+    def f(x, flag):
+        y = x * 2
+        if flag:
+            del y
+        try:
+            return y
+        except UnboundLocalError as error:
+            return str(error), sorted(locals())
+
+    call = wrap(f)
+    return [call(x34(), flag) for flag in (False, True, False, True)]
+
+
+@scenario
+def recursion_through_state(wrap):
+    depth = []
+
+    def f(x, n):
+        depth.append(n)
+        if n:
+            print("down", n)
+            x = f(x + n, n - 1)
+            print("up", n)
+        depth.pop()
+        return x * 2
+
+    call = wrap(f)
+    return [call(x34(), n) for n in (0, 2, 1, 2)] + [list(depth)]
+
+
+@scenario
+def shared_storage_of_results(wrap):
+    def f(x):
+        y = x.view(-1)
+        z = y[2:5]
+        print("mid")
+        return x, y, z, x.detach()
+
+    call = wrap(f)
+    seen = []
+    for seed in range(3):
+        results = call(x34(seed))
+        results[2].add_(10)
+        seen.append(results)
+    return seen
+
+
+@scenario
+def dynamic_sizes(wrap):
+    def f(x):
+        n = x.shape[0]
+        y = x.reshape(n * 2, -1) if n else x
+        return y.sum(0) * n, y.shape
+
+    call = wrap(f)
+    return [call(torch.ones(n, 4)) for n in (3, 4, 5, 0, 1, 2, 3, 9, 10, 11, 12, 13)]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_as_in_eager_code(name):
+    """What the scenario sees is what it sees without us."""
+    before = torch.is_grad_enabled()
+    expected = plain(SCENARIOS[name](lambda each: each))
+    found = plain(quiet(SCENARIOS[name], optimize()))
+    assert found == expected
+    assert torch.is_grad_enabled() == before
