@@ -4,6 +4,8 @@ Boxes that are kept by score, caches that fill, routing, retries, running best, 
 Registered beside `branching`.
 """
 
+import sys
+
 import torch
 from torch import nn
 
@@ -413,8 +415,8 @@ def routed_in_place(x):
     return a, b
 
 
-@branching(*ALL, refused="branch-side-effect")
+@branching(*ALL, refused="branch-side-effect" if sys.version_info < (3, 12) else "")
 def filtered_and_counted(x):
-    """What a comprehension leaves out decides how long its list is."""
+    """What a comprehension leaves out decides how long its list is; from 3.12 on it is a loop."""
     parts = [each * 2 for each in (x[:2], x[1:]) if each.sum() > 0] or [x]
     return x * len(parts)

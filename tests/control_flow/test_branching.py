@@ -13,6 +13,7 @@ from tests.control_flow import (  # noqa: F401 - they enter programs
     once_wrong,
     unmodified,
     written,
+    written_by_compilers,
 )
 from tests.control_flow.branching import PROGRAMS, Branching
 from tests.control_flow.forms import made_forms, naming

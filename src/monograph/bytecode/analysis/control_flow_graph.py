@@ -113,11 +113,14 @@ def _merged(decoded: Instructions, successors: Sequence[tuple[int, ...]]) -> tup
 
     The same: equal instructions of one line, in the reach of one handler, whose ways on lead to
     instructions from which the same is done. Found as states of an automaton are made fewer, by
-    splitting classes until none splits.
+    splitting classes until none splits. Ways are followed through what only jumps.
     """
     lines = dict(_lines_of(decoded))
     labels = [_label(decoded, index, lines) for index in range(len(decoded.body))]
-    ways = [_ordered(decoded, index, each) for index, each in enumerate(successors)]
+    ways = [
+        tuple(_threaded(decoded, way) for way in _ordered(decoded, index, each))
+        for index, each in enumerate(successors)
+    ]
     classes = _numbered(labels)
     while True:
         finer = _numbered(
@@ -130,7 +133,21 @@ def _merged(decoded: Instructions, successors: Sequence[tuple[int, ...]]) -> tup
             break
         classes = finer
     first: dict[int, int] = {}
-    return tuple(first.setdefault(number, index) for index, number in enumerate(classes))
+    same = [first.setdefault(number, index) for index, number in enumerate(classes)]
+    entered = {way for index, each in enumerate(successors) if same[index] == index for way in each}
+    for index, way in enumerate(_threaded(decoded, index) for index in range(len(same))):
+        if index not in entered and same[index] == index:  # only what counts as others leads there
+            same[index] = same[way]
+    return tuple(same)
+
+
+def _threaded(decoded: Instructions, index: int) -> int:
+    """Where one comes to from an instruction that only jumps: 3.12 jumps back in two steps."""
+    seen: set[int] = set()
+    while index != EXIT and decoded.body[index].name == "JUMP" and index not in seen:
+        seen.add(index)
+        index = decoded.body[index].argument
+    return index
 
 
 def _numbered(keys: Sequence[Any]) -> list[int]:
@@ -144,9 +161,14 @@ def _lines_of(decoded: Instructions) -> Iterable[tuple[int, int | None]]:
 
 
 def _label(decoded: Instructions, index: int, lines: dict[int, int | None]) -> Any:
-    """What an instruction does by itself; conditional jumps are alike whichever way they jump."""
+    """What an instruction does by itself; conditional jumps are alike whichever way they jump.
+
+    So are jumps to one place: 3.12 writes the way back of a `for` once for each way that ends so.
+    """
     name, argument, offset = decoded.body[index]
     handler, line = decoded.handlers[index], lines.get(offset)
+    if name == "JUMP":
+        return (name, handler)
     if name in _EITHER:
         return ("if", handler, line)
     if name in JUMPS:
@@ -172,7 +194,7 @@ def _successors(decoded: Instructions) -> Iterable[tuple[int, ...]]:
         elif name in _ENDS:
             yield ()
         elif name == "JUMP":
-            yield (argument,)
+            yield (_threaded(decoded, argument),)
         elif name in JUMPS and argument != index + 1:
             yield (index + 1, argument)
         else:

@@ -8,8 +8,8 @@ those, the hooks are told (`Hooks.written`), so that whoever runs copies can und
 from __future__ import annotations
 
 import copy
-from types import BuiltinFunctionType
-from typing import TYPE_CHECKING, Any
+from types import BuiltinFunctionType, WrapperDescriptorType
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
@@ -67,8 +67,10 @@ def clone(value: Any, memo: dict[int, Any]) -> Any:
     """Return an iterator at the same place as this one; anything else is returned as it is."""
     kind = type(value)
     if kind not in _ITERATORS and kind not in _OF_OURS:
-        if not kind.__flags__ & _HEAP_TYPE and kind not in _STAND_STILL:
-            _refuse_unknown(value)
+        if type(getattr(kind, "__next__", None)) is WrapperDescriptorType:
+            raise problem("branch-copies", reason=_REASON.format(kind.__name__))
+        if not kind.__flags__ & _HEAP_TYPE:
+            _STAND_STILL.add(kind)
         return value
     known = memo.get(id(value))
     if known is None:
@@ -121,15 +123,7 @@ def _all_alike(one: list[Any], other: list[Any]) -> bool:
     return len(one) == len(other) and all(map(stand_alike, one, other))
 
 
-def _refuse_unknown(value: Any) -> None:
-    """Raise branch-copies for an iterator of C that nobody knows how to clone."""
-    kind = type(value)
-    if hasattr(kind, "__next__"):
-        reason = f"an iterator of type {kind.__name__} cannot be copied"
-        raise problem("branch-copies", reason=reason)
-    _STAND_STILL.add(kind)
-
-
+_REASON: Final = "an iterator of type {} cannot be copied"
 _HEAP_TYPE = 1 << 9
 _STAND_STILL: set[type] = {Mark}
 """Kinds of values that were seen to be no iterators: of C, which has them for good; and our own."""

@@ -11,7 +11,8 @@ import opcode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from monograph.bytecode.decoding.exception_table import handlers_of
-from monograph.bytecode.instructions import JUMPS, Instruction, Instructions, slot_names
+from monograph.bytecode.decoding.short_circuit import has_target, with_short_circuits
+from monograph.bytecode.instructions import Instruction, Instructions, slot_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -124,27 +125,18 @@ def translate(code: CodeType, table: Mapping[str, Reading]) -> Instructions:
         body.extend(Instruction(said, argument, unit.offset) for said, argument in pieces)
     index_at[done:] = [len(body)] * (len(index_at) - done)
     offsets = [instruction.offset for instruction in body]
-    return Instructions(
-        code,
-        tuple(_resolved(body, index_at)),
-        handlers_of(code.co_exceptiontable, offsets, index_at),
-        slot_names(code),
-    )
+    handlers = handlers_of(code.co_exceptiontable, offsets, index_at)
+    resolved = tuple(_resolved(body, index_at))
+    return with_short_circuits(Instructions(code, resolved, handlers, slot_names(code)))
 
 
 def _resolved(body: list[Instruction], index_at: Sequence[int]) -> Iterator[Instruction]:
     """Turn code units into indexes of instructions."""
     for instruction in body:
-        if _goes_somewhere(instruction):
+        if has_target(instruction):
             yield instruction._replace(argument=index_at[instruction.argument])
         else:
             yield instruction
-
-
-def _goes_somewhere(instruction: Instruction) -> bool:
-    if instruction.name == "YIELD_VALUE":
-        return instruction.argument is not None
-    return instruction.name in JUMPS
 
 
 # ---------------------------------------------------------------- readings that versions share

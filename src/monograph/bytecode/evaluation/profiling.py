@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.native_frames import standing_at
@@ -23,7 +23,8 @@ __all__ = ["runner"]
 def runner() -> Any:
     """What runs frames: the loop, or the same in sight of the profiler that is active."""
     profile: Any = sys.getprofile()
-    return run if profile is None or callable(profile) else _run_in_sight
+    is_seen = _TOOLS is not None and _TOOLS.get_tool(_TOOLS.PROFILER_ID) is not None
+    return _run_in_sight if is_seen or not (profile is None or callable(profile)) else run
 
 
 def _run_in_sight(frame: InterpreterFrame, thrown: BaseException | None = None) -> Mark:
@@ -38,5 +39,8 @@ def _named(frame: InterpreterFrame, thrown: BaseException | None) -> Mark:
     """Stand in native stacks for the interpreted frame that runs above, for profilers."""
     return run(frame, thrown)
 
+
+_TOOLS: Final[Any] = getattr(sys, "monitoring", None)
+"""What tells profilers of calls from Python 3.12 on, `cProfile` among them."""
 
 assert is_stand_in(_named.__code__), "messages leave it out"

@@ -118,7 +118,7 @@ def test_the_nearer_of_two_places():
     """What leads to the other, or lies in the inner loop; of none and a return, the place."""
     flow = flow_of(in_loop.__code__)
     loop = flow.loops[0]
-    behind = next(n for n in range(len(flow.same)) if n > max(loop.body))
+    behind = flow.joins[loop.header]
     assert nearer(flow, loop.header, behind) == nearer(flow, behind, loop.header) == loop.header
     assert nearer(flow, 0, loop.header) == 0
     assert nearer(flow, EXIT, behind) == behind

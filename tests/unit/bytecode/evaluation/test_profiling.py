@@ -2,6 +2,7 @@
 
 import cProfile
 import pstats
+import sys
 import traceback
 
 import pytest
@@ -48,7 +49,9 @@ def test_functions_are_listed_with_their_calls():
 def test_places_are_those_without_a_profiler():
     """What stands in for a frame is no frame of the user's."""
     found, _ = measured(program, 1)
-    assert found[0][0][:3] == ["places", "<listcomp>", "program"]
+    inlined = sys.version_info >= (3, 12)  # comprehensions have no frames of their own then
+    between = [] if inlined else ["<listcomp>"]
+    assert found[0][0][: 2 + len(between)] == ["places", *between, "program"]
     assert found[0][0].count("places") == 1
 
 

@@ -128,8 +128,9 @@ class CarriedState:
         """
         values = [*frame.stack, *self._live(frame)]
         for n, (before, value) in enumerate(zip(self.values, values, strict=True)):
+            slot = n - self.n_stack  # on the stack: what an inlined comprehension put aside
             is_last = self.makes_last and _is_carriable(value)
-            if before is MISSING and not is_last and not self.read >> (n - self.n_stack) & 1:
+            if slot >= 0 and before is MISSING and not is_last and not self.read >> slot & 1:
                 values[n] = MISSING
         ended = {leaf.path: leaf for leaf in _leaves(values, self.names)}
         self._find_more(ended)
