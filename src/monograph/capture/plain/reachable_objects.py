@@ -11,7 +11,6 @@ Which names are assigned to, code says itself: it has instructions for it, or it
 
 from __future__ import annotations
 
-import dis
 import gc
 import opcode
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from monograph.bytecode import MISSING
 from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.bytecode.code_cache import once_per_code
+from monograph.bytecode.decoding import decode
 from monograph.bytecode.decoding.exception_table import entries
 from monograph.capture.code_policy import is_users
 from monograph.capture.plain.attribute_writes import (
@@ -47,6 +47,7 @@ _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "
 _COMPARES: Final = opcode.opmap["COMPARE_OP"]
 _IDENTITY: Final = opcode.opmap["IS_OP"]
 _LOADS: Final = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE"})
+_BOOLS: Final = (("LOAD_CONST", True), ("LOAD_CONST", False))
 
 
 class Plan(NamedTuple):
@@ -98,15 +99,18 @@ def _catches(code: CodeType) -> bool:
 
 def _compared(code: CodeType) -> tuple[tuple[tuple[str, str], ...], bool]:
     """The variables that are compared by identity, and whether anything is with a bool."""
-    shown = list(dis.get_instructions(code))
+    read = decode(code)
     pairs = [
         (left, right)
-        for left, right, asked in zip(shown, shown[1:], shown[2:], strict=False)
-        if asked.opcode == _IDENTITY
+        for left, right, asked in zip(read.body, read.body[1:], read.body[2:], strict=False)
+        if asked.name == "IS_OP"
     ]
+    slots = read.slots
     return (
-        tuple((a.argval, b.argval) for a, b in pairs if {a.opname, b.opname} <= _LOADS),
-        any(type(each.argval) is bool for pair in pairs for each in pair),
+        tuple(
+            (slots[a.argument], slots[b.argument]) for a, b in pairs if {a.name, b.name} <= _LOADS
+        ),
+        any(each[:2] in _BOOLS for pair in pairs for each in pair),
     )
 
 

@@ -48,7 +48,7 @@ from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_
 from monograph.capture.side_effects.opaque_objects import CALLED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from monograph.bytecode import InterpreterFrame
 
@@ -297,11 +297,26 @@ class Effects:
             if id(referrer) in new
             for each in gc.get_referents(referrer)
         )
+        by_new_objects.update(_inline_dicts(made, {id(each) for each in untracked}))
         return {
             id(each)
             for each in untracked
             if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
         }
+
+
+def _inline_dicts(made: MadeSince, wanted: set[int]) -> Iterator[int]:
+    """Those of some dicts that are the `__dict__` of a new object, which hides that it holds it.
+
+    From Python 3.13 on, where an object has its attributes within itself, the collector sees those.
+    """
+    young = [each for each in gc.get_objects(generation=0) if type(each).__flags__ & _INLINE_VALUES]
+    new = made.among(young)
+    held = (id(attributes_of(each)) for each in young if id(each) in new)
+    yield from (each for each in held if each in wanted)
+
+
+_INLINE_VALUES: Final = 1 << 2
 
 
 def _compared(place: WriteTarget, changed: Collection[int]) -> WriteTarget:
