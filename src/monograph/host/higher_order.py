@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from torch._higher_order_ops.associative_scan import associative_scan_op
 from torch._higher_order_ops.cond import cond_op
-from torch._higher_order_ops.flex_attention import flex_attention, sdpa_dense
+from torch._higher_order_ops.flex_attention import (
+    _permute_strides,
+    flex_attention,
+    math_attention,
+)
 from torch._higher_order_ops.hints_wrap import hints_wrapper
 from torch._higher_order_ops.map import map_impl
 from torch._higher_order_ops.scan import scan_op
 from torch._higher_order_ops.while_loop import while_loop_op
+
+if TYPE_CHECKING:
+    import torch
 
 COND: Final[Any] = cond_op
 MAP: Final[Any] = map_impl
@@ -28,8 +35,18 @@ COMPILE_REGIONS: Final = (
 )
 """What `torch.compiler.nested_compile_region` calls with a function and its arguments."""
 
-attention_of_scores: Final[Any] = sdpa_dense
-"""What `flex_attention` computes in eager code, by operators: its scores are a tensor."""
+
+def attention_of_scores(query: torch.Tensor, *args: Any) -> tuple[Any, ...]:
+    """What `flex_attention` computes in eager code, by operators: its scores are a tensor.
+
+    The result lies in memory as the query does. Torch 2.15 would ask a shape environment of its own
+    how, so it is told numbers in the order of the strides.
+    """
+    out, *others = math_attention(query, *args)
+    strides = query.stride()
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)[::-1]
+    return (_permute_strides(out, tuple(order.index(dim) for dim in range(len(order)))), *others)
+
 
 ASSOCIATIVE_SCANS: Final[Any] = importlib.import_module("torch._higher_order_ops.associative_scan")
 generic_associative_scan: Final[Any] = ASSOCIATIVE_SCANS.generic_associative_scan
