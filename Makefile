@@ -75,6 +75,10 @@ fix: $(READY) ## repair what ruff can repair
 	@$(BIN)ruff check --fix $(CODE)
 	@$(BIN)ruff format $(CODE)
 
+.PHONY: matrix
+matrix: $(READY) ## the tests under every pair of Python and PyTorch, kept in bench/RESULTS.md
+	@$(PY) -m tools.matrix --append $(ARGS)
+
 .PHONY: bench
 bench: $(READY) ## measure capture beside torch.export and append to bench/RESULTS.md
 	@$(PY) -m bench.cold --append
