@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 from torch.fx import Proxy
@@ -11,6 +11,9 @@ from torch.fx.graph import _PyTreeInfo as PyTreeInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+BUILTINS: Final = frozenset({*dir(torch), *dir(torch.nn.functional)})
+"""The operators that are functions of PyTorch; others are methods of tensors (`torch_fn`)."""
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -62,6 +65,7 @@ def recorded_by_fx(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 __all__ = [
+    "BUILTINS",
     "Proxy",
     "PyTreeCodeGen",
     "PyTreeInfo",

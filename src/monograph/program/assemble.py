@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.integers import Expr, is_symbol
+from monograph.program.contract import TensorClause
 from monograph.program.export_report import Report
 from monograph.program.graph_module import GraphModule
 from monograph.program.program import (
@@ -11,6 +13,7 @@ from monograph.program.program import (
     ModuleCallEntry,
     ModuleCallSignature,
     ValueRange,
+    int_oo,
 )
 from monograph.program.signature import ExportGraphSignature, InputKind, OutputKind, call_names
 from monograph.program.verifier import verify
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from monograph.integers import Expr, Facts
+    from monograph.integers import Facts
     from monograph.program.contract import Contract
     from monograph.program.program import Arguments
     from monograph.program.signature import InputSpec, OutputSpec
@@ -89,12 +92,27 @@ def build(
 
 
 def ranges_of(contract: Contract, facts: Facts | None) -> dict[Expr, ValueRange]:
-    """The ranges of sizes, and of each number that depends on data unless it equals another."""
-    found = {symbol: ValueRange(lower, upper) for symbol, lower, upper in contract.ranges}
-    if facts is None or not facts.has_unbacked:
+    """The ranges of sizes, and of each number that depends on data unless it equals another.
+
+    A size of an input that is computed of others, such as `2*n`, has an entry too.
+    """
+    found = {symbol: _range(lower, upper) for symbol, lower, upper in contract.ranges}
+    if facts is None or not facts.symbols:
         return found
-    for symbol in facts.symbols:
-        if facts.is_unbacked(symbol) and facts.simplify(symbol) is symbol:
-            lower, upper = [e if isinstance(e, int) else None for e in facts.range_of(symbol)]
-            found.setdefault(symbol, ValueRange(lower, upper))
+    derived = [
+        size
+        for clause in contract.clauses
+        if isinstance(clause, TensorClause)
+        for size in clause.shape
+        if isinstance(size, Expr) and not is_symbol(size)
+    ]
+    free = [each for each in facts.symbols if facts.is_unbacked(each)]
+    for size in (*derived, *(each for each in free if facts.simplify(each) is each)):
+        found.setdefault(size, _range(*facts.interval(size)))
     return found
+
+
+def _range(lower: object, upper: object) -> ValueRange:
+    return ValueRange(
+        lower if isinstance(lower, int) else -int_oo, upper if isinstance(upper, int) else int_oo
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.host.trees import tree_map
@@ -57,26 +57,33 @@ class CallSpec(NamedTuple):
     out_spec: Any
 
 
-class ValueRange(NamedTuple):
-    """The values a symbol may have; an end of None is open. Prints as torch prints ranges."""
+class IntInfinity(float):
+    """The end of an open range: beyond every integer, and printed as torch prints its own."""
 
-    lower: int | None
-    upper: int | None
+    def __repr__(self) -> str:
+        return "int_oo" if self > 0 else "-int_oo"
+
+    def __neg__(self) -> IntInfinity:
+        return IntInfinity(-float(self))
+
+
+int_oo: Final = IntInfinity("inf")
+
+
+class ValueRange(NamedTuple):
+    """The values a size may have, ends included. Prints as torch prints ranges."""
+
+    lower: int | IntInfinity = -int_oo
+    upper: int | IntInfinity = int_oo
 
     def __str__(self) -> str:
-        lower = "-int_oo" if self.lower is None else self.lower
-        upper = "int_oo" if self.upper is None else self.upper
-        return f"VR[{lower}, {upper}]"
+        return f"VR[{self.lower}, {self.upper}]"
 
     def __repr__(self) -> str:
         return str(self)
 
     def __contains__(self, value: object) -> bool:
-        if not isinstance(value, int):
-            return False
-        return (self.lower is None or value >= self.lower) and (
-            self.upper is None or value <= self.upper
-        )
+        return isinstance(value, int) and self.lower <= value <= self.upper
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import torch
 
 from monograph.program import ModuleCallEntry, ValueRange
+from monograph.program.program import int_oo
 
 
 def test_pieces_are_where_they_are_read(parts):
@@ -10,7 +11,7 @@ def test_pieces_are_where_they_are_read(parts):
     program = parts.build()
     assert program.state_dict == parts.given["state_dict"]
     assert program.state_dict is not parts.given["state_dict"]
-    assert program.range_constraints == {parts.symbol: ValueRange(2, None)}
+    assert program.range_constraints == {parts.symbol: ValueRange(2, int_oo)}
     assert program.call_names.parameters() == "x, batch, *, k"
     assert program.example_inputs == parts.given["example_inputs"]
     assert "_code" not in vars(program.graph_module)
@@ -19,7 +20,7 @@ def test_pieces_are_where_they_are_read(parts):
 def test_what_may_be_given(parts):
     """Ranges, the mode and further module calls override the defaults."""
     parts.given |= {
-        "range_constraints": {"u0": ValueRange(None, None)},
+        "range_constraints": {"u0": ValueRange()},
         "training": False,
         "module_calls": [ModuleCallEntry("lin")],
         "submodules": {"extra": torch.nn.Module()},

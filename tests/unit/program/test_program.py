@@ -7,6 +7,7 @@ import weakref
 import pytest
 import torch
 
+import monograph
 from monograph.diagnostics import UnsupportedError
 from monograph.program import ValueRange
 
@@ -101,8 +102,10 @@ def test_a_program_is_not_pickled(program):
 
 def test_ranges_print_as_torchs():
     """Open ends are infinite, and membership is that of the range."""
-    assert str(ValueRange(0, None)) == "VR[0, int_oo]"
-    assert repr(ValueRange(None, 3)) == "VR[-int_oo, 3]"
+    assert str(ValueRange(0)) == "VR[0, int_oo]"
+    assert repr(ValueRange(upper=3)) == "VR[-int_oo, 3]"
+    assert ValueRange(0).upper > 10**30
+    assert copy.deepcopy(ValueRange(0)) == ValueRange(0, -ValueRange().lower)
     assert 3 in ValueRange(2, 3)
     assert 4 not in ValueRange(2, 3)
     assert "3" not in ValueRange(2, 3)
@@ -118,3 +121,21 @@ def test_copies_are_programs(program):
     )
     assert copied.state_dict["lin.weight"] is not program.state_dict["lin.weight"]
     assert program.constants.keys() == copied.constants.keys()
+
+
+class Sized(torch.nn.Module):
+    def forward(self, x, y, z):
+        return x.sum() + y.sum() + z.sum(), x.nonzero()
+
+
+def test_ranges_are_those_of_torch_export():
+    """Of symbols and of what inputs have that is computed of them, with the same ends."""
+    args = torch.ones(4), torch.ones(8), torch.ones(3)
+
+    def ranges(exporter):
+        n = exporter.Dim("n", min=2, max=256)
+        sizes = {"x": {0: n}, "y": {0: 2 * n}, "z": {0: exporter.Dim("m", min=3)}}
+        found = exporter.export(Sized(), args, dynamic_shapes=sizes).range_constraints
+        return sorted(str(span) for span in found.values())
+
+    assert ranges(monograph) == ranges(torch.export)

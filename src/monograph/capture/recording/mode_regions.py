@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torch.fx.graph import Graph
 from torch.fx.node import Node, map_arg
 
+from monograph.capture.recording.scopes import STACK_ROOT
 from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph, detached_node, put_before, remove_node
 
@@ -190,10 +191,10 @@ def _call_instead(
 def _stack_of(region: ModeRegion, node: Node) -> dict[str, tuple[str, str]]:
     """The modules around the region itself: those around a node in it, as far as its owner."""
     stack: dict[str, tuple[str, str]] = node.meta["nn_module_stack"]
-    keys = list(stack)
-    if region.owner not in stack:
+    keys, owner = list(stack), f"{STACK_ROOT}{region.owner}"
+    if owner not in stack:
         return stack
-    return {key: stack[key] for key in keys[: keys.index(region.owner) + 1]}
+    return {key: stack[key] for key in keys[: keys.index(owner) + 1]}
 
 
 def _before(

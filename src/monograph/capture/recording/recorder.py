@@ -10,8 +10,8 @@ in-place operators rename their argument's node.
 from __future__ import annotations
 
 import itertools
-import operator
 import sys
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -279,10 +279,9 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         pending = self._assertions_waiting + self.facts.assertions[self._assertions_seen :]
         self._assertions_seen = len(self.facts.assertions)
         self._assertions_waiting = [g for g in pending if not self.writer.can_compute(g.relation)]
-        for guard in pending:
-            if guard not in self._assertions_waiting:
-                said = self.said.get(guard.relation)
-                self._assert(guard.relation, broken(self.facts, guard, said))
+        for guard in [each for each in pending if each not in self._assertions_waiting]:
+            message = broken(self.facts, guard, self.said.get(guard.relation))
+            self._assert(guard.relation, message, guard.origin)
 
     def write_last_assertions(self) -> None:
         """Check every assumption. Raises: outside-read (of a clock); bug (nothing computes it)."""
@@ -297,9 +296,10 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self._assert(relation, message)
         self.facts.assume(relation)
 
-    def _assert(self, relation: Relation, message: str) -> None:
+    def _assert(self, relation: Relation, message: str, origin: object = None) -> None:
         arguments = (self.writer.assertion(relation), message)
-        self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {}).meta["val"] = None
+        node = self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {})
+        self.scopes.describe_assertion(node, origin, self.operations[-2:-1])
 
     def close(self) -> None:
         """From now on this capture's tensors are refused, and nobody is told anything."""
@@ -432,7 +432,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             if result is None:
                 wrapped.append(None)
                 continue
-            item = self.append(operator.getitem, "getitem", (node, i), {})
+            item = self.append(getitem, "getitem", (node, i), {}, beside=node)
             wrapped.append(self.wrap(result, item, requires_grad=requires_grad, root=root))
         node.meta["val"] = tuple(wrapped) if isinstance(results, tuple) else immutable_list(wrapped)
         return tuple(wrapped) if isinstance(results, tuple) else wrapped
@@ -481,7 +481,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         wrapped: list[Any] = []
         single = len(outputs) == 1
         for i, (given, t) in enumerate(zip(outputs, results, strict=False)):
-            item = node if single else self.append(operator.getitem, "getitem", (node, i), {})
+            item = node if single else self.append(getitem, "getitem", (node, i), {}, beside=node)
             if given:
                 given[0].node = item
                 item.meta["val"] = given[0]

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 # As they are, not as user code is watched asking them.
 from torch import is_grad_enabled, is_inference_mode_enabled
+from torch.fx import traceback
+from torch.fx.node import Node
 
 from monograph.capture.recording.scope_tracking import MODULE_CALL
 from monograph.diagnostics import Frame, frame_filter
 from monograph.host.autograd import are_transforms_active
+from monograph.host.calling import BUILTINS
 from monograph.host.flags import autocast_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, FrameType
 
-    from torch.fx.node import Node
+
+STACK_ROOT: Final = "L__self__"
+"""What the keys of `nn_module_stack` begin with, as torch.export's do."""
 
 
 class ModeRegion(NamedTuple):
@@ -109,6 +114,10 @@ class Scopes:
         self.autocast: State = ()
         self.calls: dict[str, int] = {}
         """How often each module was called, by its key in `nn_module_stack` without the count."""
+        self.asking: dict[int, ModuleCall] = {}
+        """The module call that asked a question, by the id of the frames that a guard has of it."""
+        self.functions: dict[str, int] = {}
+        """How often each operator was recorded, by its name without the overload."""
         self.watchers: dict[int, Watcher] = {}
         """By the id of a module: what is told of its calls."""
         self.states: dict[Node, State] = {}
@@ -137,17 +146,56 @@ class Scopes:
         meta["frames"] = frames + call.frames
         if self.inference:
             meta["inference"] = self.inference[-1]
+        if traceback.current_meta:
+            self._annotate(meta)
+        target: Any = node.target
+        name, kind = target.__name__, type(target).__name__
+        if target.__module__ == "torch._ops.aten":
+            name = name.partition(".")[0]
+            kind = "builtin_function_or_method" if name in BUILTINS else "method_descriptor"
+        self.functions[name] = number = self.functions.get(name, 0) + 1
+        meta["torch_fn"] = (f"{name}_{number}", f"{kind}.{name}")
         state = self.regions()
         if state:
             self.states[node] = state
 
+    def _annotate(self, meta: dict[str, Any]) -> None:
+        """Put on a node what user code says of it with `torch.fx.traceback.annotate`."""
+        notes = traceback.current_meta.get("custom") or {}
+        # torch's own marks, which it leaves there after an export of its own
+        said = {key: notes[key] for key in notes if not str(key).startswith("_torchdynamo_")}
+        if said:
+            meta["custom"] = said
+
     def describe_alike(self, node: Node, other: Node) -> None:
         """Put on a node what is on another that the same line made just now."""
-        for name in ("stack_trace", "nn_module_stack", "frames", "inference"):
+        for name in ("stack_trace", "nn_module_stack", "frames", "inference", "custom", "torch_fn"):
             if name in other.meta:
                 node.meta[name] = other.meta[name]
         if other in self.states:
             self.states[node] = self.states[other]
+
+    def describe_assertion(self, node: Node, origin: object, last: Sequence[Node]) -> None:
+        """Put on an assertion, and on what it compares, the lines that asked for it, if known.
+
+        Its module is the one that asked, as far as that is still called or was just now: by then
+        the next operator is about to be recorded, `last` is the one before.
+        """
+        meta = node.meta
+        meta["val"] = None
+        if isinstance(origin, tuple) and origin and all(isinstance(each, Frame) for each in origin):
+            frames: tuple[Frame, ...] = origin
+            meta["frames"], meta["stack_trace"] = frames, self.filter.stack_text(frames)
+            meta.pop("custom", None)
+            asked = self.asking.get(id(frames))
+            if asked is not None:
+                before = last[0].meta.get("nn_module_stack", {}) if last else {}
+                open_ = before if asked.stack.keys() <= before.keys() else self.current.stack
+                meta["nn_module_stack"] = {k: v for k, v in asked.stack.items() if k in open_}
+        condition = node.args[0]
+        if isinstance(condition, Node):
+            for name in ("stack_trace", "frames"):
+                condition.meta.setdefault(name, meta[name])
 
     def regions(self) -> State:
         """The regions around what is recorded now."""
@@ -196,7 +244,9 @@ class Scopes:
     def user_frames(self, frame: FrameType) -> tuple[Frame, ...]:
         """The user's frames around `frame`, innermost first, library frames left out."""
         stop = MODULE_CALL if self.depth else self.stop
-        return self.filter.innermost_user(self.filter.walk(frame, stop) + self.current.frames)
+        found = self.filter.innermost_user(self.filter.walk(frame, stop) + self.current.frames)
+        self.asking[id(found)] = self.current
+        return found
 
     # --- entering and leaving ------------------------------------------------------------------
 
@@ -212,7 +262,7 @@ class Scopes:
         count = self.calls.get(key, 0)
         self.calls[key] = count + 1
         key = f"{key}@{count}" if count else key
-        stack[key] = (path or "", f"{kind.__module__}.{kind.__qualname__}")
+        stack[f"{STACK_ROOT}{key}"] = (path or "", f"{kind.__module__}.{kind.__qualname__}")
         text = outer.text + self.filter.stack_text(frames)
         grad = self.grad_mode()
         regions = self._regions(outer, grad=grad)
@@ -263,13 +313,16 @@ class Scopes:
         program = self.retraced
         assert program is not None, "a call of a program is recorded"
         meta, stack = node.meta, dict(program.around)
+        key = inside.key
         for old, (path, kind) in (meta.get("nn_module_stack") or {}).items():
-            if old or not program.path:
+            old_key = old.removeprefix(STACK_ROOT)
+            if old_key or not program.path:
                 now = ".".join(filter(None, (program.path, path)))
-                stack[self._key_again(program, old)] = (now, kind)
+                key = self._key_again(program, old_key)
+                stack[f"{STACK_ROOT}{key}"] = (now, kind)
         known = [each for each in meta.get("frames") or () if isinstance(each, Frame)]
         return ModuleCall(
-            next(reversed(stack), inside.key),
+            key,
             stack or inside.stack,
             (*known, *inside.frames),
             inside.text + (meta.get("stack_trace") or ""),

@@ -23,7 +23,7 @@ from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.capture.recording.operators import OPERATORS, Operator
-from monograph.capture.recording.scopes import ModeRegion
+from monograph.capture.recording.scopes import STACK_ROOT, ModeRegion
 from monograph.diagnostics import problem
 from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
@@ -239,7 +239,8 @@ class Lowering:
             )
         )
         stack = list(node.meta.get("nn_module_stack", ("",)))
-        region = ModeRegion(kind, tuple(node.args[:place]), stack[-1] if stack else "")
+        owner = stack[-1].removeprefix(STACK_ROOT) if stack else ""
+        region = ModeRegion(kind, tuple(node.args[:place]), owner)
         outer = self.builder.state, self.autocast, self.regions
         self.regions = (*self.regions, region)
         if kind == "autocast":

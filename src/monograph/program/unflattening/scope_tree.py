@@ -16,6 +16,7 @@ from torch.fx.node import Node, map_arg
 from torch.nn import Module
 
 from monograph.abstract.aliasing import overwritten
+from monograph.capture.recording.scopes import STACK_ROOT
 from monograph.program.calling.subgraph_calls import REGIONS
 
 if TYPE_CHECKING:
@@ -237,9 +238,8 @@ def _chain(node: Node, outer: Chain) -> Chain | None:
     stack = node.meta.get("nn_module_stack")
     if node.op in {"placeholder", "get_attr", "output"} or stack is None:
         return None if node.op != "output" else outer
-    chain = tuple(
-        (key, path) for key, (path, _) in stack.items() if path and not key.startswith("unreg")
-    )
+    named = ((key.removeprefix(STACK_ROOT), path) for key, (path, _) in stack.items() if path)
+    chain = tuple((key, path) for key, path in named if not key.startswith("unreg"))
     return chain if chain[: len(outer)] == outer else outer
 
 

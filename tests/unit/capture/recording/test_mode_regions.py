@@ -47,11 +47,11 @@ def test_a_region_belongs_to_the_call_that_entered_it():
     """
     program = export(Model(), (torch.ones(3, requires_grad=True),))
     assert list(regions(program.graph_module)) == [
-        (0, [""]),
-        (1, ["", "frozen"]),
-        (0, ["", "frozen@1"]),
-        (0, ["", "frozen@1"]),
-        (0, ["", "frozen@1"]),
+        (0, ["L__self__"]),
+        (1, ["L__self__", "L__self__frozen"]),
+        (0, ["L__self__", "L__self__frozen@1"]),
+        (0, ["L__self__", "L__self__frozen@1"]),
+        (0, ["L__self__", "L__self__frozen@1"]),
     ]
     x = torch.randn(3, requires_grad=True)
     assert torch.equal(program.module()(x), Model()(x))

@@ -267,7 +267,7 @@ def test_provenance_is_kept():
         if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
             assert "stack_trace" in node.meta or node.target is aten.sym_size.int
             if node.target is aten.addmm.default:
-                assert list(node.meta["nn_module_stack"])[-1] == "linear"
+                assert list(node.meta["nn_module_stack"])[-1] == "L__self__linear"
                 assert node.meta["from_node"][-1].name == "linear"
 
 

@@ -134,7 +134,7 @@ def test_a_program_within_a_module(strict):
     again = monograph.export(module, EXAMPLE, strict=strict)
     stacks = [node.meta.get("nn_module_stack") or {} for node in again.graph.nodes]
     keys = {key for stack in stacks for key in stack}
-    assert {"held", "held@1", "held.inner.layer@1"} <= keys
+    assert {"L__self__held", "L__self__held@1", "L__self__held.inner.layer@1"} <= keys
     for number in (0, 3, 5):
         given = (torch.tensor(number), torch.randn(4, 4))
         torch.testing.assert_close(again.module()(*given), module(*given))
