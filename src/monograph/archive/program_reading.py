@@ -142,7 +142,7 @@ def program_of_schema(
 
 def _validated(program: ExportedProgram) -> None:
     try:
-        program.validate()
+        program.validate_graph()
         solution_plan(program.contract)
     except MonographError as error:
         raise Refused(error.diagnostic.headline) from None

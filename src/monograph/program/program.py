@@ -16,7 +16,7 @@ from monograph.passes.graph_walks import calls
 from monograph.program.conditions import Conditions, Explanation, conditions_of, explain_size
 from monograph.program.dialect import TRAINING, dialect_fault, exceptions
 from monograph.program.export_report import Report
-from monograph.program.verifier import verify
+from monograph.program.verifier import verify, verify_state
 
 if TYPE_CHECKING:
     import os
@@ -41,6 +41,7 @@ _to_onnx = deferred("monograph.interop.onnx:to_onnx")
 _to_torch = deferred("monograph.interop.torch_export:to_torch")
 _check_call = deferred("monograph.program.stateful_module:check_call")
 _make_module = deferred("monograph.program.stateful_module:make_module")
+_compile_flatten = deferred("monograph.program.structure:compile_flatten")
 _boundary = deferred("monograph.program.trust_boundary:boundary")
 _control_flow_text = deferred("monograph.program.control_flow_text:control_flow_text")
 _program_html = deferred("monograph.program.html:program_html")
@@ -184,7 +185,18 @@ class ExportedProgram:
             return _control_flow_text(self.graph_module)
 
     def validate(self) -> None:
-        """Check that the program is well formed.
+        """Check that the program is well formed, with the state and the examples that it has now.
+
+        Raises: invalid-program; contract-broken, where the examples are no call of it.
+        """
+        self.validate_graph()
+        held = {**self.constants, **self.state_dict}
+        verify_state(self.graph_module, self.graph_signature, held)
+        if self.example_inputs is not None:
+            _compile_flatten(self.in_spec, self.call_names)(*self.example_inputs)
+
+    def validate_graph(self) -> None:
+        """Check that the graph is well formed, and that there is state for it.
 
         Raises: invalid-program.
         """

@@ -19,6 +19,7 @@ import torch
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import inputs_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.program.printing import type_text
 from monograph.program.signature import (
     ConstantArgument,
     InputKind,
@@ -103,6 +104,28 @@ def verify(
     _verify_graph(module, is_root=True)
     for node, reason in _signature_faults(module.graph, signature, state_dict, constants):
         raise _invalid(module, node, reason)
+
+
+def verify_state(
+    module: torch.fx.GraphModule,
+    signature: ExportGraphSignature,
+    state: Mapping[str, Any],
+) -> None:
+    """Check that the state is what the graph was made for: parameters, and their types.
+
+    Raises: invalid-program.
+    """
+    inputs = (node for node in module.graph.nodes if node.op == "placeholder")
+    for spec, node in zip(signature.input_specs, inputs, strict=True):
+        held: Any = state.get(spec.target or "")
+        val = node.meta.get("val")
+        if spec.kind is InputKind.PARAMETER and not isinstance(held, torch.nn.Parameter):
+            raise _invalid(module, node, f"`{spec.target}` is a parameter, and none in the state")
+        if spec.kind not in STATE or not isinstance(val, torch.Tensor):
+            continue
+        if (held.dtype, tuple(held.shape)) != (val.dtype, tuple(val.shape)):
+            reason = f"`{spec.target}` is {type_text(held)} now, for {type_text(val)}"
+            raise _invalid(module, node, reason)
 
 
 def _verify_graph(module: torch.fx.GraphModule, *, is_root: bool) -> None:

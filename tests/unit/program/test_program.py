@@ -139,3 +139,38 @@ def test_ranges_are_those_of_torch_export():
         return sorted(str(span) for span in found.values())
 
     assert ranges(monograph) == ranges(torch.export)
+
+
+class Kept(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x, *, y):
+        return x + y + self.a
+
+
+def kept():
+    """A program with a parameter, and an argument by keyword."""
+    return monograph.export(Kept(), (torch.ones(3),), {"y": torch.ones(3)})
+
+
+@pytest.mark.parametrize("value", [torch.ones(3), torch.nn.Parameter(torch.ones(7)), None])
+def test_a_program_is_validated_with_its_state(value):
+    """A parameter is one, of the type that the graph was made for."""
+    program = kept()
+    program.validate()
+    program.state_dict["a"] = value
+    with pytest.raises(monograph.MonographError, match="`a`"):
+        program.validate()
+
+
+def test_a_program_is_validated_with_its_examples():
+    """Others may be put in their place, if they are arguments as the program takes them."""
+    program = kept()
+    for given in (((torch.zeros(3),), {"y": torch.zeros(3)}), None):
+        program.example_inputs = given
+        program.validate()
+    program.example_inputs = ((torch.ones(3),), {})
+    with pytest.raises(monograph.ContractError):
+        program.validate()

@@ -99,7 +99,7 @@ def lowered(
     result.graph_module.meta.update(program.graph_module.meta)
     removed = table.removed if isinstance(table, DecompositionTable) else {}
     result.graph_module.meta[REASONS] = {**done.reasons, **removed}
-    result.validate()
+    result.validate_graph()
     _check_properties(program, done, result)
     return result
 

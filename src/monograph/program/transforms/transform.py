@@ -149,7 +149,7 @@ def _program(program: ExportedProgram, edited: ProgramCopy) -> ExportedProgram:
         module_call_graph=list(program.module_call_graph),
     )
     result.graph_module.meta.update(program.graph_module.meta)
-    result.validate()
+    result.validate_graph()
     return result
 
 
