@@ -164,7 +164,16 @@ def test_the_traceback_shows_the_variables():
         assert frames[-1].f_locals["k"] == 0
 
 
-@pytest.mark.parametrize("profiler", ["cProfile", "profile"])
+IN_PYTHON = pytest.param(
+    "profile",
+    marks=pytest.mark.skipif(
+        sys.version_info[:2] == (3, 12),
+        reason="`profile`, as it is of Python 3.12, cannot import PyTorch",
+    ),
+)
+
+
+@pytest.mark.parametrize("profiler", ["cProfile", IN_PYTHON])
 def test_profilers_outlive_exceptions(tmp_path, profiler):
     """A profiler written in C cannot be put aside; it must not be told of frames that never ran."""
     script = tmp_path / "script.py"
