@@ -24,9 +24,12 @@ def quietly():
 
 
 def saved(program, **options) -> bytes:
-    """Give the bytes of a program saved here; unverified, as the tests verify it themselves."""
+    """Give the bytes of a program saved here; unverified, as the tests verify it themselves.
+
+    Paths stay as they are, so that what was read can be compared as text.
+    """
     file = io.BytesIO()
-    monograph.save(program, file, **{"verify": False, **options})
+    monograph.save(program, file, **{"verify": False, "source_paths": "all", **options})
     return file.getvalue()
 
 

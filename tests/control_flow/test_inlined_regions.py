@@ -5,6 +5,7 @@ import io
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops import InvokeQuant
 
 import monograph
 from monograph import Dim
@@ -31,6 +32,56 @@ class Hinted(nn.Module):
     def forward(self, x, y):
         hinted = torch.ops.higher_order.hints_wrapper
         return hinted(lambda a, b: torch.relu(a) + b, (x, y), {}, hints={"wide": True})
+
+
+def product(x, y):
+    """Compute two results, as operators want them."""
+    return x * y + y, x - y
+
+
+class Quantised(nn.Module):
+    """A function that a compiler is to quantise, by both operators and the class in front."""
+
+    def __init__(self):
+        super().__init__()
+        self.graph = torch.fx.symbolic_trace(product)
+
+    def forward(self, x, y):
+        higher_order = torch.ops.higher_order
+        packed = higher_order.invoke_quant_packed(product, x, y, scheme="nf4")
+        unpacked = higher_order.invoke_quant(self.graph, x, packed[0], scheme="nf4")
+        return InvokeQuant()(product, *unpacked, scheme="nf4")
+
+
+class Listed(nn.Module):
+    """One function of several lists."""
+
+    def forward(self, x, y):
+        return torch.ops.higher_order.foreach_map(
+            lambda a, b: [torch.add(*a), b[0] * 2], [x, y], [y]
+        )
+
+
+class Called(nn.Module):
+    """Graphs are called by the operators that exported programs hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.graph = torch.fx.symbolic_trace(product)
+
+    def forward(self, x, y):
+        higher_order = torch.ops.higher_order
+        called = higher_order.invoke_subgraph(self.graph, "a name", x, y)
+        strict = higher_order.strict_mode(product, called)
+        return higher_order.out_dtype(torch.ops.aten.mul.Tensor, torch.float64, *strict)
+
+
+class Stacked(nn.Module):
+    """All rounds of a loop, as many as constants say."""
+
+    def forward(self, x, y):
+        stacked = torch.ops.higher_order.while_loop_stack_output
+        return stacked(lambda i, _: i < 3, lambda i, a: (i + 1, a * y), (torch.tensor(0), x), ())
 
 
 class Attention(nn.Module):
@@ -85,6 +136,10 @@ def transposed():
 CASES = {
     "region": (Marked, pair, [pair], None),
     "hints": (Hinted, pair, [pair], None),
+    "quantised": (Quantised, pair, [pair], None),
+    "lists": (Listed, pair, [pair], None),
+    "subgraphs": (Called, pair, [pair], None),
+    "stacked rounds": (Stacked, pair, [pair], None),
     "scores": (Attention, heads, [heads], None),
     "laid out otherwise": (Attention, transposed, [transposed], None),
     "masked": (Masked, documents, [documents], None),
@@ -115,3 +170,38 @@ def test_inlined_regions(name, strict):
         for form in forms:
             torch.testing.assert_close(form.module()(*inputs), expected, check_stride=True)
         torch.testing.assert_close(monograph.unflatten(program)(*inputs), expected)
+
+
+def test_operators_without_a_kernel_and_loops_on_data_are_refused_by_name():
+    """What eager code cannot run, and rounds whose number only the run knows."""
+
+    class Unknown(nn.Module):
+        def forward(self, x, y):
+            return torch.ops.higher_order.run_const_graph(torch.fx.symbolic_trace(product), (x, y))
+
+    class Rounds(nn.Module):
+        def forward(self, x, y):
+            stacked = torch.ops.higher_order.while_loop_stack_output
+            return stacked(lambda a: a.sum() < 3, lambda a: (a + y,), (x,), ())
+
+    for build, name in ((Unknown, "unsupported-operator"), (Rounds, "data-dependent-branch")):
+        with pytest.raises(monograph.MonographError) as refused:
+            monograph.export(build(), pair())
+        assert refused.value.diagnostic.name == name
+
+
+def test_functions_given_to_operators_are_interpreted():
+    """What a function that an operator calls does to the outside is seen, and branches captured."""
+
+    class Counts(nn.Module):
+        def forward(self, x, y):
+            def body(a, b):
+                return (a + b if a.sum() > 0 else a - b), a
+
+            return torch.ops.higher_order.invoke_quant_packed(body, x, y, scheme="nf4")
+
+    module = Counts()
+    program = monograph.export(module, pair())
+    for _ in range(4):
+        inputs = pair()
+        torch.testing.assert_close(program.module()(*inputs), module(*inputs))

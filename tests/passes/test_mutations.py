@@ -39,6 +39,19 @@ def test_as_eager(name, form):
     assert not verdict.raised, "eager raises: the program shows nothing"
 
 
+@pytest.mark.parametrize("form", ["functional", "core"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_operator_writes(name, form):
+    """Functional graphs call no operator that writes, in subgraphs either, and torch agrees."""
+    module = module_of(name, PROGRAMS[name])()
+    program = monograph.export(module, INPUTS[name](), strict=False)
+    lowered = program.run_decompositions({} if form == "functional" else None)
+    graphs = [m for m in lowered.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
+    nodes = [node for each in graphs for node in each.graph.nodes]
+    called = [node.target for node in nodes if isinstance(node.target, torch._ops.OpOverload)]
+    assert not [str(each) for each in called if each._schema.is_mutable]
+
+
 def test_there_are_sixty():
     """The list is as long as it was meant to be."""
     assert len(PROGRAMS) >= 60

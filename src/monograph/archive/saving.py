@@ -29,6 +29,7 @@ from monograph.archive.schema.graph_writing import SidecarValues
 from monograph.archive.schema.json_fields import is_state_name
 from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.sidecar import sidecar_json
+from monograph.archive.source_paths import SourcePaths
 from monograph.archive.versions import ARCHIVE_VERSION, opsets
 from monograph.host.trees import flatten, has_objects
 from monograph.integers import Facts
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from monograph.archive.files.external_weights import ExternalWeights
     from monograph.archive.files.weights import WeightsPlan
     from monograph.archive.schema.values import Json
+    from monograph.archive.source_paths import PathsKept
 
 _LOGGER = logging.getLogger("monograph.archive")
 ROOT: Final = "archive"
@@ -59,6 +61,7 @@ def save(
     pickle_protocol: int = PICKLE_PROTOCOL,
     verify: bool = True,
     weights: str | os.PathLike[str] | None = None,
+    source_paths: PathsKept = "relative",
 ) -> None:
     """Write a program, or several by name, into one `.pt2` file.
 
@@ -71,6 +74,10 @@ def save(
 
     `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
     and the program in it is run on the example inputs beside this one, before the file is replaced.
+
+    Lines of source are kept with files as Python finds them from its import path, or from the
+    working folder. With `source_paths="all"` paths are absolute, as on this machine; with "none"
+    no file and no line of code is named.
 
     `opset_version` is written beside the version of `aten`, which is not for callers to choose.
     `pickle_protocol` is the newest that whoever reads the file knows; examples are written in 2.
@@ -87,7 +94,8 @@ def save(
     made: list[Path] = []
     try:
         _check_protocol(pickle_protocol)
-        parts = _Parts(programs, extra_files or {}, opsets(opset_version or {}), elsewhere)
+        paths = SourcePaths(source_paths)
+        parts = _Parts(programs, extra_files or {}, opsets(opset_version or {}), paths, elsewhere)
     except Refused as refused:
         raise cannot_hold(refused) from None
     if elsewhere is not None:
@@ -150,6 +158,7 @@ class _Parts:
         programs: Mapping[str, ExportedProgram],
         extra_files: Mapping[str, str],
         opset_version: Mapping[str, int],
+        paths: SourcePaths,
         elsewhere: ExternalWeights | None = None,
     ) -> None:
         self.models: list[tuple[str, WeightsPlan, bytes, bytes, Json]] = []
@@ -158,7 +167,8 @@ class _Parts:
         for name, program in programs.items():
             if not name.isidentifier():
                 raise Refused(f"{name!r} is no name for a program; it must be an identifier")
-            model = _model(program, planner, opset_version, elsewhere)
+            beside = SidecarValues(paths)
+            model = _model(program, planner, opset_version, beside, elsewhere)
             self.models.append((name, *model))
         for name in extra_files:
             if name.startswith(OURS) or not all(part.strip(". ") for part in name.split("/")):
@@ -202,6 +212,7 @@ def _model(
     program: ExportedProgram,
     planner: WeightsPlanner,
     opset_version: Mapping[str, int],
+    beside: SidecarValues,
     elsewhere: ExternalWeights | None,
 ) -> tuple[WeightsPlan, bytes, bytes, Json]:
     for name in (*program.state_dict, *program.constants):
@@ -212,7 +223,6 @@ def _model(
     with_gradients(plan, state)
     taken = None if elsewhere is None else elsewhere.take(plan, program.state_dict)
     symbols = SymbolWriter(Facts() if program.facts is None else program.facts)
-    beside = SidecarValues()
     written = json_bytes({**program_json(program, symbols, beside), "opset_version": opset_version})
     side = sidecar_json(program, symbols, zlib.crc32(written), plan.aliases, beside, taken)
     return plan, written, _examples(program), side

@@ -25,6 +25,7 @@ from monograph.archive.schema.json_fields import (
     text,
 )
 from monograph.archive.schema.symbols import SymbolReader, SymbolWriter
+from monograph.archive.source_paths import located
 from monograph.archive.versions import FORMAT, upgraded
 from monograph.diagnostics import Place
 from monograph.passes.graph_walks import graph_modules
@@ -78,7 +79,10 @@ def sidecar_json(
         "values": beside.values,
         "items": beside.items,
         "places": [
-            [each.file, each.line, each.end_line, each.column, each.end_column, each.function]
+            [
+                beside.paths.name(each.file),
+                *(each.line, each.end_line, each.column, each.end_column, each.function),
+            ]
             for each in records.places
         ],
     }
@@ -173,7 +177,7 @@ def _record(records: RecordReader, written: Any, kind: type[Any]) -> Any:
 def _place(written: Any) -> Place:
     file, line, end_line, column, end_column, function = listed(written)
     return Place(
-        one_line(text(file)),
+        located(one_line(text(file))),
         integer(line, 0),
         integer(end_line, 0),
         None if column is None else integer(column, 0),

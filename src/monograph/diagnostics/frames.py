@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from monograph.diagnostics.code_origin import standard_part
 
@@ -42,6 +42,7 @@ __all__ = [
     "user_frames",
 ]
 
+AnySpot = TypeVar("AnySpot", bound="Frame | Place")
 Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
@@ -172,9 +173,9 @@ class FrameFilter:
         texts.reverse()
         return "".join(texts)
 
-    def innermost_user(self, frames: Iterable[Frame]) -> tuple[Frame, ...]:
+    def innermost_user(self, frames: Iterable[AnySpot]) -> tuple[AnySpot, ...]:
         """Return the frames a message shows: those of user files, innermost first."""
-        return tuple(frame for frame in frames if not self.is_library(frame.code.co_filename))
+        return tuple([each for each in frames if not self.is_library(_file_of(each))])
 
     def is_machinery(self, file: str) -> bool:
         """Tell whether frames of this file only pass calls on."""
@@ -318,6 +319,10 @@ def raised_at(error: BaseException) -> tuple[Frame, ...]:
             found.append(where.frame(code, step.tb_lasti))
         step = step.tb_next
     return tuple(reversed(found))
+
+
+def _file_of(spot: Frame | Place) -> str:
+    return spot.file if isinstance(spot, Place) else spot.code.co_filename
 
 
 def place(spot: Frame | Place) -> Place:

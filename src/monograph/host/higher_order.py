@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from torch._C import DispatchKey
 from torch._higher_order_ops.associative_scan import associative_scan_op
+from torch._higher_order_ops.base_hop import BaseHOP, FunctionWithNoFreeVars
 from torch._higher_order_ops.cond import cond_op
 from torch._higher_order_ops.flex_attention import (
     _permute_strides,
@@ -13,8 +15,10 @@ from torch._higher_order_ops.flex_attention import (
     math_attention,
 )
 from torch._higher_order_ops.hints_wrap import hints_wrapper
+from torch._higher_order_ops.invoke_subgraph import invoke_subgraph
 from torch._higher_order_ops.map import map_impl
 from torch._higher_order_ops.scan import scan_op
+from torch._higher_order_ops.strict_mode import strict_mode_op
 from torch._higher_order_ops.while_loop import while_loop_op
 
 if TYPE_CHECKING:
@@ -27,7 +31,6 @@ SCAN: Final[Any] = scan_op
 ASSOCIATIVE_SCAN: Final[Any] = associative_scan_op
 
 FLEX_ATTENTION: Final[Any] = flex_attention
-HINTS_WRAPPER: Final[Any] = hints_wrapper
 
 COMPILE_REGIONS: Final = (
     importlib.import_module("torch._higher_order_ops.invoke_subgraph"),
@@ -53,6 +56,26 @@ generic_associative_scan: Final[Any] = ASSOCIATIVE_SCANS.generic_associative_sca
 """(operator, leaves, additional_inputs=...): pairs of neighbours, then pairs of these."""
 
 
+def eager_call(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The Python function that eager code calls for an operator, or None, and what it gives it.
+
+    Operators that only call what they are given ask first that no mode is active, so that function
+    stands for them (`FunctionWithNoFreeVars.fn`). Others have a kernel (`py_kernels`).
+    """
+    if isinstance(op, BaseHOP):
+        function = args[0].fn if isinstance(args[0], FunctionWithNoFreeVars) else args[0]
+        return function, args[1:], {}
+    if op is hints_wrapper:
+        return args[0], tuple(args[1]), args[2]
+    if op is strict_mode_op:
+        return args[0], tuple(args[1]), {}
+    if op is invoke_subgraph:
+        return args[0], args[2:], {}
+    return op.py_kernels.get(DispatchKey.CompositeExplicitAutograd), args, kwargs
+
+
 def unvectorised(function: Any) -> Any:
     """The function that `torch.vmap` made this of, None if it is not found.
 
@@ -68,11 +91,11 @@ __all__ = [
     "COMPILE_REGIONS",
     "COND",
     "FLEX_ATTENTION",
-    "HINTS_WRAPPER",
     "MAP",
     "SCAN",
     "WHILE_LOOP",
     "attention_of_scores",
+    "eager_call",
     "generic_associative_scan",
     "unvectorised",
 ]

@@ -21,6 +21,8 @@ from monograph.archive.errors import Refused
 from monograph.archive.schema.arguments import ArgumentWriter
 from monograph.archive.schema.enums import operator_name
 from monograph.archive.schema.values import plain_value
+from monograph.archive.source_paths import SourcePaths
+from monograph.capture.recording.guard_sources import with_file
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import Expr, Real, Relation
@@ -43,9 +45,11 @@ class SidecarValues:
     """What a graph's JSON has no place for, by the path of the graph and the name of the node.
 
     `values` are relations that mention what the file's types have replaced; `items` is where nodes
-    that take a result apart come from, where that is not where the result was made.
+    that take a result apart come from, where that is not where the result was made. `paths` says
+    how lines of source are named.
     """
 
+    paths: SourcePaths = field(default_factory=SourcePaths)
     values: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     items: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Any]])
 
@@ -179,7 +183,10 @@ class GraphSerializer:
     def _note_item(self, item: Node, producer: Node) -> None:
         """Keep where a node comes from that is made anew when the file is read."""
         if item.meta.get("stack_trace") != producer.meta.get("stack_trace"):
-            self.beside.items.setdefault(self.path, {})[item.name] = metadata(item)
+            self.beside.items.setdefault(self.path, {})[item.name] = self._metadata(item)
+
+    def _metadata(self, node: Node) -> dict[str, str]:
+        return metadata(node, self.beside.paths)
 
     def _call(self, node: Node) -> Json:
         target: Any = node.target
@@ -203,7 +210,7 @@ class GraphSerializer:
             "target": operator_name(target),
             "inputs": inputs,
             "outputs": self._outputs(node),
-            "metadata": metadata(node),
+            "metadata": self._metadata(node),
             "is_hop_single_tensor_return": (
                 isinstance(node.meta.get("val"), torch.Tensor) if is_higher else None
             ),
@@ -215,15 +222,20 @@ class GraphSerializer:
         written: list[Json] = []
         for index, (name, is_keyword, element, default) in enumerate(_parameters(target)):
             if name in kwargs:
-                argument = self.arguments.write(kwargs[name], element)
+                argument = self.arguments.write(self._told(name, kwargs[name]), element)
                 written.append(_named(name, argument, KEYWORD))
             elif not is_keyword and index < len(args):
-                argument = self.arguments.write(args[index], element)
+                argument = self.arguments.write(self._told(name, args[index]), element)
                 written.append(_named(name, argument, POSITIONAL))
             elif iskeyword(name) and index == len(written):
                 # Stock looks for `from` also where it was left out, and reads it by position alone.
                 written.append(_named(name, self.arguments.write(default), POSITIONAL))
         return written
+
+    def _told(self, name: str, value: Any) -> Any:
+        """An argument; of an assertion's message, the file that it points to as files have it."""
+        is_message = name == "assert_msg" and isinstance(value, str)
+        return with_file(value, self.beside.paths.name) if is_message else value
 
     def _outputs(self, node: Node) -> list[Json]:
         if "val" not in node.meta:
@@ -326,11 +338,11 @@ def _element(kind: str) -> str:
     return "Tensor"
 
 
-def metadata(node: Node) -> dict[str, str]:
+def metadata(node: Node, paths: SourcePaths) -> dict[str, str]:
     """Where a node comes from: all values are strings."""
     found: dict[str, str] = {}
     meta = node.meta
-    trace = meta.get("stack_trace")
+    trace = paths.trace(meta.get("stack_trace") or "")
     if trace:
         found["stack_trace"] = trace
     stack = meta.get("nn_module_stack")

@@ -99,16 +99,14 @@ class ValueWriter:
         return self._expression(value, None)
 
     def in_file(self, relation: Any) -> Any:
-        """A relation without the unbacked symbols that are known to equal something else.
+        """A relation without the symbols that are known to equal something else.
 
-        No value in the file has such a symbol as its size, so no reader could bind it.
+        No value in the file need have such a symbol as its size, so no reader could bind it.
         """
         if not isinstance(relation, Relation):
             return relation
         known = self.facts.replacements
-        unbound = {
-            s: known[s] for s in relation.symbols if s in known and self.facts.is_unbacked(s)
-        }
+        unbound = {s: known[s] for s in relation.symbols if s in known}
         return substitute_relation(relation, unbound) if unbound else relation
 
     def _expression(self, value: Any, hint: Json | None) -> Json:

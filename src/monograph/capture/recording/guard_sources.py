@@ -9,6 +9,8 @@ from monograph.diagnostics import Place, place, problem
 from monograph.integers import relation_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from monograph.diagnostics import MonographError
     from monograph.integers import Facts, Guard
 
@@ -28,6 +30,7 @@ _ASSUMPTION: Final = re.compile(
 """What assertions of drafts say, which is all of them that a file keeps."""
 _RELATION: Final = re.compile(r"`(.*)` does not hold(?: \((.*):([0-9]+) needs it\))?", re.DOTALL)
 """What assertions say that stand for guards, and not for a check of the user's with a text."""
+_PLACE: Final = re.compile(r".* \((.*):[0-9]+ needs it\)", re.DOTALL)
 _SAID: Final = re.compile(rf"(?:(.*?): )?(?:{_RELATION.pattern})", re.DOTALL)
 
 
@@ -58,6 +61,14 @@ def said_in(message: str) -> str:
         return draft_assumes(found[1])
     found = _SAID.fullmatch(message)
     return message if found is None else found[1] or ""
+
+
+def with_file(message: str, name: Callable[[str], str]) -> str:
+    """A message of `broken`, with another name of the file that it points to."""
+    found = _PLACE.fullmatch(message)
+    if found is None:
+        return message
+    return f"{message[: found.start(1)]}{name(found[1])}{message[found.end(1) :]}"
 
 
 def _asked_at(origin: Any) -> str:

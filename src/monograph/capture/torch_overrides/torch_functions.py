@@ -102,6 +102,38 @@ def _pad_packed_sequence(original: Any) -> Any:
     return pad_packed_sequence
 
 
+_KINDS: Final = {torch.SymBool: bool, torch.SymFloat: float, torch.SymInt: int}
+
+
+def _either(condition: Any, one: Any, other: Any) -> Any:
+    """What `torch.sym_ite` gives in eager code, of numbers that may be symbolic.
+
+    Raises: AssertionError (as there).
+    """
+    kinds = [_kind(each) for each in (condition, one, other)]
+    if kinds[0] is not bool:
+        raise AssertionError(f"expected SymBool or bool, got {kinds[0]}")
+    if kinds[1] is not kinds[2]:
+        raise AssertionError(f"type mismatch: {kinds[1]} vs {kinds[2]}")
+    return one if condition else other
+
+
+def _kind(value: Any) -> type:
+    return next((kind for each, kind in _KINDS.items() if isinstance(value, each)), type(value))
+
+
+@OVERRIDES.override(torch, "sym_ite")
+def _chosen(original: Any) -> Any:
+    """A choice between numbers, which strict capture records with both sides."""
+
+    @functools.wraps(original)
+    def sym_ite(b: Any, t: Any, f: Any) -> Any:
+        recorder = listening()
+        return original(b, t, f) if recorder is None else recorder.scopes.run(_either, b, t, f)
+
+    return sym_ite
+
+
 @OVERRIDES.override(*CHECKER)
 def _check_with(original: Any) -> Any:
     """What the user says holds: required of symbolic numbers, and from then on known.

@@ -17,9 +17,7 @@ from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.host.overloads import aten
 from monograph.integers import ge, known
-from monograph.passes.decomposition.arguments import as_called, call_key, gather
-from monograph.passes.decomposition.template_cache import is_static, write_first
-from monograph.passes.decomposition.templates import instantiate
+from monograph.passes.decomposition.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functionalization.autograd_history import hides_writes, is_hidden, seen_from
 from monograph.passes.functionalization.functional_forms import Results, functional_form
@@ -32,7 +30,7 @@ from monograph.passes.functionalization.functionalize import (
     write,
 )
 from monograph.passes.functionalization.views import NoInverseError, makes_anew
-from monograph.passes.graph_builder import argument_type, tensor_type
+from monograph.passes.graph_builder import tensor_type
 
 if TYPE_CHECKING:
     from monograph.capture.recording.operators import Operator
@@ -42,6 +40,9 @@ if TYPE_CHECKING:
 
 
 _NORMALISING = aten._native_batch_norm_legit.default  # noqa: SLF001 - an operator's name
+
+_KEEPS_WHAT_IT_REPLACES = frozenset({aten._native_batch_norm_legit_functional.default})  # noqa: SLF001
+"""Autograd keeps the statistics it is given: the backward pass refuses such as were written to."""
 
 
 def mutation(
@@ -72,6 +73,8 @@ def mutation(
         given["self"] = lowering.compute(aten.clone.default, given["self"])
     if form.overload in _DRAWN_ANEW and lowering.history.may_have(given["self"]):
         given["self"] = lowering.compute(aten.detach.default, given["self"])
+    if form.overload in _KEEPS_WHAT_IT_REPLACES:
+        given |= {name: _copied(lowering, given[name]) for name in op.mutated}
     results = lowering.call(form.overload, *as_called(form.overload, given))
     flat = results if isinstance(results, list) else [results]
     n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
@@ -306,13 +309,8 @@ def _mutation_without_form(
         with suppress(CannotDecomposeError):
             return lowering.expanded(overload, args, kwargs)
     given = {name: lowering.read(arg) for name, arg in bound.items()}
-    if overload.namespace == "aten" and all(
-        _is_to_copy(lowering, given.get(name)) for name in op.mutated
-    ):
-        results, copies = _on_copies(lowering, op, given)
-    else:
-        copies = {name: _copied(lowering, given.get(name)) for name in op.mutated}
-        results = lowering.builder.call(overload, *as_called(overload, given | copies))
+    copies = {name: _copied(lowering, given.get(name)) for name in op.mutated}
+    results = lowering.builder.call(overload, *as_called(overload, given | copies))
     for name in op.mutated:
         _write_all(lowering, [bound.get(name)], _listed(copies[name]))
     flat = results if isinstance(results, list) else [results]
@@ -333,32 +331,6 @@ def _is_to_copy(lowering: Lowering, value: Any) -> bool:
         return False
     is_here = lowering.builder.states.get(value, ()) == lowering.builder.state
     return value.target is not aten.clone.default or bool(value.users) or not is_here
-
-
-def _on_copies(lowering: Lowering, op: Operator, given: dict[str, Any]) -> tuple[Any, Any]:
-    """The results of an operator that writes to copies of what it is given, and these, by name.
-
-    As formulas are, it is written once for equal types.
-    """
-    overload, cache = op.overload, lowering.cache
-    types = [argument_type(value) for value in given.values()]
-    key = ("on copies", call_key(overload, types, {}, ()))
-    template = cache.find(key, None)
-    tensors: list[Any] = []
-    gather(given.values(), tensors)
-
-    def written() -> Any:
-        copies = {name: lowering.compute(aten.clone.default, given[name]) for name in op.mutated}
-        results = lowering.builder.call(overload, *as_called(overload, given | copies))
-        return [results, list(copies.values())]
-
-    if template is not None:
-        results, copies = instantiate(template, tensors, lowering.builder)
-    elif is_static(types):
-        results, copies = write_first(written, tensors, key, lowering.builder, cache)
-    else:
-        results, copies = written()
-    return results, dict(zip(op.mutated, copies, strict=True))
 
 
 def silent_mutation(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> Any:

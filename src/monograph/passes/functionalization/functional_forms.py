@@ -56,8 +56,6 @@ def functional_form(overload: OpOverload) -> FunctionalForm | None:
         if found is not None:
             return FunctionalForm(found, Results.INSTEAD, defaults=_defaults(overload, found))
     found = _with_arguments(overload, f"{name}_functional")
-    if found is not None and schema_of(found).name in _WITHOUT_GRADIENT:
-        return None
     return found and FunctionalForm(found, Results.AFTER)
 
 
@@ -69,10 +67,6 @@ def _defaults(overload: OpOverload, form: OpOverload) -> tuple[tuple[str, Any], 
         for a in schema_of(overload).arguments
         if a.has_default_value() and a.name in needed
     )
-
-
-_WITHOUT_GRADIENT = frozenset({"aten::_native_batch_norm_legit_functional"})
-"""Forms that autograd cannot go through, although the operator itself has a gradient."""
 
 
 def _names_without_effect(name: str) -> list[str]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.capture.installation import OVERRIDES, listening
+from monograph.diagnostics import problem
 from monograph.host.higher_order import (
     COMPILE_REGIONS,
     FLEX_ATTENTION,
-    HINTS_WRAPPER,
     attention_of_scores,
+    eager_call,
 )
+from monograph.host.operator_types import HigherOrderOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,15 +36,21 @@ def _region(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@OVERRIDES.override(type(HINTS_WRAPPER), "__call__")
-def _hinted(original: Callable[..., Any]) -> Callable[..., Any]:
-    def call(op: Any, body_fn: Any, args: Any, kwargs: Any, hints: Any) -> Any:
-        recorder = listening()
-        if recorder is None:
-            return original(op, body_fn, args, kwargs, hints)
-        return recorder.scopes.run(body_fn, *args, **kwargs)
+@OVERRIDES.override(HigherOrderOperator, "dispatch")
+def _eagerly(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Whatever has no override of its own: what its kernel for eager code computes."""
 
-    return call
+    def dispatch(op: Any, /, *args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
+        if recorder is None or recorder.closed:
+            return original(op, *args, **kwargs)
+        kernel, args, kwargs = eager_call(op, args[1:], kwargs)  # the first is the dispatch key
+        if kernel is None:
+            name = f"torch.ops.higher_order.{op.name()}"
+            raise problem("unsupported-operator", op=name, reason="eager code cannot run it either")
+        return recorder.scopes.run(kernel, *args, **kwargs)
+
+    return dispatch
 
 
 @OVERRIDES.override(type(FLEX_ATTENTION), "__call__")
