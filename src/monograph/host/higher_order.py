@@ -56,6 +56,10 @@ generic_associative_scan: Final[Any] = ASSOCIATIVE_SCANS.generic_associative_sca
 """(operator, leaves, additional_inputs=...): pairs of neighbours, then pairs of these."""
 
 
+TRANSFORMED: Final = DispatchKey.FuncTorchDynamicLayerFrontMode
+"""The dispatch key of calls inside of transforms of `torch.func`, which answer first."""
+
+
 def eager_call(
     op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -93,6 +97,7 @@ __all__ = [
     "FLEX_ATTENTION",
     "MAP",
     "SCAN",
+    "TRANSFORMED",
     "WHILE_LOOP",
     "attention_of_scores",
     "eager_call",

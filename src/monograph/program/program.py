@@ -16,6 +16,7 @@ from monograph.passes.graph_walks import calls
 from monograph.program.conditions import Conditions, Explanation, conditions_of, explain_size
 from monograph.program.dialect import TRAINING, dialect_fault, exceptions
 from monograph.program.export_report import Report
+from monograph.program.foreign_callers import missing, refuse_foreign_caller
 from monograph.program.verifier import verify, verify_state
 
 if TYPE_CHECKING:
@@ -300,6 +301,22 @@ class ExportedProgram:
         Raises: mode-is-fixed.
         """
         raise problem("mode-is-fixed", call="eval()")
+
+    @property
+    def __class__(self) -> type[ExportedProgram]:
+        """The class, which `isinstance` asks for where the type alone is no answer.
+
+        Raises: not-handed-over (it is asked by who wants a program of torch.export).
+        """
+        refuse_foreign_caller()
+        return ExportedProgram
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say of what torch.export's programs have, that this is none.
+
+        Raises: AttributeError.
+        """
+        raise missing(self, name)
 
     def __call__(self, *_args: object, **_kwargs: object) -> NoReturn:
         """Refuse: a program is a description.

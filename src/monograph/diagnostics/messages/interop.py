@@ -1,6 +1,6 @@
 """Messages about other systems: what they do not take over, what we do not, and what is missing.
 
-not-handed-over            system, reason               HandOverError
+not-handed-over            system, reason, instead      HandOverError
 not-taken-over             reason                       HandOverError
 wrong-after-handing-over   system, output, difference   BugError
 extra-not-installed        extra, packages              HandOverError
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 
 @message("not-handed-over", HandOverError)
-def not_handed_over(*, system: object, reason: object) -> Text:
-    """Say that another system cannot take a program over."""
+def not_handed_over(*, system: object, reason: object, instead: str | None = None) -> Text:
+    """Say that another system cannot take a program over; `instead` is what is called for it."""
+    helps = () if instead is None else (offer("call this in its place", instead),)
     return Text(
         headline=f"{system} does not take this program: {reason}",
+        helps=helps,
         notes=("the program itself is as it was: `program.module()` runs it",),
     )
 

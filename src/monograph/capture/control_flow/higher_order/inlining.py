@@ -14,6 +14,7 @@ from monograph.diagnostics import problem
 from monograph.host.higher_order import (
     COMPILE_REGIONS,
     FLEX_ATTENTION,
+    TRANSFORMED,
     attention_of_scores,
     eager_call,
 )
@@ -40,11 +41,11 @@ def _region(original: Callable[..., Any]) -> Callable[..., Any]:
 def _eagerly(original: Callable[..., Any]) -> Callable[..., Any]:
     """Whatever has no override of its own: what its kernel for eager code computes."""
 
-    def dispatch(op: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def dispatch(op: Any, key: Any, /, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
-        if recorder is None or recorder.closed:
-            return original(op, *args, **kwargs)
-        kernel, args, kwargs = eager_call(op, args[1:], kwargs)  # the first is the dispatch key
+        if recorder is None or recorder.closed or key == TRANSFORMED:
+            return original(op, key, *args, **kwargs)
+        kernel, args, kwargs = eager_call(op, args, kwargs)
         if kernel is None:
             name = f"torch.ops.higher_order.{op.name()}"
             raise problem("unsupported-operator", op=name, reason="eager code cannot run it either")
