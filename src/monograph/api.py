@@ -23,7 +23,7 @@ from monograph.dims import AdditionalInputs
 from monograph.host.trees import pytree
 from monograph.keyword_aliases import also_named
 from monograph.lazy_imports import deferred
-from monograph.logs import EXPORTS, log_program
+from monograph.logs import EXPORTS, log_program, log_refusal
 from monograph.program.export_report import problem_of
 from monograph.program.from_capture import program_of
 
@@ -107,6 +107,10 @@ def export(
     hide_from_tracers()
     try:
         program = _exported(request, may_tell=is_exporting is None)
+    except Exception as error:
+        if EXPORTS.level:
+            log_refusal(type(mod).__name__, error)
+        raise
     finally:
         show_to_tracers()
     if EXPORTS.level:

@@ -7,7 +7,7 @@ its level is not set nobody listens, and a capture does not even make the lines.
 
     MONOGRAPH_LOGS=dynamic                  every symbol, guard, assertion and replacement
     MONOGRAPH_LOGS=+dynamic                 facts and ranges, too; -dynamic is errors alone
-    MONOGRAPH_LOGS=export                   one line a program; +export every operator with its line
+    MONOGRAPH_LOGS=export                   one line a program; +export operators and reasons
     MONOGRAPH_LOGS=jit                      graph breaks, and code compiled again; +jit every graph
     MONOGRAPH_LOGS='guard:"s0 == 2*s1"'     the whole user stack where that guard was added
     MONOGRAPH_LOGS=symbol:s0                the same where that symbol was made
@@ -40,7 +40,14 @@ from monograph.integers import (
     text,
 )
 
-__all__ = ["EXPORTS", "configure_from_environment", "listener_for", "log_program", "set_logs"]
+__all__ = [
+    "EXPORTS",
+    "configure_from_environment",
+    "listener_for",
+    "log_program",
+    "log_refusal",
+    "set_logs",
+]
 
 _LOGGER: Final = logging.getLogger("monograph.dynamic")
 EXPORTS: Final = logging.getLogger("monograph.export")
@@ -137,6 +144,13 @@ def log_program(
     EXPORTS.info("%s: %d operators, %d guards (%s)", name, len(lines), n_guards, how)
     for line in lines:
         EXPORTS.debug("%s", line)
+
+
+def log_refusal(name: str, error: Exception) -> None:
+    """Say why nothing was exported: one line, and the whole message where operators are listed."""
+    headline, _, _ = str(error).partition("-->")
+    EXPORTS.info("%s: not exported: %s: %s", name, type(error).__name__, " ".join(headline.split()))
+    EXPORTS.debug("%s", error)
 
 
 def listener_for(facts: Facts, asking: Callable[[], str] = str) -> Callable[[Event], None] | None:

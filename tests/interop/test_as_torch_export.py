@@ -4,6 +4,7 @@ import copy
 import importlib
 import importlib.util
 import inspect
+import logging
 import subprocess
 import sys
 import textwrap
@@ -358,3 +359,16 @@ def test_the_module_of_the_same_name_is_callable():
     with module():
         pass
     assert importlib.util.find_spec("monograph.as_torch_export") is not None
+
+
+def test_what_is_not_checked_is_said_once(caplog):
+    """A condition that many programs share is no news with each."""
+
+    class Multiplies(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.linear(x, x).expand(3, 2, 2)
+
+    with monograph.as_torch_export(), caplog.at_level(logging.WARNING, "monograph.interop"):
+        for _ in range(3):
+            torch.export.export(Multiplies(), (torch.ones(2, 2),))
+    assert len([each for each in caplog.messages if "does not check" in each]) <= 1

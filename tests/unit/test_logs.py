@@ -232,3 +232,19 @@ def test_programs_and_their_operators(capsys):
     monograph.export(Sum(), example)
     _, *lines = capsys.readouterr().err.splitlines()
     assert any("torch.ops.aten.add.Tensor" in line and "test_logs.py:" in line for line in lines)
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+def test_refused_exports(capsys, level):
+    """One line, by name; where operators are listed the whole message, with the user's line."""
+
+    class Identity(torch.nn.Module):
+        def forward(self, x):
+            return x + id(x)
+
+    monograph.set_logs(export=level)
+    with pytest.raises(monograph.MonographError):
+        monograph.export(Identity(), (torch.ones(2),))
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert "Identity: not exported: UnsupportedError: error[outside-read]" in first
+    assert bool(rest) == (level == logging.DEBUG)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.archive import unsaid
 from monograph.diagnostics import MonographError, problem
-from monograph.interop.torch_export import to_torch
+from monograph.interop.torch_export import report, unchecked
 from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ _LOCK: Final = threading.Lock()
 _ORIGINALS: Final[dict[str, FunctionType]] = {}
 """Torch's own bodies by name, once others were in their place."""
 _REPLACED: Final[list[tuple[FunctionType, FunctionType]]] = []
+_SAID: Final[set[str]] = set()
+"""What torch's programs do not check, of those made here: each is logged once in a process."""
 _inside: Final[list[int]] = []
 """The threads that are inside, as often as they are."""
 
@@ -149,7 +152,10 @@ def _captured(is_draft: bool, given: Mapping[str, Any]) -> torch.export.Exported
         strict=given["strict"],
         preserve_module_call_signature=given["preserve_module_call_signature"],
     )
-    theirs = to_torch(program)
+    theirs = unchecked(program)
+    conditions = [each for each in unsaid(program) if each not in _SAID]
+    _SAID.update(conditions)
+    report("a program of torch.export", conditions)
     if is_draft:
         vars(theirs)["_report"] = _report_of(program.report)
     if isinstance(shapes, torch.export.AdditionalInputs):
