@@ -303,7 +303,7 @@ class ExportedProgram:
         raise problem("mode-is-fixed", call="eval()")
 
     @property
-    def __class__(self) -> type[ExportedProgram]:
+    def __class__(self) -> type[ExportedProgram]:  # pyright: ignore[reportIncompatibleMethodOverride] - no setter
         """The class, which `isinstance` asks for where the type alone is no answer.
 
         Raises: not-handed-over (it is asked by who wants a program of torch.export).
