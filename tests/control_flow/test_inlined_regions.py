@@ -205,3 +205,26 @@ def test_functions_given_to_operators_are_interpreted():
     for _ in range(4):
         inputs = pair()
         torch.testing.assert_close(program.module()(*inputs), module(*inputs))
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+def test_functions_of_other_parameters_raise_what_python_says(strict):
+    """The user's own mistake is no mistake of ours."""
+
+    class Takes(nn.Module):
+        def forward(self, x, y):
+            return torch.cond(x.sum() > 0, lambda a: a + y, lambda: y, (x,))
+
+    with pytest.raises(TypeError, match="takes 0 positional arguments but 1 was given"):
+        monograph.export(Takes(), pair(), strict=strict)
+
+
+def test_a_list_as_long_as_data_says_is_refused_by_its_name():
+    """It is no object of the user's, whatever stands for it."""
+
+    class Listed(nn.Module):
+        def forward(self, x, y):
+            return {"all": [x + i for i in range(int(y.sum()))]}
+
+    with pytest.raises(monograph.UnsupportedError, match="list-grown"):
+        monograph.export(Listed(), (torch.ones(3), torch.tensor([1, 2])))

@@ -16,7 +16,7 @@ import re
 from contextlib import contextmanager
 from opcode import opmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -75,6 +75,8 @@ def mistaken(error: BaseException) -> str:
         return "" if _says_so_of_plain_numbers(error) else "capture-failed"
     if not file.startswith((_HERE, *_SYMBOLIC)) or _is_on_purpose(error, step):
         return ""
+    if _is_of_users_parameters(error, step):
+        return ""
     if file.startswith(_SYMBOLIC):
         return "capture-failed"
     return "" if file.removeprefix(_HERE).startswith(_USERS_OPERATIONS) else "bug"
@@ -100,6 +102,21 @@ def _says_so_of_plain_numbers(error: Exception) -> bool:
         kind = torch.Tensor if is_tensor else STANDS_FOR.get(type(error.obj))
         return kind is not None and not hasattr(kind, str(error.name))
     return isinstance(error, TypeError) and _OF_NUMBERS.search(_said(error)) is not None
+
+
+_BINDS: Final = re.compile(r"(\S+)\(\) (?:takes|missing|got) ")
+
+
+def _is_of_users_parameters(error: Exception, step: TracebackType) -> bool:
+    """Whether a function of the user's was called here that takes other arguments."""
+    found = _BINDS.match(_said(error)) if isinstance(error, TypeError) else None
+    if found is None:
+        return False
+    held: list[Any] = [*step.tb_frame.f_locals.values()]
+    held += [each for value in held if type(value) is tuple for each in value]
+    functions = [each for each in held if getattr(each, "__qualname__", None) == found[1]]
+    codes = [getattr(each, "__code__", None) for each in functions]
+    return any(code is not None and not code.co_filename.startswith(_HERE) for code in codes)
 
 
 def _is_on_purpose(error: Exception, step: TracebackType) -> bool:

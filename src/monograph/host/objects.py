@@ -99,8 +99,10 @@ _NO_CONTAINERS: Final = (
     *(torch.Tensor, torch.nn.Module, torch.SymInt, torch.SymFloat, torch.SymBool, enum.Enum),
     BaseException,
 )
-_STAND_INS: Final = f"{__name__.partition('.')[0]}.abstract."
-"""Where the classes are of what stands for numbers and texts."""
+_STAND_INS: Final = tuple(
+    [f"{__name__.partition('.')[0]}.{part}." for part in ("abstract", "capture")]
+)
+"""Where the classes are of what stands for numbers, texts and lists."""
 _PLAIN: Final = (
     *(bool, str, bytes, complex, type(None), type(...), enum.Enum, type),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format),

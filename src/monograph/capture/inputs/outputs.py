@@ -114,7 +114,12 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
     if type(value) is SymbolicText:
         return value.text()
     path = f"output[{index}]"
-    refusal = problem("unsupported-output", path=path, type=type(value))
+    refused_as = getattr(type(value), "refused_as", None)
+    refusal = (
+        problem("unsupported-output", path=path, type=type(value))
+        if refused_as is None
+        else problem(refused_as, use="what `forward` returns")
+    )
     recorder.refuse(refusal, f"`{path}` is None")
     return None
 

@@ -45,6 +45,9 @@ class Accumulated:
 
     __slots__ = ("count", "last", "order", "owners", "stacks")
 
+    refused_as = "list-grown"
+    """The diagnostic where `forward` returns it."""
+
     def __init__(
         self,
         count: Int,
