@@ -124,7 +124,7 @@ def _kind(value: Any) -> type:
 
 @OVERRIDES.override(torch, "sym_ite")
 def _chosen(original: Any) -> Any:
-    """A choice between numbers, which strict capture records with both sides."""
+    """A choice between numbers, which the example makes, by a guard."""
 
     @functools.wraps(original)
     def sym_ite(b: Any, t: Any, f: Any) -> Any:
