@@ -746,6 +746,388 @@ def dynamic_sizes(wrap):
     return [call(torch.ones(n, 4)) for n in (3, 4, 5, 0, 1, 2, 3, 9, 10, 11, 12, 13)]
 
 
+@scenario
+def iterators_are_consumed(wrap):
+    def f(x, it):
+        return x * next(it, 0), list(zip(it, [1])), x + sum(it)
+
+    call = wrap(f)
+    seen = []
+    for _ in range(3):
+        it = iter([1, 2, 3, 4])
+        seen += [call(x34(), it), call(x34(), it), list(it)]
+        it = enumerate("abc")
+        seen += [wrap(lambda x, it: (next(it), tuple(it)))(x34(), it), list(it)]
+    return seen
+
+
+@scenario
+def objects_are_keys(wrap):
+    class Key:
+        pass
+
+    one, two = Key(), Key()
+    table = {one: 1, two: 2}
+    kept = [one]
+
+    def f(x, key):
+        return x * table[key], key in kept, kept.count(key), key == one
+
+    call = wrap(f)
+    return [call(x34(), key) for _ in range(2) for key in (one, two)]
+
+
+@scenario
+def super_reads_self(wrap):
+    class Base(nn.Module):
+        def forward(self, x):
+            return x * self.gain
+
+    class Sub(Base):
+        def __init__(self, gain):
+            super().__init__()
+            self.gain = gain
+
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    one, two = Sub(2), Sub(3)
+
+    @wrap
+    def f(net, x):
+        return net(x)
+
+    seen = [f(one, x34()), f(two, x34()), wrap(one)(x34()), wrap(two)(x34())]
+    one.gain = 7
+    return [*seen, f(one, x34()), f(two, x34())]
+
+
+@scenario
+def attributes_appear(wrap):
+    class Box:
+        pass
+
+    class Answers:
+        def __getattr__(self, name):
+            if name == "n":
+                return 3
+            raise AttributeError(name)
+
+    def f(x, box):
+        n = getattr(box, "n", 1)
+        try:
+            m = box.m
+        except AttributeError:
+            m = 10
+        return x * n + m, hasattr(box, "k")
+
+    call = wrap(f)
+    seen = []
+    for box in (Box(), Answers(), nn.Identity()):
+        seen += [call(x34(), box), call(x34(), box)]
+        box.n = 5
+        seen.append(call(x34(), box))
+        box.m = 6
+        seen.append(call(x34(), box))
+        type(box).k = 1
+        seen.append(call(x34(), box))
+        del type(box).k
+        del box.n
+        seen.append(call(x34(), box))
+    return seen
+
+
+@scenario
+def texts_of_objects(wrap):
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def __repr__(self):
+            return f"<{self.name}>"
+
+    def f(x, named):
+        return x + 1, f"{named}", str([named]), "%s" % named, f"{named}", repr((named,))
+
+    call = wrap(f)
+    return [call(x34(), Named(name)) for name in "abab"]
+
+
+@scenario
+def numbers_of_other_classes(wrap):
+    class Int(int):
+        def __mul__(self, other):
+            return "product"
+
+    def f(x, n):
+        return x.shape[0] * n, n * 2, n + 1
+
+    call = wrap(f)
+    numbers = (2, Int(2), np.int64(2), np.float32(2), np.ones(2), 2.0, np.ones(3), Int(3))
+    return [[str(each) for each in call(x34(), n)] for _ in range(2) for n in numbers]
+
+
+@scenario
+def other_containers(wrap):
+    from collections import Counter, defaultdict, deque
+
+    def f(x, kept):
+        if isinstance(kept, deque):
+            kept.append(x.shape[0])
+            return x, list(kept)
+        kept["a"] += 1
+        return x * kept["a"], dict(kept), kept.get("b")
+
+    call = wrap(f)
+    seen = []
+    for _ in range(2):
+        for kept in (Counter("ab"), defaultdict(int), deque([1], maxlen=2)):
+            seen += [call(x34(), kept), call(x34(), kept), list(kept)]
+    return seen
+
+
+@scenario
+def slots_and_descriptors(wrap):
+    class Twice:
+        def __get__(self, owner, kind):
+            return owner.n * 2
+
+    class Box:
+        __slots__ = ("n",)
+        twice = Twice()
+
+    def f(x, box):
+        box.n = box.n + 1
+        return x * box.twice
+
+    call = wrap(f)
+    box = Box()
+    box.n = 1
+    return [call(x34(), box), call(x34(), box), call(x34(), box), box.n]
+
+
+@scenario
+def views_of_dicts(wrap):
+    table = {"a": 1, "b": 2}
+
+    def f(x, key):
+        items = table.items()
+        table[key] = 3
+        return x * len(items), list(items), sorted(table.keys())
+
+    call = wrap(f)
+    return [call(x34(), key) for key in "abcabd"]
+
+
+@scenario
+def cells_are_shared(wrap):
+    def make():
+        n = 1
+
+        def get():
+            return n
+
+        def put(value):
+            nonlocal n
+            n = value
+
+        return get, put
+
+    get, put = make()
+
+    def f(x):
+        before = get()
+        put(before + 1)
+        return x * get(), before
+
+    call = wrap(f)
+    seen = [call(x34()), call(x34())]
+    put(1)
+    return [*seen, call(x34()), get()]
+
+
+@scenario
+def class_attributes_count(wrap):
+    class Net(nn.Module):
+        count = 0
+
+        def forward(self, x):
+            Net.count += 1
+            type(self).last = self.count
+            return x * self.count
+
+    net = Net()
+    call = wrap(net)
+    return [call(x34()), call(x34()), Net.count, call(x34()), Net.last]
+
+
+@scenario
+def mode_is_restored_when_it_raises(wrap):
+    table = torch.ones(5, 2, requires_grad=True)
+
+    def f(x):
+        with torch.no_grad():
+            y = F.embedding(x, table)
+            if x.dim() > 5:
+                y = y + 1
+        return y * table.sum(), torch.is_grad_enabled()
+
+    call = wrap(f)
+    seen = []
+    for index in (1, 2, 9, 3, 9, 4):
+        try:
+            seen.append(call(torch.tensor([index])))
+        except IndexError:
+            seen.append(torch.is_grad_enabled())
+    return seen
+
+
+@scenario
+def list_of_states(wrap):
+    def f(x, states):
+        new = []
+        for i, state in enumerate(states):
+            x = x + state["h"]
+            state["h"] = x * 2
+            new.append(dict(state, i=i))
+        states[0]["seen"] = True
+        return x, new
+
+    call = wrap(f)
+    states = [{"h": x34(i)} for i in range(3)]
+    return [call(x34(), states), call(x34(), states), call(x34(), states), states]
+
+
+@scenario
+def a_function_is_its_own_argument(wrap):
+    def f(x, g, n):
+        return g(x, g, n - 1) * 2 if n else x
+
+    call = wrap(f)
+    return [call(x34(), f, 2), call(x34(), call, 2), call(x34(), lambda x, g, n: x + n, 2)]
+
+
+@scenario
+def methods_are_replaced_on_objects(wrap):
+    class Op:
+        def __init__(self, n):
+            self.n = n
+
+        def run(self, x):
+            return x * self.n
+
+    def f(x, run):
+        return run(x)
+
+    call = wrap(f)
+    one, two = Op(2), Op(3)
+    seen = [call(x34(), one.run), call(x34(), two.run), call(x34(), one.run)]
+    one.n = 5
+    one.run = lambda x: x - 1
+    return [*seen, call(x34(), one.run), call(x34(), Op(9).run), call(x34(), torch.relu)]
+
+
+@scenario
+def globals_are_written_by_others(wrap):
+    global GAIN
+
+    def g():
+        global GAIN
+        GAIN += 1
+
+    def f(x):
+        g()
+        y = x * GAIN
+        globals()["GAIN"] = 10
+        return y + GAIN
+
+    GAIN = 1
+    call = wrap(f)
+    seen = [call(x34()), GAIN]
+    GAIN = 1
+    return [*seen, call(x34()), GAIN, call(x34())]
+
+
+@scenario
+def tensors_as_truths_in_containers(wrap):
+    def f(x):
+        flags = [x.sum() > 0, x.mean() > 100]
+        return any(flags), all(flags), [bool(each) for each in flags], x[flags[0].long()]
+
+    call = wrap(f)
+    return [call(x34(seed) + shift) for seed in range(3) for shift in (0.0, 1.0, 200.0)]
+
+
+@scenario
+def in_place_on_a_view_of_a_leaf(wrap):
+    w = torch.zeros(3, 4, requires_grad=True)
+
+    def f(x):
+        y = w.clone()
+        z = y[0]
+        z += x[0]
+        y[1:] *= 2
+        return y, y.grad_fn is not None
+
+    call = wrap(f)
+    seen = []
+    for seed in range(3):
+        y, has = call(x34(seed))
+        y.sum().backward()
+        seen += [y, has, w.grad.clone()]
+    return seen
+
+
+@scenario
+def parameters_are_iterated(wrap):
+    net = Net()
+
+    def f(scale):
+        total = 0
+        for name, parameter in net.named_parameters():
+            total = total + parameter.norm() * scale * len(name)
+        return total, [n for n, _ in net.named_children()]
+
+    call = wrap(f)
+    seen = [call(1), call(2)]
+    net.extra = nn.Linear(2, 2, bias=False)
+    torch.nn.init.ones_(net.extra.weight)
+    return [*seen, call(1), call(2)]
+
+
+@scenario
+def own_autograd_function(wrap):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 5
+
+    call = wrap(lambda x: Double.apply(x + 1) * 3)
+    seen = []
+    for seed in range(3):
+        x = x34(seed).requires_grad_()
+        y = call(x)
+        y.sum().backward()
+        seen += [y, x.grad]
+    return seen
+
+
+@scenario
+def gradient_inside(wrap):
+    def f(x):
+        x = x.detach().requires_grad_()
+        (g,) = torch.autograd.grad((x * x).sum(), x)
+        return g, x.requires_grad
+
+    call = wrap(f)
+    return [call(x34(seed)) for seed in range(4)]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_as_in_eager_code(name):
     """What the scenario sees is what it sees without us."""

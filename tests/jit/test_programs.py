@@ -1,16 +1,26 @@
 """Each program does just in time what it does in eager code."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from monograph.jit import optimize
 from tests.jit.programs import PROGRAMS
 from tests.jit.running import quiet, run
 
+# By name: graphs and places of breaks, ours and those of torch.compile, by bench/jit_counts.py.
+COUNTS = json.loads(Path(__file__).with_name("counts.json").read_text(encoding="utf-8"))
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_equal_to_eager(name):
-    """Results, output, state, aliases and random numbers, over six calls."""
+    """Results, output, state, aliases and random numbers, over six calls; graphs and breaks."""
+    optimizer = optimize()
     expected = run(PROGRAMS[name], lambda each: each)
-    found = quiet(run, PROGRAMS[name], optimize())
+    found = quiet(run, PROGRAMS[name], optimizer)
     for index, (one, two) in enumerate(zip(expected, found, strict=True)):
         assert two == one, f"call {index}"
+    graphs = sum(each.n_operators > 0 for each in optimizer.entries)
+    places = {place for table in optimizer.tables for _, place in table.breaks}
+    assert [graphs, len(places)] == COUNTS[name][:2]

@@ -83,9 +83,6 @@ def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
         return
     if isinstance(owner, torch.Tensor) or is_class:
         raise NotRecordable(f"whether a `{kind.__name__}` has an attribute `{name}`")
-    getter = lookup(kind, "__getattr__")
-    if getter is not MISSING and not isinstance(owner, torch.nn.Module):
-        raise NotRecordable(f"whether `__getattr__` finds `{name}`")
     variables = getattr(owner, "__dict__", {})
     if name in variables or (id(owner), name) in segment.written:
         return
@@ -93,14 +90,25 @@ def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     if not guards.is_known(owner):
         return
     about = f"{guards.label(owner)}.{name}"
-    own = guards.names[id(owner)]
     if kind.__dictoffset__:
-        guards.check(f"{name!r} in {own}.__dict__", about, "nothing")
+        guards.check(f"{name!r} in {_variables(segment, owner)}", about, "nothing")
     if isinstance(owner, torch.nn.Module):
         if any(name in variables[table] for table in _MODULE_TABLES):
             return
         for table in _MODULE_TABLES:
-            guards.check(f"{name!r} in {own}.__dict__[{table!r}]", about, "nothing")
+            place = f"{_variables(segment, owner)}[{table!r}]"
+            guards.check(f"{name!r} in {place}", about, "nothing")
+
+
+def _variables(segment: SegmentRecorder, owner: Any) -> str:
+    """The expression of the `__dict__` of an object from outside."""
+    guards = segment.guards
+    own = guards.names[id(owner)]
+    if not is_constant(owner):
+        return f"{own}.__dict__"
+    table = guards.constant(owner.__dict__)
+    guards.check(f"{own}.__dict__ is not {table}", f"{guards.label(owner)}.__dict__", None)
+    return table
 
 
 def _of_tensor(segment: SegmentRecorder, owner: torch.Tensor, name: str) -> None:
@@ -166,20 +174,18 @@ def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
     if not is_known or (id(owner), name) in segment.written:
         return
     guards = segment.guards
-    own = guards.names[id(owner)]
     if name in variables:
-        if is_constant(owner):
-            table = guards.constant(variables)
-            guards.check(f"{own}.__dict__ is not {table}", f"{guards.label(owner)}.__dict__", None)
-            guards.attribute(owner, name, value, f"{table}[{name!r}]")
-        else:
-            guards.attribute(owner, name, value, f"{own}.__dict__[{name!r}]")
+        guards.attribute(owner, name, value, f"{_variables(segment, owner)}[{name!r}]")
         return
     if isinstance(owner, torch.nn.Module):
         _of_module(segment, owner, name, value)
-    # Otherwise `__getattr__` has answered: what it read is guarded, if it was interpreted.
-    elif type(lookup(kind, "__getattr__")) is not FunctionType:
+        return
+    if type(lookup(kind, "__getattr__")) is not FunctionType:
         raise NotRecordable(f"attribute `{name}` of an object of type `{kind.__name__}`")
+    # `__getattr__` has answered: what it read is guarded, as it was interpreted.
+    if kind.__dictoffset__:
+        gone = f"{name!r} in {_variables(segment, owner)}"
+        guards.check(gone, f"{guards.label(owner)}.{name}", "nothing")
 
 
 def _of_module(segment: SegmentRecorder, owner: torch.nn.Module, name: str, value: Any) -> None:
@@ -210,8 +216,7 @@ def _from_class(segment: SegmentRecorder, owner: Any, name: str, found: Any, val
         _of_c_descriptor(segment, owner, name, found, value)
         return
     if guards.is_known(owner) and kind.__dictoffset__ and not isinstance(found, property):
-        own = guards.names[id(owner)]
-        shadowed = f"{name!r} in {own}.__dict__"
+        shadowed = f"{name!r} in {_variables(segment, owner)}"
         guards.check(shadowed, f"{guards.label(owner)}.{name}", f"{kind.__qualname__}.{name}")
     if kind.__flags__ & (1 << 9):
         _constant_of_class(segment, kind, name, found, value)

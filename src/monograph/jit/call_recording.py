@@ -21,6 +21,7 @@ from monograph.jit import callables
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import arguments_of, check_call, find_leaf, forward_of, plain_callee
 from monograph.jit.interpreters import run_step
+from monograph.jit.point_table import RAISED
 from monograph.jit.program_points import chain_of, is_mark, note_callee, plan_of, values_of
 from monograph.jit.recording import NotRecordable, OperatorObserver, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
@@ -209,7 +210,7 @@ class CallRecorder(Hooks):
             return
         self._drop()
         current = self.interpreter.current
-        if at is None and current is not None:
+        if at is None and current is not None and reason != RAISED:
             at = self._outermost(current)
         self.points.give_way(reason, at)
 
@@ -287,7 +288,10 @@ class CallRecorder(Hooks):
         leaf = find_leaf(callee, args, kwargs)
         if leaf is not None:
             return partial(self._call_leaf, leaf, callee)
-        self._note_append(segment, callee, args)
+        try:
+            self._note_append(segment, callee, args)
+        except NotRecordable as reason:
+            self.stop(str(reason))
         return None
 
     def _call_leaf(self, leaf: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:

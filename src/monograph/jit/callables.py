@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import itertools
 import math
 import operator
 from collections import OrderedDict, deque
@@ -60,6 +59,9 @@ _LEAKS: Final = frozenset(
         ),
         *(
             "is_set_to",
+            "is_conj",
+            "is_neg",
+            "is_inference",
             "__cuda_array_interface__",
             "_make_subclass",
             "__array_wrap__",
@@ -85,7 +87,7 @@ METADATA_METHODS: Final = frozenset(
     {
         *("size", "dim", "stride", "is_contiguous", "numel", "nelement", "ndimension"),
         *("is_floating_point", "is_complex", "element_size", "storage_offset", "is_signed"),
-        *("is_conj", "is_neg", "__len__", "dense_dim", "sparse_dim", "get_device", "is_inference"),
+        *("__len__", "dense_dim", "sparse_dim"),
     }
 )
 """Methods of tensors that fold: what they return is guarded."""
@@ -184,10 +186,10 @@ HOLDING: Final = {
     id(each)
     for each in (
         *_functions("list", "tuple", "dict", "zip", "enumerate", "reversed", "isinstance"),
-        *_functions("issubclass", "type", "callable", "iter", "next", "map", "filter", "getattr"),
+        *_functions("issubclass", "type", "callable", "iter", "map", "filter", "getattr"),
         *_functions("slice", "object", "super", "hasattr"),
-        *(functools.partial, OrderedDict, deque, object.__new__, tuple.__new__, itertools.chain),
-        *(functools.reduce, object.__init__, itertools.product, itertools.islice),
+        *(functools.partial, OrderedDict, deque, object.__new__, tuple.__new__),
+        *(functools.reduce, object.__init__),
     )
 }
 """Functions that only look at, or keep, what they are given: tensors, too."""
@@ -242,9 +244,13 @@ def is_reading(owner: Any, name: str) -> bool:
     return name in _READING.get(type(owner), ())
 
 
+_ENTERED: Final = ("autograd/grad_mode.py", "nn/functional.py", "backends/mha/__init__.py")
+"""Files of PyTorch whose functions are interpreted, but for those that are operators."""
+
+
 def enters(function: FunctionType) -> bool:
     """Whether a function is interpreted."""
     file = function.__code__.co_filename
-    if file.startswith(TORCH) and file.endswith("autograd/grad_mode.py"):
-        return True
+    if file.startswith(TORCH) and file.endswith(_ENTERED):
+        return id(function) not in LEAVES
     return is_entered(file, function.__code__.co_name)

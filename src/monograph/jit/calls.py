@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -27,7 +28,7 @@ from monograph.jit.attribute_reads import class_attribute, note_absence, note_re
 from monograph.jit.code_replacement import replaced_by
 from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
 from monograph.jit.recording import NotRecordable
-from monograph.jit.state_recipes import ITERATORS
+from monograph.jit.state_recipes import ITERATORS, is_python_class
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
@@ -39,6 +40,7 @@ __all__ = [
     "check_call",
     "find_leaf",
     "forward_of",
+    "is_plain_data",
     "open_function",
     "plain_callee",
 ]
@@ -73,10 +75,6 @@ def _open(segment: SegmentRecorder, callee: Any) -> None:
     guards = segment.guards
     kind = type(callee)
     if kind is MethodType:
-        if guards.is_known(callee):
-            name, label = guards.names[id(callee)], guards.label(callee)
-            guards.meet(callee.__func__, f"{name}.__func__", f"{label}.__func__")
-            guards.meet(callee.__self__, f"{name}.__self__", f"{label}.__self__")
         _open(segment, callee.__func__)
     elif kind is functools.partial:
         if guards.is_known(callee):
@@ -167,6 +165,9 @@ def open_function(segment: SegmentRecorder, function: FunctionType, args: list[A
     name, label = guards.names[id(function)], function.__qualname__
     key = f"{name}.__code__ is not {guards.constant(function.__code__)}"
     guards.check(key, f"{label}.__code__", function.__code__)
+    if name not in guards.constants:
+        globals_ = guards.constant(function.__globals__)
+        guards.check(f"{name}.__globals__ is not {globals_}", f"{label}.__globals__", None)
     try:
         guards.meet_parts(function, name, label)
     except NotGuardable as reason:
@@ -249,7 +250,9 @@ def _check_asked(segment: SegmentRecorder, callee: Any, values: list[Any]) -> No
 def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
     if isinstance(value, torch.Tensor) and callee in (list, tuple, iter, zip, enumerate, map):
         raise NotRecordable("a tensor is iterated by C")
-    if callee not in (isinstance, type, callable, issubclass):
+    if callee is map or callee is filter:
+        segment.touch(value)
+    elif callee not in (isinstance, type, callable, issubclass):
         segment.touch(value)
         _check_plain(value)
 
@@ -261,7 +264,7 @@ def _check_plain(value: Any) -> None:
         return
     if is_constant(value) or kind in (FunctionType, MethodType, functools.partial):
         return
-    if kind.__flags__ & (1 << 9) or kind in _OPEN_KINDS:
+    if is_python_class(kind) or kind in _OPEN_KINDS or isinstance(value, tuple):
         return
     raise NotRecordable(f"an object of type `{kind.__name__}` is handed to C")
 
@@ -272,7 +275,25 @@ _OPEN_KINDS: Final = (
 )
 
 
+def is_plain_data(value: Any, *, compared: bool = False) -> bool:
+    """Whether a value is plain, with all it holds: it has a text of its own.
+
+    What is `compared` may be known by its identity, too, if that is guarded.
+    """
+    kind = type(value)
+    if kind in ATOMS or isinstance(value, torch.dtype | torch.device):
+        return True
+    if kind in CONTAINERS:
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        return all(is_plain_data(item, compared=compared) for item in items)
+    return compared and is_constant(value)
+
+
 def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    if callee in (str, repr, format, hash, set, frozenset, bytes):
+        for value in values:
+            if not is_plain_data(value, compared=callee in (set, frozenset)):
+                raise NotRecordable(f"{_called(callee)} of an object")
     if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
         segment.metadata(values[0])
         return
@@ -307,9 +328,20 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
     if isinstance(owner, ModuleType):
         raise NotRecordable(f"a call of {_called(callee)}")
     segment.touch([owner, *values])
-    tensors_compared = name in {"index", "count", "remove", "sort", "__contains__", "__eq__"}
-    if (tensors_compared or kind in ATOMS) and segment.has_tensors([owner, *values]):
-        raise NotRecordable(f"`{kind.__name__}.{name}` of tensors")
+    _check_compared(name, owner, values)
+
+
+_COMPARING: Final = frozenset({"index", "count", "remove", "sort", "__contains__", "__eq__"})
+
+
+def _check_compared(name: str, owner: Any, values: list[Any]) -> None:
+    """Raises: NotRecordable, where a method compares or shows what has an identity."""
+    kind = type(owner)
+    seen = [owner, *values] if name in _COMPARING or kind in (set, frozenset) else values[:1]
+    if kind in (list, tuple, deque) and name not in _COMPARING:
+        return
+    if not is_plain_data(values if kind in ATOMS else seen, compared=kind not in ATOMS):
+        raise NotRecordable(f"`{kind.__name__}.{name}` of an object")
 
 
 def _check_method_outside(
@@ -318,8 +350,9 @@ def _check_method_outside(
     kind = type(owner)
     if callables.is_reading(owner, name) or kind in ATOMS:
         segment.touch([owner, *values])
-        if segment.has_tensors(values) or name in {"index", "count"}:
-            raise NotRecordable(f"`{kind.__name__}.{name}` of tensors")
+        _check_compared(name, owner, values)
+        if name in {"items", "keys", "values"}:
+            segment.viewed.add(id(owner))
         return
     if (kind, name) in callables.APPENDING:
         for value in values if name != "append" else ():

@@ -15,6 +15,7 @@ from types import (
     CodeType,
     FunctionType,
     MethodDescriptorType,
+    MethodType,
     MethodWrapperType,
     ModuleType,
     WrapperDescriptorType,
@@ -53,7 +54,7 @@ _BY_IDENTITY: Final = (
     *(torch.device, enum.Enum, property, classmethod, staticmethod),
     *(type(torch.ops.aten), type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor)),
 )
-_BOUND: Final = (BuiltinFunctionType, MethodWrapperType)
+_BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 
 class NotGuardable(Exception):  # noqa: N818 - a signal, which is no error
@@ -79,7 +80,8 @@ def is_constant(value: Any) -> bool:
     if type(value) is FunctionType:
         return value.__closure__ is None and "<locals>" not in value.__qualname__
     return isinstance(value, _BY_IDENTITY) or (
-        type(value) in _BOUND and isinstance(value.__self__, type | ModuleType | None)
+        type(value) in (BuiltinFunctionType, MethodWrapperType)
+        and isinstance(value.__self__, type | ModuleType | None)
     )
 
 
@@ -149,6 +151,9 @@ class GuardWriter:
             name = self.constant(value)
             self.check(f"{read} is not {name}", label, value, read)
             self.know(value, name, label)
+            if isinstance(value, torch.nn.Module):
+                kind = self.constant(type(value))
+                self.check(f"type({name}) is not {kind}", f"type({label})", type(value))
         else:
             name = f"v{len(self.names)}_{len(self.lines)}"
             self.lines.append(f"{name} = {read}")
@@ -156,6 +161,9 @@ class GuardWriter:
             if not isinstance(value, TENSORS):
                 kind = self.constant(type(value))
                 self.check(f"type({name}) is not {kind}", f"type({label})", type(value), name)
+            for part in ("__func__", "__self__") if type(value) in _BOUND else ():
+                if hasattr(value, part):
+                    self.meet(getattr(value, part), f"{name}.{part}", f"{label}.{part}")
 
     def _atom(self, value: Any, read: str, label: str) -> None:
         if value is None or type(value) in (bool, type(Ellipsis), type(NotImplemented)):
@@ -298,6 +306,7 @@ def description(tensor: torch.Tensor) -> dict[str, Any]:
 
 def tensor_condition(guards: GuardWriter, name: str, tensor: torch.Tensor) -> tuple[str, Any]:
     """The condition under which a tensor is another than this one, and what is wanted of it."""
+    # `stride` raises of a sparse tensor, which is a guard that fails.
     kind = "P" if type(tensor) is torch.nn.Parameter else "T"
     parts = [
         f"type({name}) is not {kind}",
@@ -305,18 +314,13 @@ def tensor_condition(guards: GuardWriter, name: str, tensor: torch.Tensor) -> tu
         f"{name}.shape != {guards.constant(tensor.shape)}",
         f"{name}.requires_grad is not {tensor.requires_grad}",
         f"{name}.stride() != {guards.constant(tensor.stride())}",
-        f"not {name}.is_cpu"
-        if tensor.is_cpu
-        else f"{name}.device != {guards.constant(tensor.device)}",
-        f"{name}.layout is not {guards.constant(torch.strided)}",
-        f"{name}.is_conj() is not {tensor.is_conj()}",
-        f"{name}.is_neg() is not {tensor.is_neg()}",
-        f"{name}.is_inference() is not {tensor.is_inference()}",
     ]
-    if not tensor.dtype.is_complex:
-        parts = [part for part in parts if ".is_conj" not in part]
-    if not tensor.is_neg() and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
-        parts = [part for part in parts if ".is_neg" not in part]
+    if tensor.is_cpu:
+        parts.append(f"not {name}.is_cpu")
+    else:
+        parts.append(f"{name}.device != {guards.constant(tensor.device)}")
+    if tensor.dtype.is_complex or tensor.is_neg():
+        parts.append(f"({name}.is_conj(), {name}.is_neg()) != {tensor.is_conj(), tensor.is_neg()}")
     return " or ".join(parts), description(tensor)
 
 

@@ -20,7 +20,7 @@ from monograph.bytecode.linking import link
 from monograph.host.execution_modes import is_plain_execution
 from monograph.jit.call_recording import CallRecorder, watched
 from monograph.jit.interpreters import UnrecordedInterpreter, run_step
-from monograph.jit.point_table import LOGGER, PointTable
+from monograph.jit.point_table import LOGGER, RAISED, PointTable
 from monograph.jit.program_points import FramePlan, key_of, make_frames, plan_of, values_of
 
 if TYPE_CHECKING:
@@ -143,13 +143,12 @@ class OptimizedFunction:
                 return self.function(*given[0], **given[1])
         if table.is_native:
             return _go_on(make_frames(point.plans, state, _NOBODY, link), None)
-        table.point(point.plans)  # the modes of now
         recorder = CallRecorder(table)
         frames = make_frames(point.plans, state, recorder.interpreter, watched)
         try:
             return _chain(frames, recorder.interpreter, None, lambda: recorder.begin(point, frames))
         finally:
-            recorder.stop("the call raises")
+            recorder.stop(RAISED)
 
     def _compile_again(self, point: ProgramPoint, state: list[Any]) -> None:
         table = self.table

@@ -48,7 +48,8 @@ def optimize(
 
     `backend` is called with a `torch.fx.GraphModule` and example inputs, and returns what runs in
     its place; a name is "eager", "monograph", "inductor" or another that torch lists. With
-    `nopython`, the first graph break raises. `cache_size_limit` is how often the code from one
+    `nopython`, the first graph break raises. `dynamic` has no effect yet: sizes are guarded as they
+    are, and others are compiled for themselves. `cache_size_limit` is how often the code from one
     place on is compiled before the function runs as it is.
 
     Raises: backend-unknown.

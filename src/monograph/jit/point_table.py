@@ -7,7 +7,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics import frame_filter, problem
-from monograph.host.execution_modes import MODE_STATE
 from monograph.jit.guard_failures import GuardFailure, failure_of
 from monograph.jit.program_points import FramePlan, key_of, plan_of
 
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
     from monograph.jit.segment_code import CompiledSegment
 
-__all__ = ["PointTable", "ProgramPoint"]
+__all__ = ["LOGGER", "RAISED", "PointTable", "ProgramPoint"]
 
 LOGGER: Final = logging.getLogger("monograph.jit")
+RAISED: Final = "the call raises"
 _MOST_GIVEN_WAY: Final = 24
 """After so many calls whose recording stopped early, a function runs natively for good."""
 
@@ -77,7 +77,6 @@ class PointTable:
         """Instructions that run by themselves, with the reason."""
         self.breaks: Counter[tuple[str, str]] = Counter()
         """How often each reason was met while recording, by its place."""
-        self.modes: Any = None
         self.is_native = False
         """Whether the function is only called from now on."""
         self.n_given_way = 0
@@ -89,7 +88,6 @@ class PointTable:
 
     def point(self, plans: tuple[FramePlan, ...]) -> ProgramPoint:
         """The point of these plans."""
-        self.modes = MODE_STATE()
         key = tuple([key_of(plan) for plan in plans])
         found = self.points.get(key)
         if found is None:
@@ -126,6 +124,8 @@ class PointTable:
     def give_way(self, reason: str, at: tuple[CodeType, int] | None) -> None:
         """The rest of a call ran unrecorded; the instruction that led there is native now."""
         self.n_given_way += 1
+        if at is None and self.n_given_way <= _MOST_GIVEN_WAY and reason == RAISED:
+            return
         if at is None or (id(at[0]), at[1]) in self.natives or self.n_given_way > _MOST_GIVEN_WAY:
             self.is_native = True
             self.breaks[reason, "the whole function"] += 1

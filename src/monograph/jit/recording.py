@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -17,17 +19,18 @@ from torch.fx import Graph
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import RAISING
 from monograph.host.dispatch import TorchDispatchMode, schema_of
-from monograph.host.execution_modes import MODE_SETTERS
+from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
     GuardWriter,
     NotGuardable,
+    is_constant,
     is_plain,
     sharing,
     storage_of,
 )
-from monograph.jit.state_recipes import ITERATORS
+from monograph.jit.state_recipes import ITERATORS, is_python_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -67,6 +70,11 @@ _BASE_ARGUMENTS: Final = (
 )
 
 
+def is_open(kind: type) -> bool:
+    """Whether what objects of a class hold is seen when it is read."""
+    return is_python_class(kind) or kind in (FunctionType, MethodType, CellType, partial)
+
+
 class SegmentRecorder:
     """What is known of one segment while it runs."""
 
@@ -85,6 +93,9 @@ class SegmentRecorder:
         """Variables that nobody has read yet: (frame, slot) to (expression, label)."""
         self.tainted: set[int] = set()
         """Tensors whose shape depends on data."""
+        self.viewed: set[int] = set()
+        """Dicts of which there are views that show later writes."""
+        self.modes: Any = MODE_STATE()
         self.made_functions: set[int] = set()
         self.advanced: dict[int, tuple[Any, int]] = {}
         """Iterators from outside, with how often they were asked."""
@@ -105,10 +116,8 @@ class SegmentRecorder:
     def touch(self, value: Any, seen: set[int] | None = None) -> None:
         """Something looks into a value. Raises: NotRecordable."""
         kind = type(value)
-        if kind in ATOMS or isinstance(value, torch.Tensor):
-            return
         seen = set() if seen is None else seen
-        if id(value) in seen:
+        if kind in ATOMS or isinstance(value, torch.Tensor) or id(value) in seen:
             return
         seen.add(id(value))
         if id(value) in self.dirty:
@@ -119,7 +128,11 @@ class SegmentRecorder:
             for item in value.values() if isinstance(value, dict) else value:
                 self.touch(item, seen)
         elif kind in ITERATORS:
-            self._touch_iterator(value, seen)
+            if self.guards.is_known(value):
+                raise NotRecordable("an iterator from outside is consumed")
+            self.touch(value.__reduce__()[1], seen)
+        elif self.guards.is_known(value) and not is_constant(value) and not is_open(kind):
+            raise NotRecordable(f"what an object of type `{kind.__name__}` holds")
 
     def _guard_contents(self, value: Any) -> None:
         try:
@@ -127,16 +140,25 @@ class SegmentRecorder:
         except NotGuardable as reason:
             raise NotRecordable(str(reason)) from None
 
-    def _touch_iterator(self, value: Any, seen: set[int]) -> None:
+    def advance(self, iterator: Any) -> None:
+        """An iterator from outside is asked for its next item. Raises: NotRecordable."""
+        self._guard_position(iterator)
+        _, n = self.advanced[id(iterator)]
+        self.advanced[id(iterator)] = (iterator, n + 1)
+
+    def _guard_position(self, iterator: Any) -> None:
         guards = self.guards
-        reduced = value.__reduce__()
-        if guards.is_known(value) and id(value) not in self.advanced:
-            self.advanced[id(value)] = (value, 0)
-            label = f"the state of {guards.label(value)}"
-            guards.meet(reduced, f"{guards.names[id(value)]}.__reduce__()", label)
+        reduced = iterator.__reduce__()
+        if id(iterator) not in self.advanced:
+            self.advanced[id(iterator)] = (iterator, 0)
+            label = f"the state of {guards.label(iterator)}"
+            guards.meet(reduced, f"{guards.names[id(iterator)]}.__reduce__()", label)
             self._guard_contents(reduced)
         for item in reduced[1]:
-            self.touch(item, seen)
+            if type(item) in ITERATORS and guards.is_known(item):
+                self._guard_position(item)
+            else:
+                self.touch(item)
 
     def has_tensors(self, value: Any, depth: int = 0) -> bool:
         """Whether a value is or holds a tensor."""
@@ -240,7 +262,9 @@ class SegmentRecorder:
     # --- writes -----------------------------------------------------------------------------
 
     def write(self, owner: Any, code: str, *values: Any) -> None:
-        """Defer a write to an object from outside to the end of the segment."""
+        """Defer a write to an object from outside to the end. Raises: NotRecordable."""
+        if id(owner) in self.viewed:
+            raise NotRecordable("a dict is written to while it is viewed")
         self.keep((owner, values))
         self.writes.append(Write(owner, code, values))
 

@@ -110,7 +110,8 @@ def _advice(failure: GuardFailure, n: int) -> str:
     about = failure.about
     if about.endswith(".shape"):
         tensor = about.removesuffix(".shape")
-        return f"sizes of `{tensor}` vary: pass dynamic=True, or pad to a few sizes"
+        more = f"or raise cache_size_limit to {n + 1}"
+        return f"sizes of `{tensor}` vary: pad to a few sizes, {more}"
     if about.endswith((".stride", ".dtype", ".device", ".requires_grad", ".type")):
         tensor, _, what = about.rpartition(".")
         return f"make the {what} of `{tensor}` the same in every call"

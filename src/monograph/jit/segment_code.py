@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.host.execution_modes import MODE_STATE
+from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
 from monograph.jit.program_points import FramePlan, is_mark, key_of, plan_of
 from monograph.jit.state_recipes import RecipeWriter
 
@@ -94,7 +94,7 @@ def compile_segment(
     body += [f"  {line}" for line in (*recipe.lines, *writes)]
     body.append(f"  return [{result}]")
     constants = dict(segment.guards.constants)
-    constants["MODES"], constants["modes"] = MODE_STATE, points.modes
+    constants["MODES"], constants["modes"] = MODE_STATE, segment.modes
     if graph is not None and is_compiled:
         inputs = [tensor for _, tensor in segment.inputs]
         constants["GRAPH"] = points.compile(graph, inputs)
@@ -116,7 +116,7 @@ def compile_segment(
         n_outer=sum(1 + sum(p.slots) + sum(m is None for m in p.stack) for p in plans[:-1]),
         reason=reason,
         seconds=time.perf_counter() - began,
-        modes=points.modes,
+        modes=segment.modes,
         draws=segment.draws,
     )
 
@@ -134,10 +134,12 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
     names = "".join(f"g{index}, " for index in range(n_outputs))
     inputs = ", ".join(name for name, _ in segment.inputs)
     call = f"{names}= GRAPH({inputs})" if names else f"GRAPH({inputs})"
-    if segment.mutates or segment.draws:
-        # Half of it may have happened: what it raises is what eager code raises.
-        return [f"  {call}"]
-    return [f"  try: {call}", "  except Exception: return None"]
+    # Where half of it may have happened, what it raises is what eager code raises.
+    leave = "raise" if segment.mutates or segment.draws else "return None"
+    lines = [f"  try: {call}", "  except Exception:"]
+    if segment.sets_modes:
+        lines.append(f"    {segment.guards.constant(MODE_SETTERS[0])}(modes[0])")
+    return [*lines, f"    {leave}"]
 
 
 def _result(

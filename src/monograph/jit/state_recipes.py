@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from monograph.jit.guard_code import GuardWriter
 
-__all__ = ["ITERATORS", "NotMade", "RecipeWriter"]
+__all__ = ["ITERATORS", "NotMade", "RecipeWriter", "is_python_class"]
 
 ITERATORS: Final = (
     *(type(iter([])), type(iter(())), type(iter(range(0))), type(iter("")), enumerate, zip),
@@ -95,7 +95,7 @@ class RecipeWriter:
             return self._iterator(value)
         if isinstance(value, tuple) and hasattr(kind, "_make") and hasattr(kind, "_fields"):
             return self.named(value, f"{self.function(kind._make)}({self.items(value)})")
-        if kind.__new__ is not object.__new__ or not _is_plain_class(kind):
+        if kind.__new__ is not object.__new__ or not is_python_class(kind):
             raise NotMade(value)
         name = self.named(value, f"{self.function(object.__new__)}({self.function(kind)})")
         if hasattr(value, "__dict__"):
@@ -120,9 +120,14 @@ class RecipeWriter:
         return f"({''.join(f'{self.made(item)}, ' for item in values)})"
 
 
-def _is_plain_class(kind: type) -> bool:
-    """Whether objects of a class hold nothing but attributes: no base is written in C."""
-    return all(base is object or base.__flags__ & (1 << 9) for base in kind.__mro__)
+def is_python_class(kind: type) -> bool:
+    """Whether objects of a class hold nothing but attributes: no base is written in C.
+
+    Classes made by C extensions look like others, but their objects are larger.
+    """
+    if not all(base is object or base.__flags__ & (1 << 9) for base in kind.__mro__):
+        return False
+    return kind.__basicsize__ <= object.__basicsize__ + 8 * (2 + len(_slots(kind)))
 
 
 def _slots(kind: type) -> list[str]:

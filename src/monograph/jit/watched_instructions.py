@@ -16,11 +16,12 @@ import torch
 from monograph.bytecode.evaluation.frame import MISSING, NULL, Mark, cell_contents
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
+from monograph.jit.attribute_reads import note_absence
 from monograph.jit.callables import TENSOR_VALUES
-from monograph.jit.calls import check_call
+from monograph.jit.calls import check_call, is_plain_data
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import NotRecordable
-from monograph.jit.state_recipes import ITERATORS
+from monograph.jit.state_recipes import ITERATORS, is_python_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +83,9 @@ def _load_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> 
         return
     if name in frame.globals:
         guards.meet(frame.globals[name], f"{own}[{name!r}]", name)
-    elif name in frame.builtins:
+    elif name not in frame.builtins:
+        raise NotRecordable(f"`{name}` is not defined")
+    else:
         guards.check(f"{name!r} in {own}", name, "the builtin")
         read = f"{guards.constant(frame.builtins)}[{name!r}]"
         guards.meet(frame.builtins[name], read, name)
@@ -130,7 +133,7 @@ def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) 
         if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
             frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
             return DONE
-        if name == "grad" or name.startswith("_"):
+        if name == "grad" or name.startswith("_") or lookup(type(owner), name) is MISSING:
             raise NotRecordable(f"`Tensor.{name}`")
         return None
     kind = type(owner)
@@ -139,6 +142,8 @@ def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) 
     if type(lookup(kind, "__getattribute__")) is FunctionType:
         raise NotRecordable(f"`{kind.__qualname__}` has a `__getattribute__`")
     found = lookup(kind, name)
+    if found is MISSING:
+        note_absence(recorder.segment, owner, name)
     is_function = isinstance(found, property) and found.fget is not None
     if is_function and not recorder.enters_any(found.fget):
         raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
@@ -199,7 +204,8 @@ def _check_special(recorder: CallRecorder, value: Any, *names: str) -> None:
     kind = type(value)
     if kind in ATOMS or kind in CONTAINERS or is_constant(value):
         return
-    if any(find_special(recorder.interpreter, kind, name) is not None for name in names):
+    methods = [find_special(recorder.interpreter, kind, name) for name in names]
+    if is_python_class(kind) and any(method is not None for method in methods):
         return
     if isinstance(value, tuple) or kind in _VIEWS:
         return
@@ -236,8 +242,8 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
     is_changed = type(left) in CONTAINERS and type(left) not in (tuple, frozenset)
     if symbol in _IN_PLACE and is_changed and guards.is_known(left):
         raise NotRecordable(f"`{symbol}` on `{guards.label(left)}`")
-    if symbol in ("%", "%=") and recorder.segment.has_tensors(right):
-        raise NotRecordable("the text of a tensor")
+    if symbol in ("%", "%=") and isinstance(left, str | bytes) and not is_plain_data(right):
+        raise NotRecordable("the text of an object")
     row = BINARY[symbol]
     for operand in (left, right):
         _check_special(recorder, operand, row.name, row.reflected)
@@ -252,8 +258,8 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
             raise NotRecordable("a tensor is compared with None")
         return _compute(recorder, frame, COMPARISONS[symbol][0], 2)
     for each in frame.stack[-2:]:
-        if recorder.segment.has_tensors(each):
-            raise NotRecordable("containers of tensors are compared")
+        if type(each) in CONTAINERS and not is_plain_data(each, compared=True):
+            raise NotRecordable("containers of objects are compared")
     _check_special(recorder, frame.stack[-2], "__eq__")
     _check_special(recorder, frame.stack[-1], "__eq__")
     return None
@@ -286,10 +292,11 @@ def _contains(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     segment = recorder.segment
     segment.touch(value)
     segment.touch(container)
-    if segment.has_tensors(value) or isinstance(container, torch.Tensor):
-        raise NotRecordable("a tensor is sought, or sought in")
-    if not isinstance(container, dict) and segment.has_tensors(container):
-        raise NotRecordable("something is sought among tensors")
+    if isinstance(container, torch.Tensor) or not is_plain_data(value, compared=True):
+        raise NotRecordable("an object is sought, or sought in")
+    items = [*container] if type(container) in CONTAINERS else []
+    if not is_plain_data(items, compared=True):
+        raise NotRecordable("something is sought among objects")
     _check_special(recorder, container, "__contains__")
 
 
@@ -302,6 +309,8 @@ def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
         raise NotRecordable("a tensor is an index of a container")
     recorder.segment.touch(owner)
     recorder.segment.touch(key)
+    if type(owner) in CONTAINERS and not is_plain_data(key, compared=True):
+        raise NotRecordable("an object is a key")
     if not isinstance(owner, type):
         _check_special(recorder, owner, "__getitem__")
     return None
@@ -431,7 +440,7 @@ def _check_iterable(recorder: CallRecorder, value: Any) -> None:
 @_watch("GET_ITER", "GET_YIELD_FROM_ITER", "SEND")
 def _iterate(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     name = frame.body.names[frame.ip - 1]
-    if name != "SEND":
+    if name != "SEND" and type(frame.stack[-1]) not in ITERATORS:
         _spread(recorder, frame, None)
 
 
@@ -439,14 +448,13 @@ def _iterate(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 def _for(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     iterator = frame.stack[-1]
     segment = recorder.segment
-    segment.touch(iterator)
-    if segment.guards.is_known(iterator):
-        if type(iterator) not in ITERATORS:
-            raise NotRecordable(f"the next item of an object of type `{type(iterator).__name__}`")
-        kept, n = segment.advanced[id(iterator)]
-        segment.advanced[id(iterator)] = (kept, n + 1)
-    else:
+    if not segment.guards.is_known(iterator):
+        segment.touch(iterator)
         _check_iterable(recorder, iterator)
+    elif type(iterator) in ITERATORS:
+        segment.advance(iterator)
+    else:
+        raise NotRecordable(f"the next item of an object of type `{type(iterator).__name__}`")
 
 
 @_watch("POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP")
@@ -476,18 +484,8 @@ def _text(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> Non
         segment = recorder.segment
         if value is frame.stack[-1] or n != 2:
             segment.touch(value)
-            if segment.has_tensors(value):
-                raise NotRecordable("the text of a tensor")
-            if type(value) not in ATOMS and not _is_simple(value) and value is frame.stack[-1]:
+            if not is_plain_data(value):
                 raise NotRecordable(f"the text of an object of type `{type(value).__name__}`")
-
-
-def _is_simple(value: Any) -> bool:
-    if type(value) in ATOMS or isinstance(value, torch.dtype | torch.device):
-        return True
-    if type(value) in (list, tuple):
-        return all(_is_simple(each) for each in value)
-    return type(value) is dict and all(_is_simple(each) for each in value.values())
 
 
 @_watch("GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE")
@@ -514,7 +512,18 @@ def _call(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> Non
         args.insert(0, second)
     split = len(args) - len(names)
     kwargs = dict(zip(names, args[split:], strict=True))
+    if callee is super and not args:
+        _super(recorder, frame)
     recorder.before_call(frame, callee, args[:split], kwargs)
+
+
+def _super(recorder: CallRecorder, frame: InterpreterFrame) -> None:
+    """`super()` reads the first parameter, and the class from the cell of its name."""
+    slot = frame.body.slots.index("__class__") if "__class__" in frame.body.slots else 0
+    _load_fast(recorder, frame, 0)
+    for each in (0, slot):
+        if type(frame.slots[each]) is CellType:
+            _load_deref(recorder, frame, each)
 
 
 @_watch("CALL_FUNCTION_EX")

@@ -1,0 +1,113 @@
+"""Just in time, beside `torch.compile(backend="eager")`: cost of a call, and of the first one.
+
+    python -m bench.jit
+
+Both in one process, in alternation; medians. The overhead of a call is what it takes when its
+graph does nothing but return what it last returned, so kernels are left out of it.
+"""
+
+import argparse
+import statistics
+import time
+import warnings
+
+import torch
+from torch import nn
+
+import monograph
+from bench.models import GPT
+
+
+class Layer(nn.TransformerEncoderLayer):
+    """One layer of a transformer, in training so that it is not one fused operator."""
+
+    def __init__(self):
+        super().__init__(32, 4, 64, batch_first=True, dropout=0.0)
+
+
+def mlp():
+    """Three Linear layers."""
+    return nn.Sequential(
+        *(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+    )
+
+
+def cases():
+    """Name, module and input."""
+    torch.manual_seed(0)
+    return [
+        ("MLP", mlp(), torch.randn(4, 16)),
+        ("transformer layer", Layer(), torch.randn(2, 8, 32)),
+        ("GPT-12", GPT(), torch.randint(0, 64, (2, 16))),
+    ]
+
+
+def idle(graph, _inputs):
+    """A backend whose graphs return what they returned first."""
+    kept = []
+
+    def run(*args):
+        if not kept:
+            kept.append(graph.forward(*args))
+        return kept[0]
+
+    return run
+
+
+def cost(function, x, n):
+    """Microseconds of a call."""
+    start = time.perf_counter()
+    for _ in range(n):
+        function(x)
+    return (time.perf_counter() - start) / n * 1e6
+
+
+def first(make, x):
+    """Milliseconds of the first call."""
+    start = time.perf_counter()
+    make()(x)
+    return (time.perf_counter() - start) * 1e3
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    warnings.simplefilter("ignore")
+    print(f"{'':20}{'overhead, us':>24}{'':8}{'call, us':>24}{'':8}{'first call, ms':>24}")
+    head = f"{'ours':>12}{'torch':>12}{'':8}"
+    print(f"{'':20}{head * 3}")
+    torch.compile(nn.Linear(2, 2), backend="eager")(torch.ones(1, 2))  # imports
+    monograph.optimize()(nn.Linear(2, 2))(torch.ones(1, 2))
+    for name, module, x in cases():
+        firsts = {"ours": [], "torch": []}
+        for _ in range(3):
+            firsts["ours"].append(first(lambda m=module: monograph.optimize()(m), x))
+            torch.compiler.reset()
+            firsts["torch"].append(first(lambda m=module: torch.compile(m, backend="eager"), x))
+        torch.compiler.reset()
+        runs = {
+            "ours idle": monograph.optimize(idle)(module),
+            "torch idle": torch.compile(module, backend=idle),
+            "ours": monograph.optimize()(module),
+            "torch": torch.compile(module, backend="eager"),
+        }
+        costs = {key: [] for key in runs}
+        with torch.no_grad():
+            for run in runs.values():
+                for _ in range(3):
+                    run(x)
+            for _ in range(rounds):
+                for key, run in runs.items():
+                    costs[key].append(cost(run, x, 50))
+        mid = {key: statistics.median(values) for key, values in costs.items()}
+        at = {key: statistics.median(values) for key, values in firsts.items()}
+        print(
+            f"{name:20}{mid['ours idle']:12.1f}{mid['torch idle']:12.1f}{'':8}"
+            f"{mid['ours']:12.1f}{mid['torch']:12.1f}{'':8}{at['ours']:12.1f}{at['torch']:12.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Graphs and graph breaks of the programs in `tests/jit`, ours and those of `torch.compile`.
+
+    python -m bench.jit_counts [--accept]
+
+Counted over the six calls of each program: how many graphs are compiled, and at how many places of
+the program a graph breaks. `--accept` writes them to `tests/jit/counts.json`, where a test holds
+ours, and that they are no more than torch's but where it says so.
+"""
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import torch
+
+from monograph.jit import optimize
+from tests.jit.programs import PROGRAMS
+from tests.jit.running import run
+
+FILE = Path("tests/jit/counts.json")
+
+
+def ours(name):
+    """Graphs and places of breaks."""
+    optimizer = optimize()
+    run(PROGRAMS[name], optimizer)
+    graphs = sum(each.n_operators > 0 for each in optimizer.entries)
+    return graphs, len({place for table in optimizer.tables for _, place in table.breaks})
+
+
+def theirs(name):
+    """The same of torch.compile; breaks are told apart by their reasons and frames."""
+    torch.compiler.reset()
+    counters = torch._dynamo.utils.counters  # noqa: SLF001 - where it counts
+    counters.clear()
+    compiled = []
+
+    def count(graph, _inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    run(PROGRAMS[name], lambda each: torch.compile(each, backend=count))
+    return len(compiled), len(counters["graph_break"])
+
+
+def main():
+    """Print the counts, and perhaps keep them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--accept", action="store_true")
+    accept = parser.parse_args().accept
+    warnings.simplefilter("ignore")
+
+    found = {}
+    for name in PROGRAMS:
+        graphs, breaks = ours(name)
+        try:
+            their_graphs, their_breaks = theirs(name)
+        except Exception as error:  # noqa: BLE001 - it fails on some
+            their_graphs = their_breaks = f"raises {type(error).__name__}"
+        found[name] = [graphs, breaks, their_graphs, their_breaks]
+        print(f"{name:36}{graphs:8}{breaks:8}{their_graphs:>24}{their_breaks:>24}")
+    both = [each for each in found.values() if isinstance(each[3], int)]
+    print("breaks", sum(each[1] for each in both), "beside", sum(each[3] for each in both))
+    print("graphs", sum(each[0] for each in both), "beside", sum(each[2] for each in both))
+    if accept:
+        text = ",\n".join(
+            f"  {json.dumps(name)}: {json.dumps(each)}" for name, each in found.items()
+        )
+        FILE.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Random programs do just in time what they do in eager code: results, output, state, in order."""
+
+import pytest
+
+from monograph.jit import optimize
+from tests.jit.random_programs import program_of, source_of
+from tests.jit.running import quiet, run
+
+
+def check(seed):
+    """Six calls of the program of this seed."""
+    expected = quiet(run, program_of(seed), lambda each: each)
+    found = quiet(run, program_of(seed), optimize())
+    # As texts, in which NaN is NaN.
+    for index, (one, two) in enumerate(zip(expected, found, strict=True)):
+        assert str(two) == str(one), f"call {index} of\n{source_of(seed)}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_random_program(seed):
+    """A few, in every run."""
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.laws
+@pytest.mark.parametrize("block", range(40))
+def test_random_programs(block):
+    """Two thousand."""
+    for seed in range(100 + 50 * block, 150 + 50 * block):
+        check(seed)
