@@ -529,3 +529,70 @@ def factory_without_gradients(x):
         y = torch.rand(3, requires_grad=True) * 0 + 1
         z = torch.ones(3, requires_grad=True)
     return y * x, z, z * x
+
+
+def followed():
+    """A vector that autograd follows, and one that says how often."""
+    return v().requires_grad_(), torch.tensor([1.0, 0.0, 2.0])
+
+
+FOLLOWED = {
+    "never": lambda: (v().requires_grad_(), torch.zeros(3)),
+    "twice": lambda: (v().requires_grad_(), torch.tensor([0.0, 3.0, 3.0])),
+    "less": lambda: (-v().abs().requires_grad_(), -torch.ones(3)),
+    "without": lambda: (v(), torch.ones(3)),
+}
+
+
+@probe("mode", followed, calls=FOLLOWED, refused=("data-dependent-branch",))
+def gathered_in_a_branch(x, n):
+    """What was made like a tensor with gradients is none itself until it is written to."""
+    x = x * 2
+    total = torch.zeros_like(x)
+    if n.sum() > 0:
+        total.add_(x * n)
+    return total * 2, total
+
+
+@probe("mode", followed, calls=FOLLOWED, refused=("data-dependent-branch", "data-dependent-size"))
+def gathered_in_a_loop(x, n):
+    """Experts of a mixture gather so."""
+    x = x * 2
+    total = torch.zeros_like(x)
+    for place in n.nonzero():
+        if n[place[0]] == 2:
+            continue
+        total.index_add_(0, place, x[place] * 3)
+    return total
+
+
+@probe("mode", followed, calls=FOLLOWED, refused=("data-dependent-branch",))
+def gathered_before_and_in_a_branch(x, n):
+    """A history of before the branch goes on in it."""
+    x = x * 2
+    total = torch.empty_like(x)
+    total[0] = x[1] * 3
+    total[1:] = 1
+    if n.sum() > 0:
+        total.add_(x * n)
+    else:
+        total.mul_(x)
+    return total
+
+
+@probe("mode", followed, calls=FOLLOWED)
+def asked_of_what_is_new(x, n):
+    """Factories begin no history, whatever they take their sizes from."""
+    made = [x.new_zeros(3), x.new_ones(3), x.new_full((3,), 2.0), torch.full_like(x, 3.0)]
+    return [n * (5 if each.requires_grad else 1) for each in made]
+
+
+@probe("mode", followed, calls=FOLLOWED, refused=("data-dependent-branch",))
+def taken_out_and_gathered(x, n):
+    """A tensor that was taken out of autograd, and one that shares its memory."""
+    x = x * 2
+    total = x.detach().clone()
+    beside = total.detach()
+    if n.sum() > 0:
+        total.add_(x * n)
+    return total, beside

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.aliasing import aliasing_of
+from monograph.abstract.differentiability import WITHOUT_HISTORY
 from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
@@ -86,6 +87,7 @@ class Operator:
         "rule_is_functional_sibling",
         "silent_flag",
         "sums",
+        "without_history",
         "writes_out",
     )
 
@@ -107,6 +109,7 @@ class Operator:
             self.droppable = False
         self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
         self.sums = id(overload) in SUMMING
+        self.without_history = WITHOUT_HISTORY.get(self.base_name, ()) if own else ()
         self.raises_by_layout = _RAISES_BY_LAYOUT.get(overload, ())
         self.raises_when_empty = self.base_name in OF_NO_ELEMENTS and overload.namespace == "aten"
         self.inplace_view = torch.Tag.inplace_view in overload.tags or overload is _RESIZING

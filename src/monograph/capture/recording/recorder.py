@@ -18,6 +18,7 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
+from monograph.abstract.differentiability import end_histories
 from monograph.abstract.layout_origin import questions_behind
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import (
@@ -224,6 +225,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if op.sums:
             self.counts.summed(node, self.abstract(args[0]))
         made = self.wrap(result, node, requires_grad=self._requires_grad)
+        if op.without_history:
+            end_histories(made, op.without_history)
         if op.aliasing.source is not None:
             self.lineage.view(op.aliasing, made, args, kwargs, self.abstract)
         if op.is_custom:
@@ -319,8 +322,6 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if node.name in self.mutated:
             return None
         return self.writer.constant_of.get(node)
-
-    # --- arguments ---------------------------------------------------------------------------
 
     def convert(self, arg: Any) -> tuple[Any, Any]:
         """An argument as the rule sees it and as the graph sees it."""
@@ -436,8 +437,6 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             wrapped.append(self.wrap(result, item, requires_grad=requires_grad, root=root))
         node.meta["val"] = tuple(wrapped) if isinstance(results, tuple) else immutable_list(wrapped)
         return tuple(wrapped) if isinstance(results, tuple) else wrapped
-
-    # --- operators that write to their arguments ---------------------------------------------
 
     def _record_mutation(
         self,

@@ -13,11 +13,12 @@ that number, of which sizes are asked, and guarded; any other time nothing is kn
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.fx.node import map_arg
 
+from monograph.abstract.differentiability import LIKE
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import OPERATORS
@@ -375,6 +376,9 @@ def write_number(recorder: Recorder, tensor: AbstractTensor, value: Any) -> Any:
     return recorder.call(torch.ops.aten.fill_.Scalar, (tensor, value), {})
 
 
+_LIKE: Final = frozenset(getattr(torch.ops.aten, name).default for name in LIKE)
+
+
 def detach(recorder: Recorder, tensor: AbstractTensor) -> Any:
     """The same memory outside of autograd, which writes to either tensor tell apart."""
     if recorder.closed:
@@ -384,12 +388,14 @@ def detach(recorder: Recorder, tensor: AbstractTensor) -> Any:
 
 
 def _is_fresh(tensor: AbstractTensor) -> bool:
-    """A literal, or made of no other tensor: PyTorch detaches those before user code has them."""
+    """A literal, or made of no tensor's data: PyTorch detaches those before users have them."""
     node = tensor.node
     if node is None or node.op != "call_function" or tensor.tensor_type.requires_grad:
         return False
     if node.target is torch.ops.aten.lift_fresh_copy.default:
         return True
+    if node.target in _LIKE:
+        return "pin_memory" in node.kwargs
     return not any(isinstance(n.meta.get("val"), AbstractTensor) for n in node.all_input_nodes)
 
 
