@@ -40,6 +40,7 @@ if typing.TYPE_CHECKING:
         pt2_archive,
         report,
         rules,
+        verification,
     )
     from monograph.api import check_custom_op, draft_export, export, register_dataclass
     from monograph.archive import load, save
@@ -58,6 +59,7 @@ if typing.TYPE_CHECKING:
         UnflattenedModule,
         unflatten,
     )
+    from monograph.verification import compare, verify
 else:
     # A process that only loads a program needs no capture, and one that declares sizes needs none
     # of both: each is imported when its name is first used.
@@ -95,6 +97,9 @@ else:
             "rules": "monograph.rules:",
             "save": "monograph.archive",
             "unflatten": "monograph.program",
+            "compare": "monograph.verification",
+            "verification": "monograph.verification:",
+            "verify": "monograph.verification",
         },
     )
     lazy_imports.keep_function(__name__, "unflatten", "monograph.program:unflatten")
@@ -129,6 +134,7 @@ __all__ = [
     "__version__",
     "as_torch_export",
     "check_custom_op",
+    "compare",
     "decomp_utils",
     "decompose",
     "default_decompositions",
@@ -153,6 +159,8 @@ __all__ = [
     "save",
     "set_logs",
     "unflatten",
+    "verification",
+    "verify",
 ]
 
 __version__ = "0.1.0"

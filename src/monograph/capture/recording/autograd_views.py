@@ -117,6 +117,10 @@ class Lineage:
         if tensor.node is not None:
             self._beside.setdefault(tensor.node, []).append(tensor)
 
+    def is_alone(self, tensor: AbstractTensor) -> bool:
+        """Whether nothing was made of a tensor, and no other stands for its node."""
+        return tensor.node not in self._beside and not (tensor.node and tensor.node.users)
+
     def writes(self, node: Node) -> Iterator[Node]:
         """The nodes that wrote to what a node makes, as autograd sees it."""
         for tensor in (*self._beside.get(node, ()), node.meta.get("val")):

@@ -302,8 +302,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
         """Outside of autograd: recorded as it is, and its result needs no gradient."""
         source = recorder.abstract(tensor)
         if source.node is not None and _is_fresh(source):
-            recorder.lineage.shares_node(source)
-            return recorder.wrap(source.tensor_type, source.node, root=source.storage_root)
+            return _shared(recorder, source, source.node)
         return detach(recorder, source)
 
     def detached_in_place(tensor: Any) -> Any:
@@ -385,6 +384,16 @@ def detach(recorder: Recorder, tensor: AbstractTensor) -> Any:
         raise problem("leaked-tensor", origin="detach")
     node = recorder.append(torch.ops.aten.detach.default, "detach", (tensor.node,), {})
     return recorder.wrap(tensor.tensor_type, node, root=tensor.storage_root)
+
+
+def _shared(recorder: Recorder, source: AbstractTensor, node: Node) -> Any:
+    """Another tensor for the node of a fresh one: its owner, if that is the last a factory does."""
+    is_last = "pin_memory" in node.kwargs and recorder.lineage.is_alone(source)
+    made = recorder.wrap(source.tensor_type, node, root=None if is_last else source.storage_root)
+    if is_last:
+        source.view_of = made
+    recorder.lineage.shares_node(source)
+    return made
 
 
 def _is_fresh(tensor: AbstractTensor) -> bool:

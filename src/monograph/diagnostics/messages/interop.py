@@ -5,6 +5,7 @@ not-taken-over             reason                       HandOverError
 wrong-after-handing-over   system, output, difference   BugError
 extra-not-installed        extra, packages              HandOverError
 backend-unknown            name, names, near=""         SpecError
+nothing-to-verify-against                               HandOverError
 """
 
 from __future__ import annotations
@@ -47,6 +48,22 @@ def wrong_after_handing_over(*, system: object, output: object, difference: obje
         headline=f"what {system} made of the program differs in {output}: {difference}",
         notes=("both were called on the example inputs, twice; nothing was written",),
         helps=(offer("keep what was made all the same, with the argument", "verify = False"),),
+    )
+
+
+@message("nothing-to-verify-against", HandOverError)
+def nothing_to_verify_against() -> Text:
+    """Say that nobody knows what a program is to give."""
+    return Text(
+        headline="there is nothing to compare the program with",
+        notes=("the file holds no evidence of a verification",),
+        helps=(
+            offer("give the module", "found = monograph.verify(program, module)"),
+            offer(
+                "keep what it gives in the file, where the module is",
+                "monograph.save(program, file, extra_files=found.extra_files)",
+            ),
+        ),
     )
 
 

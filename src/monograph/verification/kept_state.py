@@ -1,0 +1,63 @@
+"""Snapshot and restore of modules: parameters, buffers, flags and attributes."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+
+class KeptState:
+    """What modules held when this was made. Tensors are compared by value: not every write counts.
+
+    Attributes that hold lists or dictionaries get what these held; objects in them are shared.
+    """
+
+    def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
+        modules = [each for each in functions if isinstance(each, torch.nn.Module)]
+        parts = [part for each in modules for part in each.modules()]
+        tables = [vars(part) for part in parts]
+        values = [value for table in tables for value in table.values()]
+        tables += [value for value in values if isinstance(value, dict)]
+        self._tables = [(table, dict(table)) for table in tables]
+        self._lists = [(value, list(value)) for value in values if type(value) is list]
+        tensors = [each for part in parts for each in _tensors(part)]
+        distinct = {id(each): each for each in tensors if not each.is_meta}
+        self._tensors = [(each, each.detach().clone()) for each in distinct.values()]
+
+    @contextmanager
+    def restored(self) -> Generator[None]:
+        """Put everything back in the end."""
+        try:
+            yield
+        finally:
+            for table, before in self._tables:
+                if [*map(id, table.values())] != [*map(id, before.values())]:
+                    table.clear()
+                    table.update(before)
+            for value, held in self._lists:
+                value[:] = held
+            with torch.no_grad():
+                for tensor, before in self._tensors:
+                    _put_back(tensor, before)
+
+
+def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:
+    return [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+
+
+def _put_back(tensor: torch.Tensor, before: torch.Tensor) -> None:
+    if tensor.grad_fn is not None:
+        tensor.detach_()
+    if tensor.layout is torch.strided and not torch.equal(tensor, before):
+        tensor.data = (
+            tensor.data.view_as(before) if tensor.shape == before.shape else before.clone()
+        )
+        tensor.copy_(before)
+
+
+__all__ = ["KeptState"]

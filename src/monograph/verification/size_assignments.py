@@ -1,0 +1,163 @@
+"""Test-input generation, part one: values of size symbols that satisfy a contract's relations.
+
+Candidates are the ends of ranges, 0, 1, primes, multiples, and sizes around the example's. A draw
+changes some symbols of an assignment that is known to hold, and is kept where all relations do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.integers import evaluate, holds, is_symbol, relation_symbols, symbols
+from monograph.program.contract import NumberClause, TensorClause
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Mapping, Sequence
+
+    from monograph.integers import Expr, Int, Relation
+    from monograph.program.contract import Contract
+
+    Assignment = dict[Expr, int]
+
+SMALL: Final = (0, 1, 2, 3, 5, 7, 8, 11, 13, 16)
+FARTHEST: Final = 2048
+"""Beyond the least value that is legal, no size is drawn that is greater than this."""
+TRIES: Final = 200
+TOGETHER: Final = 0.7
+"""So often, sizes that are equal in the example stay so: modules raise at most others."""
+ELEMENTS: Final = 1 << 22
+"""The inputs of a draw have no more elements than this, or four times as many as the example."""
+
+
+class SizeAssignments:
+    """Draws values for the symbols of a contract; the example's are the first."""
+
+    def __init__(self, contract: Contract, example: Sequence[Any] | None) -> None:
+        """`example` is the flat example, where there is one."""
+        self._contract = contract
+        self._ranges = {symbol: (lower, upper) for symbol, lower, upper in contract.ranges}
+        for clause in contract.clauses:
+            for size in _sizes(clause):
+                for symbol in symbols(size):
+                    self._ranges.setdefault(symbol, (0, None))
+        known = self._ranges.keys()
+        self._relations: list[Relation] = [
+            guard.relation for guard in contract.guards if relation_symbols(guard.relation) <= known
+        ]
+        self.example = self._of_example(example)
+        self._most = max(ELEMENTS, 4 * self.elements(self.example))
+
+    def names(self, assignment: Mapping[Expr, int]) -> dict[str, int]:
+        """An assignment by the names that its symbols have for users."""
+        names = self._contract.names
+        return {names.get(symbol, str(symbol)): value for symbol, value in assignment.items()}
+
+    def elements(self, assignment: Mapping[Expr, int]) -> int:
+        """How many elements the tensors have together."""
+        tensors = [each for each in self._contract.clauses if isinstance(each, TensorClause)]
+        return sum(_product(clause, assignment) for clause in tensors)
+
+    def holds(self, assignment: Mapping[Expr, int]) -> bool:
+        """Whether ranges and relations hold."""
+        return self._in_ranges(assignment) and self._related(assignment)
+
+    def draw(self, rng: random.Random) -> Assignment:
+        """Return an assignment that holds; the example's where no other is found."""
+        for _ in range(TRIES):
+            drawn = dict(self.example)
+            some = [symbol for symbol in drawn if rng.random() < 0.7] or list(drawn)[:1]
+            for symbol in some:
+                drawn[symbol] = rng.choice(self._candidates(symbol, rng))
+            if rng.random() < TOGETHER:
+                first = {self.example[symbol]: value for symbol, value in drawn.items()}
+                drawn = {symbol: first[value] for symbol, value in self.example.items()}
+            if self.holds(drawn) and self.elements(drawn) <= self._most:
+                return drawn
+        return dict(self.example)
+
+    def is_tied(self, assignment: Mapping[Expr, int]) -> bool:
+        """Whether sizes that are equal in the example are equal in it."""
+        first = {self.example[symbol]: value for symbol, value in assignment.items()}
+        return all(first[self.example[each]] == value for each, value in assignment.items())
+
+    def break_one(self, rng: random.Random) -> Assignment | None:
+        """Return an assignment that some range or relation forbids; no size is negative."""
+        for _ in range(TRIES):
+            drawn = dict(self.example)
+            if not drawn:
+                return None
+            symbol = rng.choice(list(drawn))
+            lower, upper = self._ranges[symbol]
+            beyond = [*([upper + 1] if upper is not None else []), (lower or 0) - 1]
+            drawn[symbol] = rng.choice([*beyond, rng.choice(SMALL), drawn[symbol] + 1])
+            if not self.holds(drawn) and self._is_possible(drawn):
+                return drawn
+        return None
+
+    def _is_possible(self, drawn: Assignment) -> bool:
+        sizes = [evaluate(size, drawn) for each in self._contract.clauses for size in _sizes(each)]
+        return all(size >= 0 for size in sizes) and self.elements(drawn) <= self._most
+
+    def _candidates(self, symbol: Expr, rng: random.Random) -> list[int]:
+        lower, upper = self._ranges[symbol]
+        least = lower or 0
+        hint = self.example.get(symbol, least)
+        found = [*SMALL, hint - 1, hint + 1, 2 * hint, 3 * hint, hint + 2 * rng.randrange(1, 9)]
+        found += [least, least + 1, least + rng.randrange(64), hint + 8 * rng.randrange(1, 5)]
+        found += [1 << rng.randrange(3, 10)]
+        if upper is not None:
+            found += [upper, upper - 1]
+        most = max(least, FARTHEST) if upper is None else min(upper, max(least, FARTHEST))
+        return [value for value in found if least <= value <= most] or [least]
+
+    def _of_example(self, example: Sequence[Any] | None) -> Assignment:
+        found: Assignment = {}
+        for clause, leaf in zip(self._contract.clauses, example or (), strict=False):
+            for size, value in zip(_sizes(clause), _values(clause, leaf), strict=False):
+                if is_symbol(size) and not isinstance(size, int):
+                    found.setdefault(size, value)
+        for symbol, (lower, upper) in self._ranges.items():
+            found.setdefault(symbol, max(lower or 0, 2) if upper is None else upper)
+        return found
+
+    def _in_ranges(self, assignment: Mapping[Expr, int]) -> bool:
+        for symbol, value in assignment.items():
+            lower, upper = self._ranges[symbol]
+            if (lower is not None and value < lower) or (upper is not None and value > upper):
+                return False
+        return True
+
+    def _related(self, assignment: Mapping[Expr, int]) -> bool:
+        try:
+            return all(holds(relation, assignment) for relation in self._relations)
+        except ArithmeticError:  # a relation that divides by a size of 0 has no answer
+            return False
+
+
+def _sizes(clause: object) -> tuple[Int, ...]:
+    match clause:
+        case TensorClause():
+            return clause.shape
+        case NumberClause():
+            return (clause.value,)
+        case _:
+            return ()
+
+
+def _values(clause: object, leaf: Any) -> tuple[int, ...]:
+    if isinstance(clause, NumberClause):
+        return (leaf,) if isinstance(leaf, int) else ()
+    return tuple(leaf.shape) if isinstance(leaf, torch.Tensor) else ()
+
+
+def _product(clause: TensorClause, assignment: Mapping[Expr, int]) -> int:
+    count = 1
+    for size in clause.shape:
+        count *= evaluate(size, assignment)
+    return count
+
+
+__all__ = ["SizeAssignments"]

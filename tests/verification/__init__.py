@@ -1,0 +1,1 @@
+"""Tests of verification: planted faults, and programs in which there are none."""

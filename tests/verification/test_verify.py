@@ -1,0 +1,169 @@
+"""`verify` and `compare`: what is right is called right, and everything is left as it was."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import monograph
+from monograph import Dim
+from tests.verification.faults import (
+    BATCH,
+    Attention,
+    Counter,
+    Mlp,
+    Pooled,
+    Views,
+    Writes,
+    images,
+    rows,
+    square,
+    two,
+    words,
+)
+
+RIGHT = {
+    "mlp": (Mlp, rows, BATCH),
+    "state": (Counter, square, None),
+    "pooled": (Pooled, images, ({0: Dim("n"), 2: Dim("h", min=4), 3: Dim("w", min=4)},)),
+    "views": (Views, square, ({0: Dim.AUTO, 1: Dim.AUTO},)),
+    "attention": (Attention, words, ({0: Dim("batch"), 1: Dim("time")},)),
+    "writes": (Writes, two, None),
+}
+
+
+@pytest.fixture(params=RIGHT.values(), ids=RIGHT)
+def right(request):
+    """A module, its program, and its example."""
+    module, example, shapes = request.param
+    torch.manual_seed(0)
+    module = module().eval()
+    return module, monograph.export(module, example(), dynamic_shapes=shapes), example()
+
+
+@pytest.mark.parametrize("form", ["plain", "lowered", "loaded", "half"])
+def test_right_in_every_form(right, form, tmp_path):
+    """No difference is found where there is none: lowered, from a file, and in bfloat16."""
+    module, program, example = right
+    if form == "lowered":
+        program = program.run_decompositions()
+    if form == "loaded":
+        monograph.save(program, tmp_path / "program.pt2")
+        program = monograph.load(tmp_path / "program.pt2")
+    if form == "half":
+        module = module.to(torch.bfloat16)
+        program = monograph.export(module, tuple(x.to(torch.bfloat16) for x in example))
+    found = monograph.verify(program, module)
+    assert found, found
+    assert any(sample.verdict == "equal" for sample in found.samples)
+    assert all(sample.verdict == "refused" for sample in found.samples if not sample.legal)
+
+
+def test_sizes_are_unlike_the_example(right):
+    """Sizes that vary are drawn, 0 and 1 and others."""
+    _, program, _ = right
+    if not program.contract.ranges:
+        return
+    found = monograph.verify(program, program.module(), samples=40)
+    calls = {sample.call for sample in found.samples if sample.legal}
+    assert len(calls) > 20
+    assert any("=0" in call for call in calls) or all(low for _, low, _ in program.contract.ranges)
+
+
+def test_leaves_everything_as_it_was(right):
+    """State, flags, gradients, and the random generator are as before."""
+    module, program, _ = right
+    before = {name: each.clone() for name, each in module.state_dict().items()}
+    generator, mode = torch.random.get_rng_state(), module.training
+    grads = [each.grad for each in module.parameters()]
+    monograph.verify(program, module, samples=6)
+    for name, each in module.state_dict().items():
+        assert torch.equal(each, before[name])
+    assert torch.equal(torch.random.get_rng_state(), generator)
+    assert module.training == mode
+    assert [each.grad for each in module.parameters()] == grads
+
+
+def test_same_seed_same_calls(right):
+    """A verification can be repeated."""
+    module, program, _ = right
+    one = monograph.verify(program, module, samples=6, seed=3)
+    other = monograph.verify(program, module, samples=6, seed=3)
+    assert one == other
+    assert one.evidence == other.evidence
+
+
+def test_evidence_travels_with_the_file(right, tmp_path):
+    """A file that holds evidence is verified without its module; one with other weights is not."""
+    module, program, _ = right
+    file = tmp_path / "program.pt2"
+    evidence = monograph.verify(program, module).extra_files
+    monograph.save(program, file, extra_files=evidence)
+    assert monograph.verify(file)
+    if program.state_dict:
+        name = next(n for n, each in program.state_dict.items() if each.is_floating_point())
+        with torch.no_grad():
+            program.state_dict[name].add_(0.5)
+        monograph.save(program, file, extra_files=evidence)
+        assert not monograph.verify(file)
+
+
+def test_nothing_to_compare_with(right, tmp_path):
+    """A file without evidence, and functions without contracts."""
+    _, program, _ = right
+    monograph.save(program, tmp_path / "program.pt2")
+    with pytest.raises(monograph.HandOverError, match="nothing-to-verify-against"):
+        monograph.verify(tmp_path / "program.pt2")
+    with pytest.raises(monograph.HandOverError, match="nothing-to-verify-against"):
+        monograph.compare(torch.sin, torch.cos)
+    with pytest.raises(ValueError, match="samples must be at least 1"):
+        monograph.verify(program, torch.sin, samples=0)
+    with pytest.raises(TypeError, match="a program or the name of a file, not int"):
+        monograph.verify(3, torch.sin)
+
+
+def test_compare_programs_files_and_torch_export(tmp_path):
+    """Two programs, a file, a program of torch.export, and a function."""
+    torch.manual_seed(0)
+    module = Mlp().eval()
+    program = monograph.export(module, rows(), dynamic_shapes=BATCH)
+    file = tmp_path / "program.pt2"
+    monograph.save(program, file)
+    peer = torch.export.export(module, rows())
+    for one, other in [
+        (program, program.run_decompositions()),
+        (file, program),
+        (peer, program),
+        (module, program),
+        (program, module.forward),
+    ]:
+        found = monograph.compare(one, other, samples=6)
+        assert found, found
+    assert not monograph.compare(program, Mlp().eval(), samples=6)
+
+
+def test_a_program_nobody_can_call_is_not_right():
+    """Where no call was compared, nothing was verified."""
+
+    class Raises(nn.Module):
+        def forward(self, x):
+            return x.view(7)
+
+    program = monograph.export(nn.ReLU(), (torch.randn(3),))
+    found = monograph.verify(program, Raises())
+    assert not found
+    assert found.differences[0].difference.kind == "raises"
+
+
+def test_as_json_and_html(right):
+    """A table for people, and for tools."""
+    module, program, _ = right
+    found = monograph.verify(program, module, samples=4)
+    data = json.loads(found.as_json())
+    assert data["right"] is True
+    assert len(data["samples"]) == len(found.samples)
+    page = found.as_html()
+    assert page.count("<tr>") == len(found.samples) + 1
+    assert found._repr_html_() == page
+    assert str(found) == found.summary()
