@@ -120,11 +120,11 @@ def verify_state(
         held: Any = state.get(spec.target or "")
         val = node.meta.get("val")
         if spec.kind is InputKind.PARAMETER and not isinstance(held, torch.nn.Parameter):
-            raise _invalid(module, node, f"`{spec.target}` is a parameter, and none in the state")
+            raise _invalid(module, node, f"stands for `{spec.target}`, which is no parameter now")
         if spec.kind not in STATE or not isinstance(val, torch.Tensor):
             continue
         if (held.dtype, tuple(held.shape)) != (val.dtype, tuple(val.shape)):
-            reason = f"`{spec.target}` is {type_text(held)} now, for {type_text(val)}"
+            reason = f"stands for `{spec.target}`, which is {type_text(held)} now"
             raise _invalid(module, node, reason)
 
 
