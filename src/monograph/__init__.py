@@ -34,6 +34,7 @@ if typing.TYPE_CHECKING:
     from monograph import (
         decomp_utils,
         dynamic_shapes,
+        exportdb,
         exported_program,
         graph_signature,
         passes,
@@ -84,6 +85,7 @@ else:
             "draft_export": "monograph.api",
             "dynamic_shapes": "monograph.dynamic_shapes:",
             "export": "monograph.api",
+            "exportdb": "monograph.exportdb:",
             "exported_program": "monograph.exported_program:",
             "from_torch": "monograph.interop",
             "graph_signature": "monograph.graph_signature:",
@@ -143,6 +145,7 @@ __all__ = [
     "dynamic_shapes",
     "explain",
     "export",
+    "exportdb",
     "exported_program",
     "from_torch",
     "graph_signature",

@@ -1,0 +1,1 @@
+"""Tests of ExportDB: every case is what it says."""
