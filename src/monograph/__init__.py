@@ -19,15 +19,6 @@ from monograph.diagnostics import (
     UnsupportedError,
     explain,
 )
-from monograph.dims import (
-    AdditionalInputs,
-    Constraint,
-    Dim,
-    ShapesCollection,
-    dims,
-    infer_dynamic_shapes,
-    refine_dynamic_shapes,
-)
 from monograph.logs import set_logs
 
 if typing.TYPE_CHECKING:
@@ -45,6 +36,15 @@ if typing.TYPE_CHECKING:
     )
     from monograph.api import check_custom_op, draft_export, export, register_dataclass
     from monograph.archive import load, save
+    from monograph.dims import (
+        AdditionalInputs,
+        Constraint,
+        Dim,
+        ShapesCollection,
+        dims,
+        infer_dynamic_shapes,
+        refine_dynamic_shapes,
+    )
     from monograph.interop import as_torch_export, from_torch, load_package
     from monograph.jit import CompilationProfiler, optimize
     from monograph.passes import DecompositionTable, default_decompositions
@@ -67,21 +67,27 @@ else:
     __getattr__, __dir__ = lazy_imports.attributes(
         __name__,
         {
+            "AdditionalInputs": "monograph.dims",
             "CompilationProfiler": "monograph.jit",
+            "Constraint": "monograph.dims",
             "CustomDecompTable": "monograph.decomp_utils",
             "DecompositionTable": "monograph.passes",
+            "Dim": "monograph.dims",
             "ExportBackwardSignature": "monograph.program",
             "ExportGraphSignature": "monograph.program",
             "ExportedProgram": "monograph.program",
             "FlatArgsAdapter": "monograph.program",
             "ModuleCallEntry": "monograph.program",
             "ModuleCallSignature": "monograph.program",
+            "ShapesCollection": "monograph.dims",
             "UnflattenedModule": "monograph.program",
             "as_torch_export": "monograph.interop",
             "check_custom_op": "monograph.api",
+            "compare": "monograph.verification",
             "decomp_utils": "monograph.decomp_utils:",
             "decompose": "monograph.passes.decomposition.table",
             "default_decompositions": "monograph.passes",
+            "dims": "monograph.dims",
             "draft_export": "monograph.api",
             "dynamic_shapes": "monograph.dynamic_shapes:",
             "export": "monograph.api",
@@ -89,21 +95,23 @@ else:
             "exported_program": "monograph.exported_program:",
             "from_torch": "monograph.interop",
             "graph_signature": "monograph.graph_signature:",
+            "infer_dynamic_shapes": "monograph.dims",
             "load": "monograph.archive",
             "load_package": "monograph.interop",
             "optimize": "monograph.jit",
             "passes": "monograph.passes:",
             "pt2_archive": "monograph.pt2_archive:",
+            "refine_dynamic_shapes": "monograph.dims",
             "register_dataclass": "monograph.api",
             "report": "monograph.report:",
             "rules": "monograph.rules:",
             "save": "monograph.archive",
             "unflatten": "monograph.program",
-            "compare": "monograph.verification",
             "verification": "monograph.verification:",
             "verify": "monograph.verification",
         },
     )
+    lazy_imports.keep_function(__name__, "dims", "monograph.dims:dims")
     lazy_imports.keep_function(__name__, "unflatten", "monograph.program:unflatten")
 
 __all__ = [

@@ -78,8 +78,8 @@ def keep_function(package: str, name: str, place: str) -> None:
     def remove(module: ModuleType) -> None:
         del vars(module)[name]
 
-    kind = type("Package", (ModuleType,), {name: property(get, put, remove)})
-    sys.modules[package].__class__ = kind
+    kept = sys.modules[package]
+    kept.__class__ = type("Package", (type(kept),), {name: property(get, put, remove)})
 
 
 __all__ = ["DEFERRED", "attributes", "deferred", "keep_function", "resolved"]

@@ -88,10 +88,11 @@ def built(tmp_path_factory):
 
 
 def test_what_is_inside(built):
-    """The wheel has the package alone; the sdist has the tests, too, and nothing that was made."""
+    """The wheel has the two packages; the sdist has the tests, too, and nothing that was made."""
     _, sdist, wheel = built
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"monograph"}
+    roots = {name.partition("/")[0].partition("-")[0] for name in names}
+    assert roots == {"monograph", "monograph_exportdb"}
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert sources <= set(names)
     assert "monograph/py.typed" in names

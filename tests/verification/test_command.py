@@ -56,9 +56,9 @@ def test_wrong(place, capsys):
     ("file", "module", "status", "words"),
     [
         ("nowhere.pt2", None, cli.MISSING, "there is no file nowhere.pt2"),
-        ("plain.pt2", "nowhere:make", cli.MISSING, "there is no module nowhere:make"),
-        ("plain.pt2", "model_to_verify:none", cli.MISSING, "there is no module"),
-        ("plain.pt2", "model_to_verify", cli.MISSING, "write package.name:attribute"),
+        ("plain.pt2", "nowhere:make", cli.MISSING, "there is no nowhere:make"),
+        ("plain.pt2", "model_to_verify:none", cli.MISSING, "there is no model_to_verify:none"),
+        ("plain.pt2", "model_to_verify", cli.MISSING, "write package.module:attribute"),
         ("plain.pt2", None, cli.WRONG, "nothing-to-verify-against"),
         ("model_to_verify.py", None, cli.WRONG, "archive-"),
     ],

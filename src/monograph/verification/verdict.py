@@ -64,7 +64,8 @@ class Verification:
         compared = sum(sample.verdict == "equal" for sample in legal)
         wrong = len(self.differences) + len(self.state)
         refused = sum(sample.verdict == "refused" for sample in self.samples if not sample.legal)
-        found = f"{wrong} different" if wrong else "no difference"
+        found = "no difference" if compared else "nothing was compared"
+        found = f"{wrong} different" if wrong else found
         return (
             f"{found}: {compared} of {len(legal)} legal calls compared equal, "
             f"{refused} of {illegal} illegal calls refused"

@@ -1,0 +1,73 @@
+"""Models that the command line names: `package.module:attribute`, or `file.py:attribute`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from monograph.cli.output import NotThereError
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A module, and what it is exported at."""
+
+    module: Any
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] | None = None
+    dynamic_shapes: Any = None
+
+
+def made(place: str) -> Made:
+    """What stands at a place: a module, or a function that makes one.
+
+    The function gives the module, or `(module, args)`, or `(module, args, kwargs, dynamic_shapes)`.
+
+    Raises: NotThereError; what the function raises.
+    """
+    found: Any = _found(place)
+    if not hasattr(found, "forward") or isinstance(found, type):
+        if not callable(found):
+            raise NotThereError(f"{place} is neither a module nor a function that makes one")
+        found = found()
+    parts: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    if not hasattr(parts[0], "forward"):
+        raise NotThereError(f"{place} gives no module, but {type(parts[0]).__name__}")
+    return Made(*parts[:4])
+
+
+def _found(place: str) -> Any:
+    name, _, attribute = place.rpartition(":")
+    if not name:
+        raise NotThereError(f"write package.module:attribute, or file.py:attribute; not {place}")
+    try:
+        module = _of_file(Path(name)) if name.endswith(".py") else _imported(name)
+        return getattr(module, attribute)
+    except (ImportError, AttributeError) as error:
+        raise NotThereError(f"there is no {place}: {error}") from None
+
+
+def _imported(name: str) -> Any:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return import_module(name)
+
+
+def _of_file(path: Path) -> Any:
+    if not path.is_file():
+        raise NotThereError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None, "a path that ends with .py has a loader"
+    assert spec.loader is not None, "as above"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+__all__ = ["Made", "made"]

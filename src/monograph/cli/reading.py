@@ -1,0 +1,50 @@
+"""Commands that explain: the pages of error names, the cases of ExportDB, the installation."""
+
+from __future__ import annotations
+
+from monograph.cli.output import RIGHT, WRONG, NotThereError, say, verb
+from monograph.diagnostics import nearest, page_names
+from monograph.lazy_imports import deferred
+
+_page = deferred("monograph.diagnostics:explain")
+_search = deferred("monograph.exportdb:search")
+_diagnosis = deferred("monograph.doctor:diagnosis")
+
+
+@verb
+def explain(name: str) -> int:
+    """Print the page of an error name."""
+    if name not in page_names():
+        near = nearest(name, page_names())
+        hint = f"; did you mean {near}?" if near else ""
+        raise NotThereError(f"no error is called {name}{hint}")
+    say(_page(name))
+    return RIGHT
+
+
+@verb
+def examples(words: str = "", *, tag: str | None = None, unsupported: bool = False) -> int:
+    """List the cases of ExportDB that have all words, by name, with what they show."""
+    found = [
+        case
+        for case in _search(words)
+        if (tag is None or tag in case.tags) and (case.error or not unsupported)
+    ]
+    if not found:
+        raise NotThereError("no case has all of that")
+    width = max(len(case.name) for case in found)
+    for case in found:
+        refused = f" (refused: {case.error})" if case.error else ""
+        say(f"{case.name.ljust(width)}  {case.text}{refused}")
+    return RIGHT
+
+
+@verb
+def doctor() -> int:
+    """Say what is installed and whether it works; give the exit status of the process."""
+    text, works = _diagnosis()
+    say(text)
+    return RIGHT if works else WRONG
+
+
+__all__ = ["doctor", "examples", "explain"]

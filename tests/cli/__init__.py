@@ -1,0 +1,1 @@
+"""Tests of the command line: each verb with good, bad and hostile input."""
