@@ -7,7 +7,7 @@ from monograph import Dim
 from tests.contract import test_probes as probing
 from tests.contract.registry import PROBES
 
-pytestmark = [pytest.mark.slow, *probing.pytestmark]
+pytestmark = [pytest.mark.slow, probing.pytestmark]
 
 KNOWN = {
     ("lowered", "heads_computed_with"): "a view that raises for an expanded input",
