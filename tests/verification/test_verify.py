@@ -167,3 +167,31 @@ def test_as_json_and_html(right):
     assert page.count("<tr>") == len(found.samples) + 1
     assert found._repr_html_() == page
     assert str(found) == found.summary()
+
+
+def test_what_varies_by_itself_is_no_difference():
+    """A module that gives something else each time cannot be compared."""
+
+    class Varies(nn.Module):
+        def forward(self, x):
+            return x + next(numbers)
+
+    numbers = iter(range(1000))
+    program = monograph.export(nn.ReLU(), (torch.randn(3),))
+    found = monograph.verify(program, Varies(), samples=3)
+    assert not found
+    assert {sample.verdict for sample in found.samples if sample.legal} == {"varies"}
+    assert found.summary().startswith("nothing was compared")
+
+
+def test_memory_is_compared_by_bytes():
+    """A view that another library made of an input shares its memory, whatever its storage is."""
+
+    class Exchanged(nn.Module):
+        def forward(self, x):
+            return torch.from_dlpack(x), x[1:]
+
+    module = Exchanged()
+    program = monograph.export(module, (torch.randn(4, 3),))
+    found = monograph.verify(program, module, samples=30)
+    assert found, found

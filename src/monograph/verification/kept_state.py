@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -52,7 +52,8 @@ def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:
 
 def _put_back(tensor: torch.Tensor, before: torch.Tensor) -> None:
     if tensor.grad_fn is not None:
-        tensor.detach_()
+        with suppress(RuntimeError):  # views cannot be detached in place
+            tensor.detach_()
     if tensor.layout is torch.strided and not torch.equal(tensor, before):
         tensor.data = (
             tensor.data.view_as(before) if tensor.shape == before.shape else before.clone()

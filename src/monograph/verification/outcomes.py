@@ -14,6 +14,7 @@ import torch
 
 from monograph.diagnostics import ContractError
 from monograph.host.trees import flatten, leaves_of
+from monograph.program.calling.memory_overlap import overlap
 from monograph.program.calling.program_module import ProgramModule
 from monograph.verification.operator_traces import OperatorTrace
 
@@ -123,25 +124,22 @@ def _held(leaf: Any) -> Any:
 def _memory(
     leaves: list[Any], given: list[Any], state: dict[str, torch.Tensor]
 ) -> list[tuple[str, ...]]:
-    """For each result, the inputs, state and results before it that it shares storage with."""
-    owners: dict[int, list[str]] = {}
-    for index, leaf in enumerate(given):
-        owners.setdefault(_storage(leaf), []).append(f"input {index}")
-    for name, tensor in state.items():
-        owners.setdefault(_storage(tensor), []).append(name)
+    """For each result, the inputs, state and results before it that it shares bytes with."""
+    owners = [(f"input {index}", leaf) for index, leaf in enumerate(given) if _has_memory(leaf)]
+    owners += [(name, tensor) for name, tensor in state.items() if _has_memory(tensor)]
     found: list[tuple[str, ...]] = []
     for index, leaf in enumerate(leaves):
-        storage = _storage(leaf)
-        found.append(tuple(owners.get(storage, ())) if storage else ())
-        owners.setdefault(storage, []).append(f"result {index}")
+        if not _has_memory(leaf):
+            found.append(())
+            continue
+        found.append(tuple([name for name, owner in owners if overlap(leaf, owner)]))
+        owners.append((f"result {index}", leaf))
     return found
 
 
-def _storage(leaf: Any) -> int:
-    """Where its memory begins; 0 for what has none."""
-    if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided or leaf.is_meta:
-        return 0
-    return leaf.untyped_storage().data_ptr()
+def _has_memory(leaf: Any) -> bool:
+    is_tensor = isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided
+    return is_tensor and not leaf.is_meta and leaf.numel() > 0
 
 
 def _gradients(

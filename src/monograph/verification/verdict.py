@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from monograph.verification.comparison import Difference
     from monograph.verification.divergence import Divergence
 
-Verdict = Literal["equal", "different", "refused", "both raise"]
+Verdict = Literal["equal", "different", "refused", "both raise", "varies"]
+"""`varies`: the module itself gives something else each time, as what reads fresh memory does."""
 
 
 @dataclass(frozen=True, slots=True)
