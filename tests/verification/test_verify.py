@@ -195,3 +195,40 @@ def test_memory_is_compared_by_bytes():
     program = monograph.export(module, (torch.randn(4, 3),))
     found = monograph.verify(program, module, samples=30)
     assert found, found
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [5],
+        [[5]],
+        [[["x"]]],
+        [[[{"dtype": "torch.float32"}]]],
+        [[[{"dtype": "torch.float32", "numbers": ["x"], "greatest": "1"}]]],
+        [[[{"dtype": "torch.float32", "numbers": [1.5], "greatest": "1"}]]],
+        {"0": []},
+        [],
+    ],
+)
+def test_evidence_of_another_form_is_none(results, tmp_path):
+    """What a file holds is checked before it is compared with."""
+    program = monograph.export(nn.ReLU(), (torch.randn(3),))
+    text = json.dumps({"form": 1, "samples": len(results), "seed": 0})
+    text = json.dumps(json.loads(text) | {"versions": {}, "results": results})
+    file = tmp_path / "program.pt2"
+    monograph.save(program, file, extra_files={"verification.json": text})
+    with pytest.raises(monograph.HandOverError, match="nothing-to-verify-against"):
+        monograph.verify(file)
+
+
+def test_evidence_that_is_short_is_a_difference(tmp_path):
+    """Fewer numbers than the program gives, or results that it does not give."""
+    program = monograph.export(nn.ReLU(), (torch.randn(3),))
+    file = tmp_path / "program.pt2"
+    whole = monograph.verify(program, nn.ReLU(), samples=2).evidence
+    for change in ({"numbers": []}, {"shape": [4]}, {"dtype": "torch.float64"}):
+        evidence = json.loads(json.dumps(whole))
+        evidence["results"][0][0][0] |= change | {"sha256": ""}
+        text = json.dumps(evidence)
+        monograph.save(program, file, extra_files={"verification.json": text})
+        assert not monograph.verify(file)

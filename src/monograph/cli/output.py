@@ -58,7 +58,7 @@ def _shown(error: MonographError) -> MonographError:
     """The message without the frames of typer: whoever types a command has no line of their own."""
     diagnostic = error.diagnostic
     kept = tuple([at for at in diagnostic.at if "typer" not in Path(place(at).file).parts])
-    if kept == diagnostic.at:
+    if kept == diagnostic.at or len(error.problems) > 1:
         return error
     return type(error)(replace(diagnostic, at=kept))
 

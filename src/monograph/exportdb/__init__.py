@@ -7,17 +7,16 @@ for case in monograph.exportdb.search("optional input"):
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-import monograph_exportdb
 from monograph.exportdb.registry import REGISTRY, TAGS, Case, Support, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+import_module("monograph_exportdb")  # its files register their cases
 cases: Mapping[str, Case] = REGISTRY.cases
 """All cases, by name."""
-FILES = monograph_exportdb.__all__
-"""The files that hold them, one subject each, in the package `monograph_exportdb`."""
 
-__all__ = ["FILES", "TAGS", "Case", "Support", "cases", "search"]
+__all__ = ["TAGS", "Case", "Support", "cases", "search"]

@@ -8,16 +8,16 @@ The module, the inputs and the random generator are as before.
 from __future__ import annotations
 
 import copy
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.diagnostics import ContractError
 from monograph.host.trees import flatten, leaves_of, tree_map, unflatten
+from monograph.program.calling.kept_state import KeptState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from monograph.program.program import ExportedProgram
 
@@ -35,15 +35,19 @@ def agrees_with(program: ExportedProgram, module: torch.nn.Module, args: Any, kw
     if any(isinstance(each, torch.Tensor) and each.is_meta for each in tensors):
         return False
     run = program.module()
-    return all(_agree(run, module, inputs) for inputs in _variations((args, dict(kwargs or {}))))
+    # Neither side trains, so that parameters, which may be large, need not be copied.
+    state = KeptState((module, run), with_parameters=False)
+    variations = _variations((args, dict(kwargs or {})))
+    return all(_agree(run, module, state, inputs) for inputs in variations)
 
 
-def _agree(run: torch.nn.Module, module: torch.nn.Module, inputs: Any) -> bool:
-    with _attributes_kept(module), _buffers_kept(module), _buffers_kept(run):
+def _agree(run: torch.nn.Module, module: torch.nn.Module, state: KeptState, inputs: Any) -> bool:
+    with state.restored():
         try:
             expected = _called(module, inputs)
         except Exception:  # noqa: BLE001 - whatever user code raises at inputs of ours
             return True
+    with state.restored():
         try:
             actual = _called(run, inputs)
         except ContractError:
@@ -84,32 +88,6 @@ def _called(function: Callable[..., Any], inputs: Any) -> list[Any]:
 
 def _copied(leaf: Any) -> Any:
     return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.copy(leaf)
-
-
-@contextmanager
-def _attributes_kept(module: torch.nn.Module) -> Generator[None]:
-    tables = [vars(part) for part in module.modules()]
-    tables += [table for each in tables for table in each.values() if isinstance(table, dict)]
-    held = [(table, dict(table)) for table in tables]
-    try:
-        yield
-    finally:
-        for table, before in held:
-            table.clear()
-            table.update(before)
-
-
-@contextmanager
-def _buffers_kept(module: torch.nn.Module) -> Generator[None]:
-    """Put back what buffers hold, where they were written to."""
-    held = [(each, each._version, each.detach().clone()) for each in module.buffers()]  # noqa: SLF001 - counts writes
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for buffer, version, before in held:
-                if buffer._version != version:  # noqa: SLF001
-                    buffer.copy_(before)
 
 
 def _is_close(left: Any, right: Any) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.verification.outcomes import RAISES, first_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 GRADIENTS: Final = 4
 """A backward pass has about twice the operators, on what the forward pass has rounded already."""
 
-ANYWAY: Final = ("input", "raises")
+ANYWAY: Final = ("input", RAISES)
 """Gradients that both sides have: parameters may be registered on one of them alone."""
 
 
@@ -57,13 +59,8 @@ def _of_errors(left: Outcome, right: Outcome) -> Difference | None:
     if (left.error is None) == (right.error is None):
         return None
     if left.error is not None:
-        return Difference("raises", "the call", f"the module raises {_said(left.error)}")
-    return Difference("raises", "the call", f"the program raises {_said(right.error)}")
-
-
-def _said(error: Exception | None) -> str:
-    text = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return Difference("raises", "the call", f"the module raises {first_line(left.error)}")
+    return Difference("raises", "the call", f"the program raises {first_line(right.error)}")
 
 
 def _of_outcomes(left: Outcome, right: Outcome, bound: Callable[[], float]) -> Difference | None:
@@ -101,9 +98,10 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _of_gradients(left: Outcome, right: Outcome, bound: Callable[[], float]) -> Difference | None:
-    given = [{n for n in each.gradients if n.startswith(ANYWAY)} for each in (left, right)]
-    if given[0] != given[1]:
-        what = f"it gives {_names([*given[1]])}; the module's {_names([*given[0]])}"
+    given = [[n for n in each.gradients if n.startswith(ANYWAY)] for each in (left, right)]
+    kinds = [{RAISES if n.startswith(RAISES) else n for n in names} for names in given]
+    if kinds[0] != kinds[1]:
+        what = f"it gives {_names(given[1])}; the module's {_names(given[0])}"
         return Difference("gradients", "the backward pass", what)
     # Where gradients cancel out, what is left is rounding of those that do not.
     scale = max([_greatest(each) for each in left.gradients.values()], default=0.0)

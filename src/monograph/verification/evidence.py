@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 
@@ -28,12 +28,36 @@ OTHERWISE: Final = 1e-3
 
 
 def is_whole(evidence: Mapping[str, Any]) -> bool:
-    """Whether a file's evidence is of this form; what it says is not looked at yet."""
+    """Whether a file's evidence is of this form, in all that is read of it."""
     results, seed = evidence.get("results"), evidence.get("seed")
+    if not isinstance(results, list) or not results or not isinstance(seed, int):
+        return False
     has_versions = isinstance(evidence.get("versions"), dict)
-    count = len(results) if isinstance(results, list) else 0
     given = evidence.get("form"), evidence.get("samples")
-    return given == (FORM, count) and count > 0 and isinstance(seed, int) and has_versions
+    calls = [call for each in results if each is not None for call in _list(each)]
+    values = [value for call in calls for value in _list(call)]
+    return given == (FORM, len(results)) and has_versions and all(map(_is_fingerprint, values))
+
+
+def _list(value: Any) -> list[Any]:
+    """The value, or what is no fingerprint, where it is no list."""
+    return cast("list[Any]", value) if isinstance(value, list) else [[None]]
+
+
+def _is_fingerprint(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    kept: dict[str, Any] = value
+    return "dtype" not in kept or all(
+        map(_is_number, [*_list(kept.get("numbers")), kept.get("greatest")])
+    )
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and isinstance(float(text), float)
+    except ValueError:
+        return False
 
 
 def versions() -> dict[str, str]:
@@ -102,6 +126,8 @@ def _unlike(kept: dict[str, Any], found: dict[str, Any], leaf: Any) -> str | Non
     if not (leaf.is_floating_point() or leaf.is_complex()):
         return "its numbers are others"
     close = CLOSE.get(leaf.dtype, OTHERWISE) * float(kept["greatest"])
+    if len(kept["numbers"]) != len(found["numbers"]):
+        return "its numbers are others"
     for one, other in zip(kept["numbers"], found["numbers"], strict=True):
         left, right = float(one), float(other)
         if left != right and not abs(left - right) <= close and left == left:  # noqa: PLR0124  (not NaN)

@@ -77,7 +77,7 @@ class LegalInputs:
 
     def __init__(self, program: ExportedProgram, seed: int) -> None:
         self._contract = program.contract
-        self._rng = random.Random(seed)  # noqa: S311  (nothing secret)
+        self._seed = seed
         example = program.example_inputs
         self._example = None if example is None else flatten(example)[0]
         self.sizes = SizeAssignments(self._contract, self._example)
@@ -86,23 +86,25 @@ class LegalInputs:
     def example(self) -> Draw:
         """The example itself, or the first draw where there is none."""
         if self._example is None:
-            return self.draw(0, plain=True)
+            return self.draw(0, attempt=1)
         leaves = tuple([_copies(leaf) for leaf in self._example])
         sizes = self.sizes.names(self.sizes.example)
         return Draw(0, 0, sizes, leaves, self._contract.in_spec, grad_mode=self._grad_mode)
 
-    def draw(self, number: int, *, plain: bool = False) -> Draw:
+    def draw(self, number: int, attempt: int = 0) -> Draw:
         """Return a call that the clauses and relations admit.
 
-        `plain` leaves out what may be refused for other reasons: layouts, flags, shared tensors.
+        Attempts after the first leave out what may be refused for other reasons: layouts, flags,
+        shared tensors.
+        What is drawn for a number does not depend on what was drawn before it.
         """
-        rng = self._rng
-        assignment = self.sizes.draw(rng)
+        rng = self._generator(number, attempt)
+        plain, assignment = attempt > 0, self.sizes.draw(rng)
         leaves: list[Callable[[torch.Generator], Any]] = []
         layouts: dict[str, str] = {}
         for index, clause in enumerate(self._contract.clauses):
             layout = "contiguous" if plain else rng.choice(_LAYOUTS)
-            leaf, lies = self._leaf(index, clause, assignment, layout)
+            leaf, lies = self._leaf(index, clause, assignment, layout, rng)
             if lies != "contiguous":
                 layouts[clause.path] = lies
             leaves.append(leaf)
@@ -117,18 +119,18 @@ class LegalInputs:
             layouts,
             training=rng.choice(free) if len(free) > 1 and not plain else None,
             gradients=not plain and self._grad_mode and rng.random() < 0.4,
-            shared=None if plain else self._shared(assignment),
+            shared=None if plain else self._shared(assignment, rng),
             grad_mode=self._grad_mode,
             tied=self.sizes.is_tied(assignment),
         )
 
     def illegal(self, number: int) -> Iterator[Draw]:
         """Yield calls that each break one clause, one range, or one relation."""
-        legal = self.draw(number, plain=True)
-        broken = self.sizes.break_one(self._rng)
+        legal, rng = self.draw(number, attempt=1), self._generator(number, 2)
+        broken = self.sizes.break_one(rng)
         if broken is not None:
             leaves = [
-                self._leaf(index, clause, broken, "contiguous")[0]
+                self._leaf(index, clause, broken, "contiguous", rng)[0]
                 for index, clause in enumerate(self._contract.clauses)
             ]
             sizes, what = self.sizes.names(broken), "sizes the contract forbids"
@@ -142,18 +144,21 @@ class LegalInputs:
                 if _can_be_made(draw):
                     yield draw
 
-    def _shared(self, assignment: Any) -> tuple[int, int] | None:
+    def _generator(self, number: int, attempt: int) -> random.Random:
+        return random.Random(f"{self._seed} {number} {attempt}")  # noqa: S311  (nothing secret)
+
+    def _shared(self, assignment: Any, rng: random.Random) -> tuple[int, int] | None:
         kinds: dict[Any, int] = {}
         for index, clause in enumerate(self._contract.clauses):
             if isinstance(clause, TensorClause) and clause.layout is torch.strided:
                 shape = tuple([evaluate(size, assignment) for size in clause.shape])
                 first = kinds.setdefault((clause.dtype, shape), index)
-                if first != index and self._rng.random() < 0.3:
+                if first != index and rng.random() < 0.3:
                     return first, index
         return None
 
     def _leaf(
-        self, index: int, clause: InputClause, assignment: Any, layout: str
+        self, index: int, clause: InputClause, assignment: Any, layout: str, rng: random.Random
     ) -> tuple[Callable[[torch.Generator], Any], str]:
         example = None if self._example is None else self._example[index]
         match clause:
@@ -163,7 +168,7 @@ class LegalInputs:
                 value = evaluate(clause.value, assignment)
                 return (lambda _: value), "contiguous"
             case FloatClause():
-                scale = self._rng.choice((0.5, 1.0, 2.0, -1.0))
+                scale = rng.choice((0.5, 1.0, 2.0, -1.0))
                 number = (1.0 if example is None else float(example)) * scale
                 return (lambda _: number), "contiguous"
             case ValueClause():

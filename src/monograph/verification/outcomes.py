@@ -21,9 +21,11 @@ from monograph.verification.operator_traces import OperatorTrace
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from monograph.verification.kept_state import KeptState
+    from monograph.program.calling.kept_state import KeptState
     from monograph.verification.legal_inputs import Draw
 
+RAISES = "raises"
+"""Begins the name of what stands for gradients where the backward pass raises."""
 CALLS = 2
 """The second call shows what the first one wrote."""
 
@@ -104,6 +106,12 @@ def _called(function: Callable[..., Any], draw: Draw) -> Outcome:
     return outcome
 
 
+def first_line(error: Exception | None) -> str:
+    """Type and first line of an exception."""
+    text = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def _state(function: Callable[..., Any]) -> dict[str, torch.Tensor]:
     if not isinstance(function, torch.nn.Module):
         return {}
@@ -160,8 +168,8 @@ def _gradients(
     try:
         torch.autograd.backward(results, seeds)
         return {name: each.grad for name, each in asking.items() if each.grad is not None}
-    except RuntimeError as error:
-        return {f"raises {str(error).strip().splitlines()[0]}": torch.zeros(0)}
+    except Exception as error:  # noqa: BLE001  (users' backward functions raise what they like)
+        return {f"{RAISES} {first_line(error)}": torch.zeros(0)}
     finally:
         for name, each in asking.items():
             each.grad = before[name]
@@ -171,4 +179,4 @@ def _asks(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
 
 
-__all__ = ["Outcome", "Side"]
+__all__ = ["RAISES", "Outcome", "Side", "first_line"]

@@ -16,10 +16,10 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import is_fake
 from monograph.interop import from_torch
 from monograph.program import ExportedProgram
+from monograph.program.calling.kept_state import KeptState
 from monograph.verification import evidence as kept_evidence
 from monograph.verification.comparison import Difference, compared, first_difference
 from monograph.verification.divergence import Divergence, divergence, raising
-from monograph.verification.kept_state import KeptState
 from monograph.verification.legal_inputs import Draw, LegalInputs, admits
 from monograph.verification.outcomes import Outcome, Side
 from monograph.verification.rounding_errors import rounding_bound
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ILLEGAL = 4
 """Of so many draws each clause is broken once."""
+ATTEMPTS = 4
+"""So often a legal call is drawn for a number until one is admitted."""
 
 
 def verify(
@@ -132,12 +134,8 @@ def _legal(program: ExportedProgram, inputs: LegalInputs, samples: int) -> Itera
     """The example, then draws; where layout or flags are refused, a plain one of another size."""
     yield inputs.example()
     for number in range(1, samples):
-        draw = inputs.draw(number)
-        for _ in range(3):
-            if admits(program, draw):
-                break
-            draw = inputs.draw(number, plain=True)
-        yield draw
+        drawn = (inputs.draw(number, attempt) for attempt in range(ATTEMPTS))
+        yield next((draw for draw in drawn if admits(program, draw)), inputs.draw(number, 1))
 
 
 class _Comparison:

@@ -17,7 +17,10 @@ class KeptState:
     Attributes that hold lists or dictionaries get what these held; objects in them are shared.
     """
 
-    def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
+    def __init__(
+        self, functions: Iterable[Callable[..., Any]], *, with_parameters: bool = True
+    ) -> None:
+        """Copy buffers, and parameters unless nothing is to write to those."""
         modules = [each for each in functions if isinstance(each, torch.nn.Module)]
         parts = [part for each in modules for part in each.modules()]
         tables = [vars(part) for part in parts]
@@ -25,7 +28,9 @@ class KeptState:
         tables += [value for value in values if isinstance(value, dict)]
         self._tables = [(table, dict(table)) for table in tables]
         self._lists = [(value, list(value)) for value in values if type(value) is list]
-        tensors = [each for part in parts for each in _tensors(part)]
+        tensors = [each for part in parts for each in part.buffers(recurse=False)]
+        if with_parameters:
+            tensors += [each for part in parts for each in part.parameters(recurse=False)]
         distinct = {id(each): each for each in tensors if not each.is_meta}
         self._tensors = [(each, each.detach().clone()) for each in distinct.values()]
 
@@ -36,7 +41,7 @@ class KeptState:
             yield
         finally:
             for table, before in self._tables:
-                if [*map(id, table.values())] != [*map(id, before.values())]:
+                if [*table] != [*before] or any(table[name] is not before[name] for name in table):
                     table.clear()
                     table.update(before)
             for value, held in self._lists:
@@ -44,10 +49,6 @@ class KeptState:
             with torch.no_grad():
                 for tensor, before in self._tensors:
                     _put_back(tensor, before)
-
-
-def _tensors(module: torch.nn.Module) -> list[torch.Tensor]:
-    return [*module.parameters(recurse=False), *module.buffers(recurse=False)]
 
 
 def _put_back(tensor: torch.Tensor, before: torch.Tensor) -> None:
