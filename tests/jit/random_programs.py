@@ -84,7 +84,7 @@ class Writer:
         t, n = self.tensor(), self.number()
         kept = self.draw.choice(self.lists)
         kinds = ["tensor", "tensor", "number", "print", "append", "dict", "box", "count", "list"]
-        kinds += ["again", "swap", "cell"]
+        kinds += ["again", "swap", "cell", "opaque", "opaque", "pop"]
         if indent < 4:
             kinds += ["if", "for", "data", "try", "while", "with"]
         kind = self.draw.choice(kinds)
@@ -138,6 +138,8 @@ class Writer:
             return [f"{pad}with torch.no_grad():", *self.block(indent + 1)]
         return {
             "print": [f"{pad}print({n}, {kept}[-1:], round(float(({t}).sum()), 2))"],
+            "opaque": [f"{pad}time.sleep(0)"],
+            "pop": [f"{pad}{kept}[-1:] = [{n} % 4] + {kept}[:1]", f"{pad}{kept} and {kept}.pop(0)"],
             "append": [f"{pad}{kept}.append({n})"],
             "dict": [f"{pad}table[{self.draw.choice('abc')!r}] = {n}"],
             "box": [f"{pad}box.n = {n}", f"{pad}box.items.append({n} % 3)"],
@@ -170,7 +172,7 @@ def source_of(seed):
     tail = (
         "    return f, lambda: (list(map(str, kept)), dict(table), box.n, list(box.items), count)\n"
     )
-    return "import torch\n" + HEAD + "\n".join(lines) + "\n" + tail
+    return "import time\nimport torch\n" + HEAD + "\n".join(lines) + "\n" + tail
 
 
 def program_of(seed):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 
 import torch
 
@@ -13,17 +14,16 @@ X = torch.linspace(-1, 1, 12).view(3, 4)
 
 def breaking(x, n=1):
     """A function with three graph breaks of two kinds."""
-    print("before")
+    time.sleep(0)
     if x.sum() > 0:
         x = x * n
-    print("after")
+    time.sleep(0)
     return x + 1
 
 
-def test_explain_a_call(capsys):
+def test_explain_a_call():
     """Graphs, operators, breaks with lines, guards; as text and as JSON."""
     found = monograph.explain(breaking, X + 1)
-    capsys.readouterr()
     assert found.graph_break_count == 3
     assert found.graph_count == 3
     text = str(found)
@@ -37,13 +37,12 @@ def test_explain_still_explains_names():
     assert monograph.explain("graph-break").startswith("# graph-break")
 
 
-def test_the_report_has_the_tables_of_the_document(capsys):
+def test_the_report_has_the_tables_of_the_document():
     """Break reasons with counts, and functions with the guards that failed, with lines."""
     profiler = CompilationProfiler()
     with optimize(profiler):
         for n in (1, 2, 3):
             breaking(X + 1, n)
-    capsys.readouterr()
     report = profiler.report()
     lines = report.splitlines()
     assert any(line.split(" | ")[0].strip() == "Graph Break Reason" for line in lines)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["explain", "page_names"]
 
 
-_explain_call = deferred("monograph.jit.reports:explain_call")
+_explain_call = deferred("monograph.jit.reporting:explain_call")
 
 
 @overload

@@ -7,6 +7,6 @@ to program point, or interprets on and records one more (`call_recording`, decis
 from __future__ import annotations
 
 from monograph.jit.optimizing import Optimizer, optimize
-from monograph.jit.reports import CompilationProfiler, explain_call
+from monograph.jit.reporting import CompilationProfiler, explain_call
 
 __all__ = ["CompilationProfiler", "Optimizer", "explain_call", "optimize"]

@@ -230,7 +230,9 @@ def _of_c_descriptor(
         if guards.is_known(owner) and (id(owner), name) not in segment.written:
             guards.attribute(owner, name, value, f"{guards.names[id(owner)]}.{name}")
         return
-    if name == "__dict__" and not guards.is_known(owner):
+    if not guards.is_known(owner) and (
+        name == "__dict__" or (name == "args" and isinstance(owner, BaseException))
+    ):
         return
     if type(value) in ATOMS and is_constant(owner):
         return

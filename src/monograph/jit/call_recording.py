@@ -20,13 +20,16 @@ from monograph.diagnostics import MonographError
 from monograph.jit import callables
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import arguments_of, check_call, find_leaf, forward_of, plain_callee
+from monograph.jit.effects.containers import change, change_of
+from monograph.jit.effects.instructions import DONE
+from monograph.jit.effects.output import write_print
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED
 from monograph.jit.program_points import chain_of, is_mark, note_callee, plan_of, values_of
 from monograph.jit.recording import NotRecordable, OperatorObserver, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
 from monograph.jit.state_recipes import NotMade
-from monograph.jit.watched_instructions import DONE, FREE, WATCHES
+from monograph.jit.watched_instructions import FREE, WATCHES
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -166,7 +169,7 @@ class CallRecorder(Hooks):
         assert segment is not None, "a segment is being recorded"
         assert point is not None, "it began at a point"
         if segment.risky_at is not None:
-            raise NotMade(_RISKY)
+            raise NotMade(_RISKY, "an effect that must not be made twice, before what may raise")
         self._observer.__exit__(None, None, None)
         try:
             compiled = compile_segment(
@@ -278,7 +281,7 @@ class CallRecorder(Hooks):
         """Record operators, and what is written to objects from outside."""
         del frame
         segment = self._segment
-        if segment is None:
+        if segment is None or self._imports(callee):
             return None
         try:
             check_call(segment, callee, args, kwargs)
@@ -288,11 +291,28 @@ class CallRecorder(Hooks):
         leaf = find_leaf(callee, args, kwargs)
         if leaf is not None:
             return partial(self._call_leaf, leaf, callee)
-        try:
-            self._note_append(segment, callee, args)
-        except NotRecordable as reason:
-            self.stop(str(reason))
+        changed = change_of(callee, args)
+        if changed is not None and segment.guards.is_known(changed[0]):
+            return partial(self._change, changed)
+        if callee is print:
+            return partial(write_print, segment, self._here(), callee)
         return None
+
+    def _change(self, changed: Any, /, *_: Any, **kwargs: Any) -> Any:
+        owner, name, args = changed
+        return change(self.segment, owner, name, args, kwargs)
+
+    def _here(self) -> tuple[CodeType, int]:
+        frame = self.interpreter.current
+        assert frame is not None, "code calls"
+        return frame.code, frame.ip - 1
+
+    def _imports(self, callee: Any) -> bool:
+        """Whether an instruction imports, which has been seen already."""
+        frame = self.interpreter.current
+        if frame is None or frame.body.names[frame.ip - 1] != "IMPORT_NAME":
+            return False
+        return callee is frame.builtins.get("__import__")
 
     def _call_leaf(self, leaf: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         values = arguments_of(leaf, callee, list(args))
@@ -303,14 +323,6 @@ class CallRecorder(Hooks):
             return callee(*rest, **named)
 
         return self.run_leaf(leaf[0], leaf[1], bound, values, kwargs)
-
-    def _note_append(self, segment: SegmentRecorder, callee: Any, args: list[Any]) -> None:
-        owner = getattr(callee, "__self__", None)
-        name = getattr(callee, "__name__", "")
-        if (type(owner), name) in callables.APPENDING and segment.guards.is_known(owner):
-            segment.dirty.add(id(owner))
-            given = ", ".join(f"{{{index + 1}}}" for index in range(len(args)))
-            segment.write(owner, f"{{0}}.{name}({given})", *args)
 
     def run_leaf(
         self, kind: str, target: Any, function: Any, args: list[Any], kwargs: dict[str, Any]
@@ -341,7 +353,7 @@ class CallRecorder(Hooks):
         """
         frame = self.interpreter.current
         assert frame is not None, "an operator is called by code"
-        at = (frame.code, frame.ip - 1)
+        at = self._here()
         is_tried = False
         while frame is not None:
             is_tried |= frame.body.handlers[frame.ip - 1] is not None

@@ -19,7 +19,6 @@ from monograph.capture.code_policy import TORCH, is_entered
 from monograph.host.execution_modes import MODE_SETTERS
 
 __all__ = [
-    "APPENDING",
     "COMPUTING",
     "HOLDING",
     "LEAF_BUILTINS",
@@ -160,6 +159,11 @@ def _functions(*names: str) -> list[Any]:
     return [getattr(builtins, name) for name in names]
 
 
+_OPERATORS: Final = (
+    *("lt", "le", "eq", "ne", "ge", "gt", "not_", "truth", "is_", "is_not", "abs", "add", "and_"),
+    *("floordiv", "index", "inv", "invert", "lshift", "mod", "mul", "neg", "or_", "pos", "pow"),
+    *("rshift", "sub", "truediv", "xor", "concat", "contains", "countOf", "getitem", "indexOf"),
+)
 LEAF_BUILTINS: Final = {
     id(each): each
     for each in (
@@ -200,7 +204,7 @@ COMPUTING: Final = {
         *_functions("round", "divmod", "pow", "range", "any", "all", "chr", "ord", "set"),
         *_functions("frozenset", "bytes", "complex", "hash", "repr", "format", "bin", "hex"),
         *(each for each in vars(math).values() if callable(each)),
-        *(each for each in vars(operator).values() if type(each) is BuiltinFunctionType),
+        *(getattr(operator, name) for name in _OPERATORS),
         *(torch.Size, torch.device, torch.finfo, torch.iinfo),
     )
 }
@@ -218,14 +222,6 @@ MODE_QUESTIONS: Final = {
         ),
     )
 }
-APPENDING: Final = {
-    (list, "append"),
-    (list, "extend"),
-    (set, "add"),
-    (deque, "append"),
-    (dict, "__setitem__"),
-}
-"""Methods that write to an object from outside, and read nothing of it."""
 _READING: Final[dict[type, frozenset[str]]] = {
     list: frozenset(
         {"copy", "count", "index", "__len__", "__getitem__", "__contains__", "__iter__"}

@@ -20,24 +20,30 @@ from weakref import ReferenceType
 import torch
 
 from monograph.bytecode.evaluation.frame import MISSING
-from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.bytecode.evaluation.generators import InterpretedGenerator
+from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.polyfills import POLYFILLS
 from monograph.host.module_calls import GLOBAL_HOOKS, only_calls_forward
 from monograph.jit import callables
 from monograph.jit.attribute_reads import class_attribute, note_absence, note_read
 from monograph.jit.code_replacement import replaced_by
+from monograph.jit.effects.containers import change_of, check_change
+from monograph.jit.effects.output import check_print
 from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
 from monograph.jit.recording import NotRecordable
 from monograph.jit.state_recipes import ITERATORS, is_python_class
 
 if TYPE_CHECKING:
+    from monograph.bytecode.evaluation.frame import ThreadState
     from monograph.jit.recording import SegmentRecorder
 
 __all__ = [
+    "DICT_VIEWS",
     "Leaf",
     "arguments_of",
     "callee_of",
     "check_call",
+    "check_special",
     "find_leaf",
     "forward_of",
     "is_plain_data",
@@ -108,7 +114,7 @@ def check_call(
     elif isinstance(callee, type):
         _check_class(segment, callee, args, kwargs)
     elif type(callee) in _C_KINDS:
-        _check_c_function(segment, callee, [*args, *kwargs.values()])
+        _check_c_function(segment, callee, args, kwargs)
     else:
         raise NotRecordable(f"a call of {_called(callee)}")
 
@@ -199,9 +205,9 @@ def _check_class(
     segment: SegmentRecorder, cls: type, args: list[Any], kwargs: dict[str, Any]
 ) -> None:
     if id(cls) in callables.HOLDING or id(cls) in callables.COMPUTING:
-        _check_c_function(segment, cls, [*args, *kwargs.values()])
+        _check_c_function(segment, cls, args, kwargs)
         return
-    if cls.__flags__ & (1 << 9) and type(cls) is type:
+    if cls.__flags__ & (1 << 9) and lookup(type(cls), "__call__") is lookup(type, "__call__"):
         init, new = lookup(cls, "__init__"), lookup(cls, "__new__")
         if issubclass(cls, BaseException) and type(init) is not FunctionType:
             segment.touch(args)
@@ -220,7 +226,19 @@ def _check_class(
     raise NotRecordable(f"a call of {_called(cls)}")
 
 
-def _check_c_function(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+def _check_c_function(
+    segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: dict[str, Any]
+) -> None:
+    changed = change_of(callee, args)
+    if changed is not None and segment.guards.is_known(changed[0]):
+        check_change(segment, *changed, kwargs)
+    elif callee is print:
+        check_print(segment, args, kwargs, is_plain_data)
+    elif not (callee is next and _is_generator(segment, args)):  # what that does is interpreted
+        _check_unchanging(segment, callee, [*args, *kwargs.values()])
+
+
+def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
     key = id(callee)
     if key in callables.MODE_QUESTIONS:
         for value in values:
@@ -238,6 +256,10 @@ def _check_c_function(segment: SegmentRecorder, callee: Any, values: list[Any]) 
         if type(callee) in (MethodDescriptorType, WrapperDescriptorType) and values:
             owner, values = values[0], values[1:]
         _check_method(segment, callee, owner, values)
+
+
+def _is_generator(segment: SegmentRecorder, values: list[Any]) -> bool:
+    return type(values[0]) is InterpretedGenerator and not segment.guards.is_known(values[0])
 
 
 def _check_asked(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
@@ -269,8 +291,9 @@ def _check_plain(value: Any) -> None:
     raise NotRecordable(f"an object of type `{kind.__name__}` is handed to C")
 
 
+DICT_VIEWS: Final = (type({}.keys()), type({}.items()), type({}.values()))
 _OPEN_KINDS: Final = (
-    *(type({}.items()), type({}.keys()), type({}.values()), map, filter, reversed, CodeType),
+    *(*DICT_VIEWS, map, filter, reversed, CodeType),
     *_C_KINDS,
 )
 
@@ -294,6 +317,8 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
         for value in values:
             if not is_plain_data(value, compared=callee in (set, frozenset)):
                 raise NotRecordable(f"{_called(callee)} of an object")
+    if callee.__module__ == "_operator" and not is_plain_data(values, compared=True):
+        raise NotRecordable(f"{_called(callee)} of an object")
     if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
         segment.metadata(values[0])
         return
@@ -351,16 +376,21 @@ def _check_method_outside(
     if callables.is_reading(owner, name) or kind in ATOMS:
         segment.touch([owner, *values])
         _check_compared(name, owner, values)
-        if name in {"items", "keys", "values"}:
-            segment.viewed.add(id(owner))
-        return
-    if (kind, name) in callables.APPENDING:
-        for value in values if name != "append" else ():
-            segment.touch(value)
-        if kind is set and type(values[0]) not in ATOMS:
-            raise NotRecordable("a set gets an object")
         return
     raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
+
+
+def check_special(interpreter: ThreadState, value: Any, *names: str) -> None:
+    """Raises: NotRecordable, where an operator is C of an unknown class."""
+    kind = type(value)
+    if kind in ATOMS or kind in CONTAINERS or is_constant(value):
+        return
+    methods = [find_special(interpreter, kind, name) for name in names]
+    if is_python_class(kind) and any(method is not None for method in methods):
+        return
+    if isinstance(value, tuple) or kind in DICT_VIEWS:
+        return
+    raise NotRecordable(f"`{names[0]}` of an object of type `{kind.__name__}`")
 
 
 def _called(callee: Any) -> str:

@@ -96,6 +96,8 @@ class GuardWriter:
         self.names: dict[int, str] = {}
         """How the function calls each object from outside, by identity."""
         self.labels: dict[int, str] = {}
+        self.originals: dict[int, Any] = {}
+        """What containers held at the entry that hold something else by now, by identity."""
         self._constant_names: dict[int, str] = {}
         self._checked: set[str] = set()
         self._kept: list[Any] = []
@@ -237,6 +239,7 @@ class GuardWriter:
         self._touched.add(id(value))
         kind = type(value)
         label = self.label(value)
+        value = self.originals.get(id(value), value)
         if kind in (list, tuple, deque) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
             self.check(f"len({name}) != {len(value)}", f"len({label})", len(value), f"len({name})")
             for index, item in enumerate(value):
@@ -245,17 +248,19 @@ class GuardWriter:
         elif kind in (dict, OrderedDict):
             self._mapping(value, name, label)
         elif kind in (set, frozenset) and all(type(item) in ATOMS for item in value):
-            expected = self.constant(frozenset(value))
-            self.check(f"{name} != {expected}", label, value, name)
+            expected, exact = self.constant(exactly(value)), self.constant(exactly)
+            self.check(f"{exact}({name}) != {expected}", label, value, name)
         else:
             raise NotGuardable(f"what a `{kind.__name__}` holds")
 
     def _mapping(self, value: Any, name: str, label: str) -> None:
         if not all(type(key) in ATOMS or is_constant(key) for key in value):
             raise NotGuardable("a dict with keys that are no plain values")
-        keys = self.constant(tuple(value))
+        keys, exact = self.constant(exactly(value)), self.constant(exactly)
+        if all(type(key) is str for key in value):
+            keys, exact = self.constant(tuple(value)), "tuple"
         self.check(
-            f"tuple({name}) != {keys}" if value else name,
+            f"{exact}({name}) != {keys}" if value else name,
             f"keys of {label}",
             tuple(value),
             f"tuple({name})",
@@ -267,6 +272,11 @@ class GuardWriter:
     def _nested(self, item: Any) -> None:
         if type(item) in CONTAINERS and id(item) in self.names:
             self.contents(item)
+
+
+def exactly(values: Any) -> tuple[Any, ...]:
+    """What tells keys apart that compare equal: their types and texts, in their order."""
+    return tuple([(type(each), each, str(each)) for each in values])
 
 
 CONTAINERS: Final = frozenset({list, tuple, deque, dict, OrderedDict, set, frozenset})

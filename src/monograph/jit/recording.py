@@ -6,12 +6,14 @@ from outside, which tensors the graph makes, and what was written to.
 
 from __future__ import annotations
 
+import copy
 import operator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ReferenceType
 
 import torch
 from torch.fx import Graph
@@ -87,14 +89,14 @@ class SegmentRecorder:
         self.writes: list[Write] = []
         self.written: set[tuple[int, str]] = set()
         """Attributes, cells and globals that have another value by now than at the entry."""
-        self.dirty: set[int] = set()
-        """Containers that hold something else by now than at the entry."""
+        self.sealed: set[int] = set()
+        """Containers that hold something else by now, and whose contents are not guarded."""
+        self.shown: dict[int, Any] = {}
+        """Memory that output is waiting to show, with the instruction that put it out."""
         self.pending: dict[tuple[int, int], tuple[str, str]] = {}
         """Variables that nobody has read yet: (frame, slot) to (expression, label)."""
         self.tainted: set[int] = set()
         """Tensors whose shape depends on data."""
-        self.viewed: set[int] = set()
-        """Dicts of which there are views that show later writes."""
         self.modes: Any = MODE_STATE()
         self.made_functions: set[int] = set()
         self.advanced: dict[int, tuple[Any, int]] = {}
@@ -120,7 +122,7 @@ class SegmentRecorder:
         if kind in ATOMS or isinstance(value, torch.Tensor) or id(value) in seen:
             return
         seen.add(id(value))
-        if id(value) in self.dirty:
+        if id(value) in self.sealed:
             raise NotRecordable(f"`{self.guards.label(value)}` is read after it was written to")
         if kind in CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             if self.guards.is_known(value):
@@ -131,6 +133,8 @@ class SegmentRecorder:
             if self.guards.is_known(value):
                 raise NotRecordable("an iterator from outside is consumed")
             self.touch(value.__reduce__()[1], seen)
+        elif kind is ReferenceType:
+            return  # calling it is seen
         elif self.guards.is_known(value) and not is_constant(value) and not is_open(kind):
             raise NotRecordable(f"what an object of type `{kind.__name__}` holds")
 
@@ -226,7 +230,10 @@ class SegmentRecorder:
             tainted = any(id(each) in behind for each in node.all_input_nodes)
         self.sets_modes |= target in MODE_SETTERS
         self.draws |= seen.draws
-        self.mutates |= any(storage_of(each) in self._storages for each in seen.written)
+        written = {storage_of(each) for each in seen.written}
+        self.mutates |= not written.isdisjoint(self._storages)
+        for storage in written.intersection(self.shown):
+            self.risky_at = self.risky_at or self.shown[storage]
         self._result(result, node, is_tainted=tainted)
 
     def _result(self, result: Any, node: Node, *, is_tainted: bool) -> None:
@@ -261,10 +268,13 @@ class SegmentRecorder:
 
     # --- writes -----------------------------------------------------------------------------
 
+    def will_change(self, owner: Any) -> None:
+        """A container from outside is about to be changed."""
+        if self.guards.is_known(owner):
+            self.guards.originals.setdefault(id(owner), copy.copy(owner))
+
     def write(self, owner: Any, code: str, *values: Any) -> None:
-        """Defer a write to an object from outside to the end. Raises: NotRecordable."""
-        if id(owner) in self.viewed:
-            raise NotRecordable("a dict is written to while it is viewed")
+        """Defer a write to an object from outside to the end."""
         self.keep((owner, values))
         self.writes.append(Write(owner, code, values))
 

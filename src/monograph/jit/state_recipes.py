@@ -7,6 +7,7 @@ made are made again, each once however many hold it.
 from __future__ import annotations
 
 import functools
+import gc
 from collections import OrderedDict, deque
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -25,17 +26,29 @@ __all__ = ["ITERATORS", "NotMade", "RecipeWriter", "is_python_class"]
 ITERATORS: Final = (
     *(type(iter([])), type(iter(())), type(iter(range(0))), type(iter("")), enumerate, zip),
     *(type(iter({})), type(iter({}.values())), type(iter({}.items())), type(reversed([]))),
+    *(type(iter("é")), type(iter(set())), type(iter(deque()))),
 )
 """Iterators in C that say where they stand by `__reduce__`."""
-_EXACT: Final = frozenset({type(iter([])), type(iter(())), type(iter(range(0))), enumerate, zip})
+_EXACT: Final = frozenset(
+    {
+        *(type(iter([])), type(iter(())), type(iter(range(0))), enumerate, zip),
+        *(type(iter("")), type(iter("é")), type(reversed([]))),
+    }
+)
 """Those that can be made again as they are."""
+_OF_DICTS: Final = {
+    type(iter({})): "",
+    type(iter({}.values())): ".values()",
+    type(iter({}.items())): ".items()",
+}
+"""Iterators of dicts, with the view of the dict that they go through."""
 
 
 class NotMade(Exception):  # noqa: N818 - a signal, which is no error
     """An object that a recipe cannot make; `value` is it."""
 
-    def __init__(self, value: Any) -> None:
-        super().__init__(f"an object of type `{type(value).__name__}`")
+    def __init__(self, value: Any, reason: str = "") -> None:
+        super().__init__(reason or f"an object of type `{type(value).__name__}`")
         self.value = value
 
 
@@ -93,9 +106,11 @@ class RecipeWriter:
         kind = type(value)
         if kind in _EXACT:
             return self._iterator(value)
+        if kind in _OF_DICTS:
+            return self._iterator_of_dict(value, _OF_DICTS[kind])
         if isinstance(value, tuple) and hasattr(kind, "_make") and hasattr(kind, "_fields"):
             return self.named(value, f"{self.function(kind._make)}({self.items(value)})")
-        if kind.__new__ is not object.__new__ or not is_python_class(kind):
+        if not is_python_class(kind):
             raise NotMade(value)
         name = self.named(value, f"{self.function(object.__new__)}({self.function(kind)})")
         if hasattr(value, "__dict__"):
@@ -113,6 +128,18 @@ class RecipeWriter:
         name = self.named(value, f"{self.function(reduced[0])}({items})")
         if len(reduced) > 2:
             self.line(f"{name}.__setstate__({self.made(reduced[2])})")
+        return name
+
+    def _iterator_of_dict(self, value: Any, view: str) -> str:
+        """An iterator of a dict that nobody has changed since, by its number of items."""
+        (table,) = [each for each in gc.get_referents(value) if isinstance(each, dict)] or [{}]
+        rest = value.__length_hint__()
+        if id(table) in self._guards.originals or (table and not rest):
+            raise NotMade(value)
+        made = self.made(table) if table else "{}"
+        name = self.named(value, f"{self.function(iter)}({made}{view})")
+        for _ in range(len(table) - rest if table else 1):
+            self.line(f"{self.function(next)}({name}, None)")
         return name
 
     def items(self, values: Any) -> str:

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.bytecode.evaluation.frame import MISSING, NULL, Mark, cell_contents
+from monograph.bytecode.evaluation.frame import MISSING, NULL, cell_contents
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
 from monograph.jit.attribute_reads import note_absence
 from monograph.jit.callables import TENSOR_VALUES
-from monograph.jit.calls import check_call, is_plain_data
+from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data
+from monograph.jit.effects.containers import change, check_change
+from monograph.jit.effects.instructions import CHANGES, DONE
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import NotRecordable
-from monograph.jit.state_recipes import ITERATORS, is_python_class
+from monograph.jit.state_recipes import ITERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +33,7 @@ if TYPE_CHECKING:
 
     Watch = Callable[[CallRecorder, InterpreterFrame, Any], Any]
 
-__all__ = ["DONE", "FREE", "WATCHES"]
-
-DONE: Final = Mark("done")
+__all__ = ["FREE", "WATCHES"]
 
 FREE: Final = frozenset(
     {
@@ -45,7 +45,7 @@ FREE: Final = frozenset(
     }
 )
 """Instructions that move values, and look into none."""
-WATCHES: Final[dict[str, Watch]] = {}
+WATCHES: Final[dict[str, Watch]] = {**CHANGES}
 
 
 def _watch(*names: str) -> Callable[[Watch], Watch]:
@@ -89,14 +89,6 @@ def _load_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> 
         guards.check(f"{name!r} in {own}", name, "the builtin")
         read = f"{guards.constant(frame.builtins)}[{name!r}]"
         guards.meet(frame.builtins[name], read, name)
-
-
-@_watch("STORE_GLOBAL")
-def _store_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
-    segment = recorder.segment
-    segment.guards.know(frame.globals, segment.guards.constant(frame.globals), "globals")
-    segment.written.add((id(frame.globals), name))
-    segment.write(frame.globals, f"{{0}}[{name!r}] = {{1}}", frame.stack[-1])
 
 
 @_watch("LOAD_DEREF")
@@ -150,32 +142,6 @@ def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) 
     return None
 
 
-@_watch("STORE_ATTR")
-def _store_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
-    owner, value = frame.stack[-1], frame.stack[-2]
-    segment = recorder.segment
-    kind = type(owner)
-    if isinstance(owner, torch.Tensor | type | ModuleType):
-        raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
-    setter = kind.__setattr__
-    if setter is not object.__setattr__ and setter is not torch.nn.Module.__setattr__:
-        raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
-    found = lookup(kind, name)
-    if isinstance(found, property):
-        return
-    is_data = found is not MISSING and lookup(type(found), "__set__") is not MISSING
-    if is_data and type(found).__name__ != "member_descriptor":
-        raise NotRecordable(f"`{kind.__qualname__}.{name}` is a descriptor")
-    if not segment.guards.is_known(owner):
-        return
-    segment.written.add((id(owner), name))
-    if isinstance(owner, torch.nn.Module):
-        tables = ("_parameters", "_buffers", "_modules")
-        segment.dirty.update(id(owner.__dict__[table]) for table in tables)
-    set_attribute = segment.guards.constant(setattr)
-    segment.write(owner, f"{set_attribute}({{0}}, {name!r}, {{1}})", value)
-
-
 # --- operators and items --------------------------------------------------------------------------
 
 
@@ -199,20 +165,6 @@ def _compute(recorder: CallRecorder, frame: InterpreterFrame, function: Any, n: 
     return DONE
 
 
-def _check_special(recorder: CallRecorder, value: Any, *names: str) -> None:
-    """Raises: NotRecordable, where an operator is C of an unknown class."""
-    kind = type(value)
-    if kind in ATOMS or kind in CONTAINERS or is_constant(value):
-        return
-    methods = [find_special(recorder.interpreter, kind, name) for name in names]
-    if is_python_class(kind) and any(method is not None for method in methods):
-        return
-    if isinstance(value, tuple) or kind in _VIEWS:
-        return
-    raise NotRecordable(f"`{names[0]}` of an object of type `{kind.__name__}`")
-
-
-_VIEWS: Final = (type({}.keys()), type({}.items()), type({}.values()))
 _IN_PLACE: Final = {
     f"{symbol}=": getattr(operator, name)
     for symbol, name in {
@@ -241,12 +193,17 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
     guards = recorder.segment.guards
     is_changed = type(left) in CONTAINERS and type(left) not in (tuple, frozenset)
     if symbol in _IN_PLACE and is_changed and guards.is_known(left):
+        if symbol == "+=" and type(left) is list:
+            check_change(recorder.segment, left, "extend", [right], {})
+            change(recorder.segment, left, "extend", [right], {})
+            frame.stack.pop()
+            return DONE
         raise NotRecordable(f"`{symbol}` on `{guards.label(left)}`")
     if symbol in ("%", "%=") and isinstance(left, str | bytes) and not is_plain_data(right):
         raise NotRecordable("the text of an object")
     row = BINARY[symbol]
     for operand in (left, right):
-        _check_special(recorder, operand, row.name, row.reflected)
+        check_special(recorder.interpreter, operand, row.name, row.reflected)
     return None
 
 
@@ -260,8 +217,8 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
     for each in frame.stack[-2:]:
         if type(each) in CONTAINERS and not is_plain_data(each, compared=True):
             raise NotRecordable("containers of objects are compared")
-    _check_special(recorder, frame.stack[-2], "__eq__")
-    _check_special(recorder, frame.stack[-1], "__eq__")
+    check_special(recorder.interpreter, frame.stack[-2], "__eq__")
+    check_special(recorder.interpreter, frame.stack[-1], "__eq__")
     return None
 
 
@@ -271,7 +228,7 @@ def _unary(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     if _operands(recorder, frame, 1):
         function = functions.get(frame.body.names[frame.ip - 1], operator.pos)
         return _compute(recorder, frame, function, 1)
-    _check_special(recorder, frame.stack[-1], "__neg__")
+    check_special(recorder.interpreter, frame.stack[-1], "__neg__")
     return None
 
 
@@ -297,7 +254,7 @@ def _contains(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     items = [*container] if type(container) in CONTAINERS else []
     if not is_plain_data(items, compared=True):
         raise NotRecordable("something is sought among objects")
-    _check_special(recorder, container, "__contains__")
+    check_special(recorder.interpreter, container, "__contains__")
 
 
 @_watch("BINARY_SUBSCR")
@@ -312,7 +269,7 @@ def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     if type(owner) in CONTAINERS and not is_plain_data(key, compared=True):
         raise NotRecordable("an object is a key")
     if not isinstance(owner, type):
-        _check_special(recorder, owner, "__getitem__")
+        check_special(recorder.interpreter, owner, "__getitem__")
     return None
 
 
@@ -322,40 +279,7 @@ def _slice(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
         raise NotRecordable("a slice of a tensor")
     for each in frame.stack[-3:]:
         recorder.segment.touch(each)
-    _check_special(recorder, frame.stack[-3], "__getitem__")
-
-
-@_watch("STORE_SUBSCR")
-def _store_subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
-    value, owner, key = frame.stack[-3:]
-    segment = recorder.segment
-    if isinstance(owner, torch.Tensor):
-        args = [owner, key, value]
-        segment.argument(args)
-        recorder.run_leaf("call_function", operator.setitem, None, args, {})
-        del frame.stack[-3:]
-        return DONE
-    if not segment.guards.is_known(owner):
-        if type(owner) not in (list, dict) and type(owner).__name__ != "OrderedDict":
-            _check_special(recorder, owner, "__setitem__")
-        if type(key) not in ATOMS and not is_constant(key):
-            raise NotRecordable(f"a key of type `{type(key).__name__}`")
-        return None
-    if type(owner) is dict and type(key) in ATOMS:
-        segment.dirty.add(id(owner))
-        segment.write(owner, "{0}[{1}] = {2}", key, value)
-        return None
-    raise NotRecordable(f"an item of `{segment.guards.label(owner)}` is set")
-
-
-@_watch("DELETE_SUBSCR", "STORE_SLICE")
-def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
-    for each in frame.stack[-4:]:
-        if recorder.segment.guards.is_known(each) or isinstance(each, torch.Tensor):
-            raise NotRecordable("an item of an object from outside is changed")
-    owner = frame.stack[-2 if frame.body.names[frame.ip - 1] == "DELETE_SUBSCR" else -3]
-    if type(owner) not in (list, dict):
-        raise NotRecordable(f"an item of a `{type(owner).__name__}` is changed")
+    check_special(recorder.interpreter, frame.stack[-3], "__getitem__")
 
 
 # --- containers, text, conditions, iteration ------------------------------------------------------
@@ -373,7 +297,7 @@ def _displayed(
     owner = frame.stack[-depth]
     segment = recorder.segment
     if segment.guards.is_known(owner):
-        segment.dirty.add(id(owner))
+        segment.will_change(owner)
         segment.write(owner, code, *values)
 
 
@@ -425,7 +349,7 @@ def _iterate_tensor(recorder: CallRecorder, frame: InterpreterFrame) -> None:
 
 def _check_iterable(recorder: CallRecorder, value: Any) -> None:
     kind = type(value)
-    if kind in CONTAINERS or kind in ATOMS or kind in ITERATORS or kind in _VIEWS:
+    if kind in CONTAINERS or kind in ATOMS or kind in ITERATORS or kind in DICT_VIEWS:
         return
     is_own = not recorder.segment.guards.is_known(value)
     if isinstance(value, tuple) or (is_own and kind.__name__ in {"generator", "map", "filter"}):
@@ -488,9 +412,9 @@ def _text(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> Non
                 raise NotRecordable(f"the text of an object of type `{type(value).__name__}`")
 
 
-@_watch("GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE")
+@_watch("GET_LEN", "MATCH_MAPPING", "MATCH_SEQUENCE", "MATCH_KEYS")
 def _match(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
-    value = frame.stack[-1]
+    value = frame.stack[-2 if frame.body.names[frame.ip - 1] == "MATCH_KEYS" else -1]
     if isinstance(value, torch.Tensor):
         raise NotRecordable("a tensor is matched")
     recorder.segment.touch(value)

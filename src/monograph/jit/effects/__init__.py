@@ -1,0 +1,1 @@
+"""Deferred side effects: what a segment changes outside, made after its graph, in its order."""

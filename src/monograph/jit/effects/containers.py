@@ -1,0 +1,105 @@
+"""Changes of plain containers from outside: made at once, and written down for replays.
+
+What a container held before its first change is kept, so that whoever reads it later in the segment
+guards what it held at the entry.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from types import MethodDescriptorType, WrapperDescriptorType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
+from monograph.jit.recording import NotRecordable
+
+if TYPE_CHECKING:
+    from monograph.jit.recording import SegmentRecorder
+
+__all__ = ["change", "change_of", "check_change"]
+
+_BLIND: Final = frozenset(
+    {
+        *((list, "append"), (list, "extend"), (set, "add"), (deque, "append"), (deque, "extend")),
+        *((deque, "appendleft"), (dict, "__setitem__"), (OrderedDict, "__setitem__")),
+    }
+)
+"""What can be done to a container whatever it holds."""
+_OF_DICT: Final = frozenset(
+    {"__setitem__", "__delitem__", "pop", "popitem", "setdefault", "update", "clear"}
+)
+_OF_LIST: Final = frozenset(
+    {"append", "extend", "insert", "pop", "clear", "reverse", "__setitem__", "__delitem__"}
+)
+_CHANGES: Final[dict[type, frozenset[str]]] = {
+    list: _OF_LIST,
+    dict: _OF_DICT,
+    OrderedDict: _OF_DICT | {"move_to_end"},
+    set: frozenset({"add", "discard", "remove", "clear", "update"}),
+    deque: frozenset(
+        {*("append", "appendleft", "extend", "extendleft", "pop", "popleft", "rotate", "clear")}
+    ),
+}
+_CONSUMING: Final = frozenset({"extend", "extendleft", "update"})
+_AT_KEYS: Final = frozenset(
+    {
+        *("insert", "pop", "__setitem__", "__delitem__", "setdefault", "rotate", "move_to_end"),
+        *("add", "discard", "remove"),
+    }
+)
+"""Methods whose first argument is a key, an index, or an item of a set."""
+
+
+def change_of(callee: Any, args: list[Any]) -> tuple[Any, str, list[Any]] | None:
+    """The container, method and arguments of a call that changes a container."""
+    owner = getattr(callee, "__self__", None)
+    if type(callee) in (MethodDescriptorType, WrapperDescriptorType) and args:
+        owner, args = args[0], args[1:]
+    name = getattr(callee, "__name__", "")
+    if name in _CHANGES.get(type(owner), ()):
+        return owner, name, args
+    return None
+
+
+def check_change(
+    segment: SegmentRecorder, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> None:
+    """Guard what the outcome of a change depends on. Raises: NotRecordable."""
+    kind = type(owner)
+    if name not in _CHANGES.get(kind, ()) or (kwargs and name != "update"):
+        raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
+    if name in _AT_KEYS and args:
+        is_list = kind in (list, deque)
+        if not (type(args[0]) in ATOMS or (is_constant(args[0]) and not is_list)):
+            raise NotRecordable(f"a key of type `{type(args[0]).__name__}`")
+        if type(args[0]) is slice:
+            raise NotRecordable("a slice of a list from outside is changed")
+    if name in _CONSUMING:
+        for value in args:
+            if isinstance(value, torch.Tensor) or (name == "update" and type(value) is not dict):
+                raise NotRecordable(f"`{kind.__name__}.{name}` with a `{type(value).__name__}`")
+            segment.touch(value)
+            if kind is set or (kind is not list and type(value) not in CONTAINERS):
+                raise NotRecordable(f"`{kind.__name__}.{name}` with objects")
+    if (kind, name) not in _BLIND:
+        segment.touch(owner)
+
+
+def change(
+    segment: SegmentRecorder, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Change a container from outside, now and in each replay.
+
+    Raises: what the change raises; NotRecordable, where it is not seen.
+    """
+    if name == "update":
+        args = [dict(*args, **kwargs)]
+    elif name in _CONSUMING:
+        args = [tuple(args[0])]
+    segment.will_change(owner)
+    result = getattr(type(owner), name)(owner, *args)
+    given = ", ".join(f"{{{index + 1}}}" for index in range(len(args)))
+    segment.write(owner, f"{{0}}.{name}({given})", *args)
+    return result

@@ -1,0 +1,135 @@
+"""Watched instructions that change what is there: globals, attributes and items.
+
+What they do to objects from outside is written down, to be done again after the graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.bytecode.evaluation.frame import MISSING, Mark
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.jit.attribute_reads import note_read
+from monograph.jit.calls import check_special
+from monograph.jit.effects.containers import change, check_change
+from monograph.jit.guard_code import ATOMS, is_constant
+from monograph.jit.recording import NotRecordable
+from monograph.jit.state_recipes import is_python_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monograph.bytecode import InterpreterFrame
+    from monograph.jit.call_recording import CallRecorder
+
+    Watch = Callable[[CallRecorder, InterpreterFrame, Any], Any]
+
+__all__ = ["CHANGES", "DONE"]
+
+DONE: Final = Mark("done")
+"""What a watch returns where the instruction has run."""
+CHANGES: Final[dict[str, Watch]] = {}
+
+
+def _change(*names: str) -> Callable[[Watch], Watch]:
+    def entered(watch: Watch) -> Watch:
+        CHANGES.update(dict.fromkeys(names, watch))
+        return watch
+
+    return entered
+
+
+@_change("STORE_GLOBAL")
+def _store_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    segment = recorder.segment
+    segment.guards.know(frame.globals, segment.guards.constant(frame.globals), "globals")
+    segment.written.add((id(frame.globals), name))
+    segment.write(frame.globals, f"{{0}}[{name!r}] = {{1}}", frame.stack[-1])
+
+
+@_change("STORE_ATTR")
+def _store_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    owner, value = frame.stack[-1], frame.stack[-2]
+    segment = recorder.segment
+    kind = type(owner)
+    if isinstance(owner, torch.Tensor | type | ModuleType):
+        raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
+    setter = kind.__setattr__
+    if setter is not object.__setattr__ and setter is not torch.nn.Module.__setattr__:
+        raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
+    found = lookup(kind, name)
+    if isinstance(found, property):
+        return
+    is_data = found is not MISSING and lookup(type(found), "__set__") is not MISSING
+    if is_data and type(found).__name__ != "member_descriptor":
+        raise NotRecordable(f"`{kind.__qualname__}.{name}` is a descriptor")
+    if not segment.guards.is_known(owner):
+        return
+    segment.written.add((id(owner), name))
+    if isinstance(owner, torch.nn.Module):
+        tables = ("_parameters", "_buffers", "_modules")
+        segment.sealed.update(id(owner.__dict__[table]) for table in tables)
+    set_attribute = segment.guards.constant(setattr)
+    segment.write(owner, f"{set_attribute}({{0}}, {name!r}, {{1}})", value)
+
+
+@_change("DELETE_ATTR")
+def _delete_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
+    owner = frame.stack[-1]
+    kind = type(owner)
+    segment = recorder.segment
+    if not is_python_class(kind) or kind.__delattr__ is not object.__delattr__:
+        raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is deleted")
+    if name not in getattr(owner, "__dict__", {}):
+        raise NotRecordable(f"`{name}` of a `{kind.__name__}` is no attribute of its own")
+    if segment.guards.is_known(owner):
+        note_read(segment, owner, name, owner.__dict__[name])
+        segment.written.add((id(owner), name))
+        delete = segment.guards.constant(delattr)
+        segment.write(owner, f"{delete}({{0}}, {name!r})")
+
+
+@_change("STORE_SUBSCR")
+def _store_subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
+    value, owner, key = frame.stack[-3:]
+    segment = recorder.segment
+    if isinstance(owner, torch.Tensor):
+        args = [owner, key, value]
+        segment.argument(args)
+        recorder.run_leaf("call_function", operator.setitem, None, args, {})
+        del frame.stack[-3:]
+        return DONE
+    if not segment.guards.is_known(owner):
+        if type(owner) not in (list, dict) and type(owner).__name__ != "OrderedDict":
+            check_special(recorder.interpreter, owner, "__setitem__")
+        if type(key) not in ATOMS and not is_constant(key):
+            raise NotRecordable(f"a key of type `{type(key).__name__}`")
+        return None
+    check_change(segment, owner, "__setitem__", [key, value], {})
+    change(segment, owner, "__setitem__", [key, value], {})
+    del frame.stack[-3:]
+    return DONE
+
+
+@_change("DELETE_SUBSCR", "STORE_SLICE")
+def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
+    is_item = frame.body.names[frame.ip - 1] == "DELETE_SUBSCR"
+    operands = frame.stack[-2:] if is_item else frame.stack[-4:]
+    if any(isinstance(each, torch.Tensor) for each in operands):
+        raise NotRecordable("an item of a tensor is changed")
+    owner = operands[0 if is_item else 1]
+    segment = recorder.segment
+    if segment.guards.is_known(owner):
+        if not is_item:
+            raise NotRecordable("a slice of a list from outside is changed")
+        check_change(segment, owner, "__delitem__", operands[1:], {})
+        change(segment, owner, "__delitem__", operands[1:], {})
+        del frame.stack[-2:]
+        return DONE
+    if type(owner) not in (list, dict):
+        raise NotRecordable(f"an item of a `{type(owner).__name__}` is changed")
+    return None

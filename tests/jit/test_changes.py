@@ -1,0 +1,327 @@
+"""Changes of what is outside, read again in the same segment, and output: as in eager code.
+
+A scenario is given what makes a function optimized, and returns all that it saw.
+"""
+
+import collections
+import contextlib
+import io
+
+import pytest
+import torch
+
+from monograph.jit import optimize
+from tests.jit.running import plain, quiet
+
+SCENARIOS = {}
+X = torch.ones(2, 3)
+
+
+def scenario(function):
+    """Enter a scenario."""
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+@scenario
+def descriptor_append(wrap):
+    kept = []
+
+    def f(x):
+        list.append(kept, 5)
+        return x + 1
+
+    c = wrap(f)
+    return [c(X) for _ in range(3)], kept
+
+
+@scenario
+def extend_then_grow(wrap):
+    kept = []
+
+    def f(x):
+        kept = [1, 2]
+        kept.extend(kept)
+        kept.append(3)
+        return x + 1, kept
+
+    c = wrap(f)
+    return [c(X) for _ in range(3)], kept
+
+
+@scenario
+def extend_enumerate(wrap):
+    kept = []
+
+    def f(x):
+        kept.extend(enumerate("ab"))
+        kept.extend(reversed([1, 2]))
+        kept.extend({"a": 1}.values())
+        return x + 1
+
+    c = wrap(f)
+    return [c(X) for _ in range(3)], kept
+
+
+@scenario
+def set_order(wrap):
+    def f(x, q):
+        return x * 1, list(q), [v for v in q]
+
+    c = wrap(f)
+    a = set()
+    a.add(0)
+    a.add(8)
+    b = set()
+    b.add(8)
+    b.add(0)
+    return [c(X, a), c(X, b), c(X, a)]
+
+
+@scenario
+def key_types(wrap):
+    def f(x, d):
+        return x * 1, [repr(k) for k in d]
+
+    c = wrap(f)
+    return [c(X, d) for d in ({1: 2}, {True: 2}, {1.0: 2}, {0.0: 1}, {-0.0: 1})]
+
+
+@scenario
+def set_types(wrap):
+    def f(x, d):
+        return x * 1, [repr(k) for k in d]
+
+    c = wrap(f)
+    return [c(X, d) for d in ({1}, {True}, {1.0}, {0.0}, {-0.0}, frozenset([1]), frozenset([True]))]
+
+
+@scenario
+def tuple_keys(wrap):
+    def f(x, d):
+        return x * d[(1, 2)], [repr(k) for k in d]
+
+    c = wrap(f)
+    return [c(X, d) for d in ({(1, 2): 2}, {(1, 2): 2, "a": 1}, {(True, 2.0): 2})]
+
+
+@scenario
+def mutate_alias(wrap):
+    def f(x, a, b):
+        a.append(1)
+        n = len(b)
+        return x * n
+
+    c = wrap(f)
+    kept = [1]
+    r = [c(X, [1], [1]), c(X, kept, kept), c(X, [1], [1]), c(X, kept, kept)]
+    return r, kept
+
+
+@scenario
+def alias_nested(wrap):
+    def f(x, a, d):
+        a.append(1)
+        return x * len(d["k"]), d["k"] is a
+
+    c = wrap(f)
+    kept = [1]
+    return [
+        c(X, [1], {"k": [1]}),
+        c(X, kept, {"k": kept}),
+        c(X, [1], {"k": [1]}),
+        c(X, kept, {"k": kept}),
+    ], kept
+
+
+@scenario
+def dict_wild(wrap):
+    d = {"n": 0}
+
+    def f(x):
+        d["n"] += 1
+        d["n"] += 1
+        return x * d["n"]
+
+    c = wrap(f)
+    return [c(X) for _ in range(4)], dict(d)
+
+
+@scenario
+def pops(wrap):
+    st = [1, 2, 3, 4, 5, 6]
+
+    def f(x):
+        n = st.pop()
+        m = st.pop(0)
+        st.insert(1, 9)
+        st.reverse()
+        return x * n + m, len(st)
+
+    c = wrap(f)
+    return [c(X) for _ in range(5)], st
+
+
+@scenario
+def empty_pop(wrap):
+    st = [1, 2]
+
+    def f(x):
+        try:
+            n = st.pop()
+        except IndexError:
+            n = -7
+        return x * n
+
+    c = wrap(f)
+    return [c(X) for _ in range(5)], st
+
+
+@scenario
+def dict_methods(wrap):
+    def f(x, d):
+        d.setdefault("a", []).append(x.shape[0])
+        d.update(b=2, c=x)
+        d.pop("z", None)
+        e = d.pop("q", 5)
+        del d["b"]
+        k = list(d)
+        return x * e, k, d["a"]
+
+    c = wrap(f)
+    ds = [{}, {"q": 2}, {"a": [1]}, {"z": 1, "a": [2]}, {}]
+    return [c(X, d) for d in ds], ds
+
+
+@scenario
+def list_items(wrap):
+    def f(x, kept):
+        kept[0] = x
+        kept[-1] = kept[0] * 2
+        kept[1:2] = [7, 8]
+        del kept[2]
+        kept += [1, 2]
+        kept *= 1
+        return kept, x
+
+    c = wrap(f)
+    return [c(X, [1, 2, 3]) for _ in range(3)]
+
+
+@scenario
+def counter_queue(wrap):
+    q = collections.deque([1, 2, 3])
+
+    def f(x):
+        q.append(q.popleft())
+        q.rotate(1)
+        q.appendleft(0)
+        return x * q[0] + len(q) + q[1]
+
+    c = wrap(f)
+    return [c(X) for _ in range(4)], list(q)
+
+
+@scenario
+def grow_while_iterating(wrap):
+    def f(x, kept):
+        for i in kept:
+            if i < 3:
+                kept.append(i + 1)
+            x = x + i
+        return x, len(kept)
+
+    c = wrap(f)
+    kept = [1]
+    return [c(X, [1]), c(X, kept), c(X, [2]), c(X, kept), kept]
+
+
+@scenario
+def dict_changes_size(wrap):
+    def f(x, d):
+        try:
+            for k in d:
+                d[k + "1"] = 1
+        except RuntimeError as e:
+            return x, str(e)
+        return x
+
+    c = wrap(f)
+    return [c(X, {"a": 1}) for _ in range(3)]
+
+
+@scenario
+def print_order(wrap):
+    out = io.StringIO()
+    log = []
+
+    class L(list):
+        pass
+
+    def f(x, w):
+        print("a", x.shape, sep="|")
+        log.append("1")
+        print(x)
+        y = x * 2
+        print([1, 2], {"a": None}, end="!\n")
+        x.add_(1)
+        print(y.sum())
+        return y
+
+    c = wrap(f)
+    with contextlib.redirect_stdout(out):
+        r = [c(torch.ones(2) * i, 1) for i in range(4)]
+    return r, out.getvalue(), log
+
+
+@scenario
+def print_list_then_grow(wrap):
+    out = io.StringIO()
+
+    def f(x, kept):
+        print(kept)
+        kept.append(1)
+        print(kept)
+        m = [x.dim()]
+        print(m)
+        m.append(2)
+        print(m)
+        return x + 1, m
+
+    c = wrap(f)
+    with contextlib.redirect_stdout(out):
+        r = [c(X, [1]) for i in range(3)]
+    return r, out.getvalue()
+
+
+@scenario
+def stdout_swapped(wrap):
+    def f(x):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            print("inside")
+            y = x * 2
+        print("outside")
+        return y, out.getvalue()
+
+    c = wrap(f)
+    o2 = io.StringIO()
+    with contextlib.redirect_stdout(o2):
+        r = [c(X) for _ in range(3)]
+
+    class Up(io.StringIO):
+        def write(self, t):
+            return super().write(t.upper())
+
+    o3 = Up()
+    with contextlib.redirect_stdout(o3):
+        r.append(c(X))
+    return r, o2.getvalue(), o3.getvalue()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_as_in_eager_code(name):
+    """What the scenario sees is what it sees without us."""
+    expected = plain(SCENARIOS[name](lambda each: each))
+    found = plain(quiet(SCENARIOS[name], optimize()))
+    assert str(found) == str(expected)
