@@ -18,7 +18,7 @@ import torch
 import torch._dynamo
 
 from monograph.jit import optimize
-from tests.jit.programs import PROGRAMS
+from tests.jit.more_programs import PROGRAMS
 from tests.jit.running import run
 
 FILE = Path("tests/jit/counts.json")

@@ -1,6 +1,7 @@
 """Changes of what is outside, read again in the same segment, and output: as in eager code.
 
-A scenario is given what makes a function optimized, and returns all that it saw.
+A scenario is given what makes a function optimized, and returns all that it saw. Asserts say what
+Python says: PYTEST_DONT_REWRITE.
 """
 
 import collections
@@ -21,6 +22,17 @@ def scenario(function):
     """Enter a scenario."""
     SCENARIOS[function.__name__] = function
     return function
+
+
+def tries(call, *many):
+    """What each call returns or raises."""
+    seen = []
+    for args in many:
+        try:
+            seen.append(call(*args))
+        except Exception as error:
+            seen.append(repr(error))
+    return seen
 
 
 @scenario
@@ -317,6 +329,146 @@ def stdout_swapped(wrap):
     with contextlib.redirect_stdout(o3):
         r.append(c(X))
     return r, o2.getvalue(), o3.getvalue()
+
+
+@scenario
+def asserts(wrap):
+    kept = []
+
+    def f(x):
+        kept.append(1)
+        y = x * 2
+        assert y.sum() > 0, f"bad {kept}"
+        kept.append(2)
+        return y + 1
+
+    c = wrap(f)
+    return tries(c, (X,), (X,), (-X,), (X,), (-X,), (X,)), kept
+
+
+@scenario
+def raises(wrap):
+    def f(x):
+        if torch.isnan(x).any():
+            raise ValueError("nan")
+        if (x > 10).all():
+            raise KeyError(x.shape)
+        return x.log()
+
+    c = wrap(f)
+    n = X * float("nan")
+    return tries(c, (X,), (X,), (n,), (X * 11,), (X,), (n,), (X * 11,))
+
+
+@scenario
+def first_call_raises(wrap):
+    def f(x):
+        if x.sum() < 0:
+            raise ValueError("neg")
+        return x + 1
+
+    c = wrap(f)
+    return tries(c, (-X,), (X,), (X,), (-X,), (X,))
+
+
+@scenario
+def caught(wrap):
+    def f(x):
+        try:
+            assert x.sum() > 0
+            y = x * 2
+        except AssertionError:
+            y = x * 3
+        return y
+
+    c = wrap(f)
+    return tries(c, (X,), (X,), (-X,), (-X,), (X,))
+
+
+@scenario
+def in_place_after(wrap):
+    def f(x):
+        assert x.sum() > 0
+        x.add_(1)
+        return x * 1
+
+    c = wrap(f)
+    a = [X.clone(), X.clone(), -X, X.clone(), -2 * X]
+    return tries(c, *[(e,) for e in a]), a
+
+
+@scenario
+def in_place_before(wrap):
+    def f(x):
+        x.add_(1)
+        assert x.sum() > 0
+        return x * 1
+
+    c = wrap(f)
+    a = [X.clone(), X.clone(), -3 * X, X.clone(), -4 * X]
+    return tries(c, *[(e,) for e in a]), a
+
+
+@scenario
+def draws(wrap):
+    def f(x):
+        y = x * torch.rand(3)
+        assert x.sum() > 0
+        return y
+
+    torch.manual_seed(0)
+    c = wrap(f)
+    return tries(c, (X,), (X,), (-X,), (X,), (-X,)), torch.rand(1)
+
+
+@scenario
+def under_no_grad(wrap):
+    w = torch.ones(3, requires_grad=True)
+
+    def f(x):
+        with torch.no_grad():
+            y = x * w
+            assert y.sum() > 0
+        return y * w, torch.is_grad_enabled()
+
+    c = wrap(f)
+    r = tries(c, (X,), (X,), (-X,), (X,), (-X,))
+    return r, torch.is_grad_enabled()
+
+
+@scenario
+def index_after(wrap):
+    t = torch.arange(5.0)
+
+    def f(i):
+        assert (i < 5).all(), "range"
+        return t[i] * 2
+
+    c = wrap(f)
+    g = torch.tensor
+    return tries(c, (g([1]),), (g([2]),), (g([7]),), (g([3]),), (g([9]),))
+
+
+@scenario
+def not_scalar(wrap):
+    def f(x):
+        assert x > 0
+        return x
+
+    c = wrap(f)
+    return tries(c, (X,), (X[0, 0],), (X,), (-X[0, 0],))
+
+
+@scenario
+def condition_is_written_to(wrap):
+    def f(x):
+        ok = x.sum() > 0
+        assert ok
+        ok.fill_(True)
+        return x * ok
+
+    c = wrap(f)
+    return tries(c, (X,), (X,), (-X,), (X,), (-X,))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

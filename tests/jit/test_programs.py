@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from monograph.jit import optimize
-from tests.jit.programs import PROGRAMS
+from tests.jit.more_programs import PROGRAMS
 from tests.jit.running import quiet, run
 
 # By name: graphs and places of breaks, ours and those of torch.compile, by bench/jit_counts.py.

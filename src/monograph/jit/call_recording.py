@@ -121,6 +121,7 @@ class CallRecorder(Hooks):
     def begin(self, point: ProgramPoint, frames: list[InterpreterFrame]) -> None:
         """Record a segment from here on."""
         segment = SegmentRecorder(self.points.place_of(self.interpreter))
+        segment.keep(frames)  # `pending` knows them by their identity
         guards = segment.guards
         index = 0
         for frame in frames:
@@ -168,6 +169,8 @@ class CallRecorder(Hooks):
         segment, point = self._segment, self._point
         assert segment is not None, "a segment is being recorded"
         assert point is not None, "it began at a point"
+        if segment.checks and segment.has_irrevocable:
+            segment.risky_at = segment.risky_at or segment.checks[-1][2]
         if segment.risky_at is not None:
             raise NotMade(_RISKY, "an effect that must not be made twice, before what may raise")
         self._observer.__exit__(None, None, None)
@@ -295,14 +298,20 @@ class CallRecorder(Hooks):
         if changed is not None and segment.guards.is_known(changed[0]):
             return partial(self._change, changed)
         if callee is print:
-            return partial(write_print, segment, self._here(), callee)
+            return partial(write_print, segment, self.here(), callee)
         return None
 
     def _change(self, changed: Any, /, *_: Any, **kwargs: Any) -> Any:
         owner, name, args = changed
         return change(self.segment, owner, name, args, kwargs)
 
-    def _here(self) -> tuple[CodeType, int]:
+    def truth_of(self, tensor: torch.Tensor) -> bool:
+        """Ask a tensor for its truth."""
+        with self._observer.one_call():
+            return bool(tensor)
+
+    def here(self) -> tuple[CodeType, int]:
+        """The instruction that runs now."""
         frame = self.interpreter.current
         assert frame is not None, "code calls"
         return frame.code, frame.ip - 1
@@ -353,7 +362,7 @@ class CallRecorder(Hooks):
         """
         frame = self.interpreter.current
         assert frame is not None, "an operator is called by code"
-        at = self._here()
+        at = self.here()
         is_tried = False
         while frame is not None:
             is_tried |= frame.body.handlers[frame.ip - 1] is not None

@@ -92,7 +92,7 @@ class SegmentRecorder:
         self.sealed: set[int] = set()
         """Containers that hold something else by now, and whose contents are not guarded."""
         self.shown: dict[int, Any] = {}
-        """Memory that output is waiting to show, with the instruction that put it out."""
+        """Memory that is looked at after the graph ran, with the instruction that looks."""
         self.pending: dict[tuple[int, int], tuple[str, str]] = {}
         """Variables that nobody has read yet: (frame, slot) to (expression, label)."""
         self.tainted: set[int] = set()
@@ -101,6 +101,8 @@ class SegmentRecorder:
         self.made_functions: set[int] = set()
         self.advanced: dict[int, tuple[Any, int]] = {}
         """Iterators from outside, with how often they were asked."""
+        self.checks: list[tuple[torch.Tensor, bool, Any]] = []
+        """Conditions on data that are assumed to be as they were, with the instruction."""
         self.n_calls = 0
         self.mutates = self.draws = self.sets_modes = False
         self.risky_at: Any = None
@@ -108,6 +110,11 @@ class SegmentRecorder:
         self._kept: list[Any] = []
         self._storages: set[int] = set()
         self._last_input: Any = self.graph._root  # noqa: SLF001 - "before the first node"
+
+    @property
+    def has_irrevocable(self) -> bool:
+        """Whether the graph writes to memory from outside, or draws."""
+        return self.mutates or self.draws
 
     def keep(self, value: Any) -> None:
         """Keep an object alive, so that its identity stays its own."""

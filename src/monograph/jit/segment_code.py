@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
+from monograph.jit.effects.data_checks import check_lines
 from monograph.jit.program_points import FramePlan, is_mark, key_of, plan_of
 from monograph.jit.state_recipes import RecipeWriter
 
@@ -80,6 +81,8 @@ def compile_segment(
             outputs.append(node)
         return f"g{outputs.index(node)}"
 
+    for tensor, _, _ in segment.checks:
+        output(tensor)
     recipe = RecipeWriter(segment.guards, output, lambda each: id(each) in segment.made_functions)
     result = _result(segment, recipe, frames, value)
     writes = _writes(segment, recipe)
@@ -91,6 +94,8 @@ def compile_segment(
         segment.graph.output(tuple(outputs))
         graph = torch.fx.GraphModule(torch.nn.Module(), segment.graph)
         body += _graph_call(segment, len(outputs))
+    conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
+    body += [f"  {line}" for line in check_lines(conditions, _leaving(segment, "return None"))]
     body += [f"  {line}" for line in (*recipe.lines, *writes)]
     body.append(f"  return [{result}]")
     constants = dict(segment.guards.constants)
@@ -137,9 +142,14 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
     # Where half of it may have happened, what it raises is what eager code raises.
     leave = "raise" if segment.mutates or segment.draws else "return None"
     lines = [f"  try: {call}", "  except Exception:"]
-    if segment.sets_modes:
-        lines.append(f"    {segment.guards.constant(MODE_SETTERS[0])}(modes[0])")
-    return [*lines, f"    {leave}"]
+    return [*lines, *[f"    {line}" for line in _leaving(segment, leave)]]
+
+
+def _leaving(segment: SegmentRecorder, leave: str) -> list[str]:
+    """What leaves a replay whose graph ran, perhaps in part: under the modes it began with."""
+    if not segment.sets_modes:
+        return [leave]
+    return [f"{segment.guards.constant(MODE_SETTERS[0])}(modes[0])", leave]
 
 
 def _result(

@@ -20,6 +20,7 @@ from monograph.jit.attribute_reads import note_absence
 from monograph.jit.callables import TENSOR_VALUES
 from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data
 from monograph.jit.effects.containers import change, check_change
+from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.instructions import CHANGES, DONE
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import NotRecordable
@@ -383,12 +384,14 @@ def _for(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 
 @_watch("POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP")
 @_watch("TO_BOOL", "UNARY_NOT")
-def _truth(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+def _truth(recorder: CallRecorder, frame: InterpreterFrame, target: Any) -> None:
     value = frame.stack[-1]
     kind = type(value)
     if kind is bool:
         return
     if isinstance(value, torch.Tensor):
+        if note_check(recorder, frame, value, target):
+            return
         raise NotRecordable("a branch on data")
     recorder.segment.touch(value)
     if kind in ATOMS or kind in CONTAINERS or is_constant(value) or isinstance(value, tuple):
