@@ -10,6 +10,7 @@ import torch
 
 import monograph
 from bench import control_flow
+from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.control_flow.branches import branch_capture
 
 HEADS = {
@@ -159,10 +160,9 @@ def test_a_chain_of_conditions_is_saved_and_loaded(kind):
 
 
 @pytest.mark.parametrize("kind", ["two sides", "nested return", "helper", "in place"])
-def test_no_profiler_looks_on_while_ways_are_recorded(kind, monkeypatch):
-    """They are interpreted; a profiler would be told of each call that the capture itself makes."""
+def test_nobody_looks_on_while_ways_are_recorded(kind, monkeypatch):
+    """They are interpreted; a listener would be told of each call that the capture itself makes."""
     set_to = []
-    real = sys.setprofile
-    monkeypatch.setattr(sys, "setprofile", lambda new: (set_to.append(new), real(new)))
+    monkeypatch.setattr(CALL_EVENTS, "tell", set_to.append)
     monograph.export(chain(kind, 5), (torch.ones(3),))
     assert set_to == []

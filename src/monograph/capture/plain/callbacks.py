@@ -1,8 +1,8 @@
-"""Callbacks: user code that C calls, out of the interpreter's sight, watched by a profiler.
+"""Callbacks: user code that C calls, out of the interpreter's sight, watched by call events.
 
 C hashes and compares keys, `re.sub` calls a function, a library calls methods of an object. So a
 native call is looked at before it is made: if nothing among what it is given leads to Python of the
-user's, nothing of it can run. Else Python tells a profiler of the calls that are made meanwhile.
+user's, nothing of it can run. Else Python tells a listener of the calls that are made meanwhile.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import torch
 
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
+from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, is_users
-from monograph.capture.profilers import can_wait, resume
 from monograph.capture.side_effects.digests import GIVEN_AS_THEY_ARE
 from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
@@ -26,6 +26,8 @@ from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
+
+    from monograph.capture.call_events import Listener
 
 _CLOSED: Final = frozenset(
     {
@@ -54,15 +56,15 @@ def _nobody(_: object) -> None:
 
 
 class Callbacks:
-    """Decides which native calls of one run are watched. `watch` makes the profiler, once."""
+    """Decides which native calls of one run are watched. `watch` makes the listener, once."""
 
     def __init__(
-        self, watch: Callable[[Any], Any], give: Callable[[Iterable[Any]], object] = _nobody
+        self, watch: Callable[[], Listener], give: Callable[[Iterable[Any]], object] = _nobody
     ) -> None:
         """`give` is told what C is given that may be changed by it."""
         self._watch = watch
         self._give = give
-        self._profile: Any = None
+        self._told: Any = None
         self._before: Any = None
         self._is_watching = False
         self._kinds: dict[type, bool] = {}
@@ -86,8 +88,7 @@ class Callbacks:
             is_open = any(self._is_users(type(each)) for each in modes())
         if not is_open or self._is_watching:
             return None
-        before = sys.getprofile()
-        return self if before is None or can_wait(before) else None
+        return self if CALL_EVENTS.can_listen else None
 
     def _is_given(self, values: Collection[Any]) -> bool:
         """Tell what C is given; whether any of it leads to users' code."""
@@ -97,27 +98,27 @@ class Callbacks:
 
     def __enter__(self) -> None:
         """Watch what is called from here on."""
-        before = self._before = sys.getprofile()
-        if self._profile is None:
-            self._profile = self._watch(before)
+        before = self._before = CALL_EVENTS.now()
+        if self._told is None:
+            self._told = CALL_EVENTS.told(self._watch(), before)
         self._is_watching = True
-        sys.setprofile(self._profile)
+        CALL_EVENTS.tell(self._told)
 
     def __exit__(self, *_: object) -> None:
         """Watch no longer."""
-        (sys.setprofile if self._before is None else resume)(self._before)
+        CALL_EVENTS.tell(self._before)
         self._is_watching = False
 
     def call(self, interpret: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run interpreted code, which is watched in its own way."""
         if not self._is_watching:
             return interpret(*args, **kwargs)
-        profile, self._is_watching = sys.getprofile(), False
-        (sys.setprofile if self._before is None else resume)(self._before)
+        self._is_watching = False
+        CALL_EVENTS.tell(self._before)
         try:
             return interpret(*args, **kwargs)
         finally:
-            sys.setprofile(profile)
+            CALL_EVENTS.tell(self._told)
             self._is_watching = True
 
     def may_call(self, *values: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Non-strict capture by a profiler: Python tells it of every call that is about to happen.
+"""Non-strict capture by call events: Python tells it of every call that is about to happen.
 
 Of a C function it says which one it is, so what reads from outside of the model is recognised by
 identity. Of a Python function it shows the frame before it begins, so what the function can reach
@@ -13,7 +13,6 @@ from __future__ import annotations
 import builtins
 import importlib
 import logging
-import sys
 import warnings
 import weakref
 from contextlib import contextmanager
@@ -24,12 +23,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, shown_to_tracers
+from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, TORCH, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
 from monograph.capture.plain.builtin_names import Shadows, out_of_sight
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
-from monograph.capture.profilers import can_wait, resume
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import CACHED, LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
@@ -128,10 +127,15 @@ class Plain:
         self._recorder: Recorder | None = None
         self._reads = reads
         self._changed_aside: set[tuple[int, str]] = set()
-        self._plans: Any = {}
+        self.plans: Any = dict.fromkeys(map(id, _ASIDE), _ASIDE)
+        self.plans[id(SEEDING)] = SEEDING
         self._seeded = SeededGenerators()
-        self._quiet = set(_QUIET)
+        self.quiet = set(_QUIET)
         """Kinds of objects whose methods in C change nothing that is not known."""
+        self.suspects = frozenset(SUSPECTS) | _WATCHED_C
+        self.aside: FrameType | None = None
+        """A function that is not judged, and nothing that it calls."""
+        self._known_aside: set[tuple[int, str]] = set()
         self._codes: list[CodeType] = []
         """Whose plans these are; kept, so that no other takes over an identity."""
         self.refuse: Callable[[MonographError], None] = _raised
@@ -200,8 +204,7 @@ class Plain:
     def watching(self, recorder: Recorder) -> Generator[None]:
         """Watch what runs within. Profilers in Python go on, `cProfile` waits; others cannot."""
         self._recorder = recorder
-        before: Any = sys.getprofile()
-        if before is not None and not can_wait(before):
+        if not CALL_EVENTS.can_listen:
             warnings.warn(
                 "a profiler runs, so export(..., strict=False) does not see clocks, random numbers"
                 " and writes to globals in the module's code",
@@ -211,74 +214,66 @@ class Plain:
             with shown_to_tracers():
                 yield
             return
-        profile = self.profile(before)
-        passing_by = _passing_by(recorder, self._scopes, profile, before)
-        with passing_by, shown_to_tracers():
-            sys.setprofile(profile)
+        before = CALL_EVENTS.now()
+        told = CALL_EVENTS.told(self, before)
+        passing_by = _passing_by(recorder, self._scopes, self, told, before)
+        with CALL_EVENTS.held(), passing_by, shown_to_tracers():
+            CALL_EVENTS.tell(told)
             try:
                 yield
             finally:
-                (sys.setprofile if before is None else resume)(before)
+                CALL_EVENTS.tell(before)
 
-    def profile(self, before: Any) -> Callable[[FrameType, str, Any], None]:
-        """The function that Python tells of calls."""
-        before = before if callable(before) else None
-        plans, quiet, watched_c = self._plans, self._quiet, SUSPECTS | _WATCHED_C
-        plans.update((id(code), _ASIDE) for code in _ASIDE)
-        plans[id(SEEDING)] = SEEDING
+    def begins(self, frame: FrameType, plan: Any) -> None:
+        """A Python function begins: look at it, or wait until it returns."""
+        code = frame.f_code
+        if self.aside is not None:
+            found = plan_of(code)
+            if found is not None:
+                self._reach_aside.enter(frame, found)
+            return
+        if plan is not _ASIDE:
+            self._enters(frame, plan)
+        if self.plans.get(id(code)) is _ASIDE:
+            self.aside, self._known_aside = frame, self._effects.changed()
 
-        def profile(frame: FrameType, event: str, arg: Any) -> None:
-            if event == "call":
-                plan = plans.get(id(frame.f_code), plans)
-                if plan is _ASIDE:
-                    sys.setprofile(self._aside(frame, profile, before))
-                elif plan is not None:
-                    self._enters(frame, plan)
-                    if plans.get(id(frame.f_code)) is _ASIDE:
-                        sys.setprofile(self._aside(frame, profile, before))
-            elif event == "c_call" and (type(arg.__self__) not in quiet or id(arg) in watched_c):
-                if type(arg.__self__) in _WATCHED_OWNERS or id(arg) in watched_c:
-                    self._calls(frame, arg)
-                elif not self._calls_opaque(frame, arg.__self__):
-                    quiet.add(type(arg.__self__))
-            if before is not None:
-                before(frame, event, arg)
+    def calls(self, frame: FrameType, function: Any) -> None:
+        """A function in C is about to be called."""
+        kind = type(function.__self__)
+        if kind in _WATCHED_OWNERS or id(function) in self.suspects:
+            self._calls(frame, function)
+        elif not self._calls_opaque(frame, function.__self__):
+            self.quiet.add(kind)
 
-        return profile
+    def returns(self) -> None:
+        """What was aside returns; what it wrote may stay if nobody else looks."""
+        changed = self._effects.changed() - self._known_aside
+        if self.aside is not None and self.aside.f_code in _IMPORTS:
+            self._effects.accept(changed)
+        else:
+            self._changed_aside |= changed
+        self.aside = None
 
-    def _aside(self, frame: FrameType, profile: Any, before: Any) -> Any:
-        """Judge nothing until a function returns; what it writes may stay if nobody else looks."""
-        known = self._effects.changed()
-
-        def wait(inner: FrameType, event: str, arg: Any) -> None:
-            if inner is frame and event == "return":
-                changed = self._effects.changed() - known
-                if frame.f_code in _IMPORTS:
-                    self._effects.accept(changed)
-                else:
-                    self._changed_aside |= changed
-                sys.setprofile(profile)
-            elif event == "call" and (plan := plan_of(inner.f_code)) is not None:
-                self._reach_aside.enter(inner, plan)
-            if before is not None:
-                before(inner, event, arg)
-
-        return wait
+    def is_silent(self, code: CodeType) -> bool:
+        """Whether it is ours, or PyTorch's and not known by itself."""
+        file = code.co_filename
+        is_far = file.startswith((OURS, TORCH)) and not file.startswith(_WRAPPERS)
+        return is_far and find_outside_code(code) is None
 
     def _enters(self, frame: FrameType, plan: Any) -> None:
         """A Python function begins that is the user's, or reads from outside, or is new."""
         code = frame.f_code
-        if plan is self._plans:
+        if plan is self.plans:
             self._codes.append(code)
             if code.co_name == "set_trace" and not is_entered(code.co_filename, code.co_name):
-                self._plans[id(code)] = _ASIDE
+                self.plans[id(code)] = _ASIDE
                 return
             plan = find_outside_code(code)
             if plan is None and not _is_generated(frame):
                 plan = plan_of(code)
                 if plan is not None:
                     self._begins(frame, plan)
-            self._plans[id(code)] = plan
+            self.plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
             if plan.compared or "__class__" in plan.names:
@@ -433,29 +428,30 @@ def _user_behind(frame: FrameType | None) -> FrameType | None:
 
 
 @contextmanager
-def _passing_by(recorder: Recorder, scopes: Scopes, profile: Any, before: Any) -> Generator[None]:
+def _passing_by(
+    recorder: Recorder, scopes: Scopes, listener: Plain, told: Any, before: Any
+) -> Generator[None]:
     """Let nobody watch while functions of ours run that user code calls all the time.
 
     Unless they are given what has methods of the user's, such as an index.
     """
     asleep = False
-    give_way = sys.setprofile if before is None else resume
-    may_call = Callbacks(lambda _: None).may_call
+    may_call = Callbacks(lambda: listener).may_call
 
     def unwatched(owner: Any, function: Callable[..., Any]) -> MethodType:
         def run(_owner: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal asleep
-            if asleep or sys.getprofile() is None:  # a collection runs, or a line tracer compares
+            if asleep or CALL_EVENTS.now() is None:  # a collection runs, or a line tracer compares
                 return function(*args, **kwargs)
             if function.__name__ in _GIVEN_INDICES and may_call(args[1:]):
                 return function(*args, **kwargs)
-            give_way(before)
+            CALL_EVENTS.tell(before)
             asleep = True
             try:
                 return function(*args, **kwargs)
             finally:
                 asleep = False
-                sys.setprofile(profile)
+                CALL_EVENTS.tell(told)
 
         return MethodType(run, owner)  # torch wants its method to be one
 

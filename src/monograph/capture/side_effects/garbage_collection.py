@@ -10,12 +10,12 @@ thread that captures does not watch it.
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
 from contextlib import contextmanager
 from threading import Lock, active_count
 from typing import TYPE_CHECKING, Any
 
+from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.installation import THREAD
 
 if TYPE_CHECKING:
@@ -113,22 +113,17 @@ def _look_away(phase: str, info: dict[str, Any]) -> None:
     """First of all callbacks."""
     del info
     if phase == "start" and THREAD.is_capturing:
-        profile = sys.getprofile()
-        if not callable(profile):
-            profile = None  # written in C, as cProfile: `setprofile` could not give it back
-        THREAD.looked_away = (THREAD.recorder, THREAD.watched, profile)
+        THREAD.looked_away = (THREAD.recorder, THREAD.watched, CALL_EVENTS.look_away())
         THREAD.recorder = THREAD.watched = None
-        if profile is not None:
-            sys.setprofile(None)
 
 
 def _look_again(phase: str, info: dict[str, Any]) -> None:
     """Last of all callbacks."""
     del info
     if phase == "stop" and THREAD.looked_away is not None:
-        (THREAD.recorder, THREAD.watched, profile), THREAD.looked_away = THREAD.looked_away, None
-        if profile is not None:
-            sys.setprofile(profile)
+        (THREAD.recorder, THREAD.watched, told), THREAD.looked_away = THREAD.looked_away, None
+        if told is not None:
+            CALL_EVENTS.tell(told)
 
 
 def _young() -> set[int]:

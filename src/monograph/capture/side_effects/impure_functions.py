@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import torch
 
+from monograph.capture.call_events import MONITORING
 from monograph.capture.code_policy import OURS, TORCH, is_library
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.diagnostics import problem
@@ -92,6 +93,8 @@ _ENTROPY = "random bytes of the operating system"
 
 def _named(module: Any, names: str) -> Iterable[tuple[str, Any]]:
     known = [name for name in names.split() if hasattr(module, name)]
+    if not known:
+        return []
     _PLACES.append((module, known, attrgetter(*known)))
     return [(f"{module.__name__}.{name}", getattr(module, name)) for name in known]
 
@@ -130,6 +133,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (_OBJECT, _named(weakref, "getweakrefcount getweakrefs")),
         (_WATCHER, _named(sys, "gettrace getprofile")),
         (_WATCHER, _named(threading, "gettrace getprofile")),
+        (_WATCHER, _named(MONITORING, "get_tool get_events get_local_events")),
         (_THREAD, _named(threading, "current_thread main_thread active_count enumerate")),
         (_THREAD, _named(threading, "get_ident get_native_id")),
     ):
@@ -146,6 +150,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (gc, "enable disable freeze unfreeze set_threshold set_debug"),
         (sys, "settrace setprofile"),
         (threading, "settrace setprofile"),
+        (MONITORING, "use_tool_id set_events set_local_events register_callback free_tool_id"),
     ):
         yield from ((function, Switch(name)) for name, function in _named(module, names))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -23,6 +23,7 @@ from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTens
 from monograph.bytecode import Hooks, Interpreter, SymbolicIterator, ours
 from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.bytecode.branches.branch_targets import iterates_next
+from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import TORCH, is_entered, is_library
 from monograph.capture.control_flow.branches.branch_capture import (
     can_fork,
@@ -184,14 +185,14 @@ class Strict(Hooks):
             return self._interpret(module.forward, *args, **kwargs)
         return self._interpret(original, module, *args, **kwargs)
 
-    def _watch_plainly(self, before: Any) -> Any:
-        """A profiler that watches what C calls."""
+    def _watch_plainly(self) -> Plain:
+        """What watches what C calls."""
         plain = Plain(
             self.scopes, self._state, self._arguments, self.observed, self._effects, self._reads
         )
         plain.refuse = self.refuse
         self._plain = plain
-        return plain.profile(before)
+        return plain
 
     # --- calls -------------------------------------------------------------------------------
 
@@ -571,9 +572,9 @@ class Strict(Hooks):
         self.written(place.kind, place.owner, place.name, place.before, frame)
 
     def watching(self, recorder: Recorder) -> AbstractContextManager[None]:
-        """Nothing more: what is interpreted is watched."""
+        """What is interpreted is watched; what C calls is watched when it does."""
         del recorder
-        return nullcontext()
+        return CALL_EVENTS.held()
 
     def lasting(self, seen: object = None) -> list[Effect]:
         """The writes that outlive the call, without caches that every first call fills alike."""

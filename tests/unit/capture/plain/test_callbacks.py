@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.plain.callbacks import Callbacks
 
 
@@ -34,7 +35,7 @@ def covered():
 
 def around(callee, *args, **kwargs):
     """Ask about a call."""
-    return Callbacks(lambda before: before).around(callee, args, kwargs)
+    return Callbacks(Listens).around(callee, args, kwargs)
 
 
 CLOSED = [
@@ -91,20 +92,51 @@ def test_keywords_count():
     assert around(sorted, [1], reverse=True) is None
 
 
-def test_the_profiler_is_put_back_and_calls_within_are_not_watched_twice():
+class Listens:
+    """Notes what begins."""
+
+    suspects: frozenset = frozenset()
+    aside = None
+
+    def __init__(self):
+        self.plans, self.quiet, self.seen = {}, set(), []
+
+    def begins(self, frame, _plan):
+        """Note it."""
+        self.seen.append(frame.f_code.co_name)
+
+    def calls(self, _frame, called):
+        """Note it."""
+        self.seen.append(called.__name__)
+
+    def returns(self):
+        """Nothing is aside."""
+
+    def is_silent(self, _code):
+        """Nothing is."""
+        return False
+
+
+def test_who_is_told_is_put_back_and_calls_within_are_not_watched_twice():
     """Also where the call raises."""
-    seen = []
-    callbacks = Callbacks(lambda before: lambda frame, event, argument: seen.append(event))
+    listener = Listens()
+    callbacks = Callbacks(lambda: listener)
 
     def fails():
         assert callbacks.around(function, [], {}) is None
+        len([])
         raise LookupError
 
+    assert CALL_EVENTS.now() is None
+    with CALL_EVENTS.held():
+        with pytest.raises(LookupError), callbacks.around(function, [], {}):
+            fails()
+        assert CALL_EVENTS.now() is None
+        function()
     assert sys.getprofile() is None
-    with pytest.raises(LookupError), callbacks.around(function, [], {}):
-        fails()
-    assert sys.getprofile() is None
-    assert "call" in seen
+    assert "fails" in listener.seen
+    assert "len" in listener.seen
+    assert "function" not in listener.seen
 
 
 def test_a_class_that_the_user_patched_is_the_users(monkeypatch):
