@@ -109,14 +109,11 @@ def test_the_repairs_make_it_export(model, tmp_path):
     source = Path(model.__file__).read_text(encoding="utf-8")
     by_name = {problem.diagnostic.name: problem.diagnostic for problem in error.problems}
     edits = [diagnostic.edits[0] for diagnostic in by_name.values() if diagnostic.edits]
-    assert len(edits) == 3
+    assert len(edits) == 4
     for edit in sorted(edits, key=lambda edit: -edit.first):
         source = edit.applied(source)
 
-    (registering,) = by_name["unsupported-operator"].helps
-    _, *code = registering.splitlines()
-    assert code[0].startswith("@torch.library.register_fake")
-    source = source.replace("class Block", "\n".join([*code, "", "", "class Block"]))
+    assert "@torch.library.register_fake" in source
     assert "pass it as an argument" in by_name["outside-read"].helps[0]
     source = source.replace("x, lengths", "x, lengths, now").replace("time.time()", "now")
     assert "return the new one" in by_name["write-outlives-call"].helps[0]

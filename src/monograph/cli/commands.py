@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from monograph.cli import programs, reading
+from monograph.cli import fixing, programs, reading
 from monograph.cli.output import say
 
 app = typer.Typer(no_args_is_help=True)
@@ -53,6 +53,34 @@ def export(
     monograph export model.py:make -o model.pt2 --dynamic "x: batch, 4"
     """
     end(programs.export(place, output, dynamic=dynamic, strict=strict, report=report))
+
+
+@app.command()
+def fix(
+    place: str = typer.Argument(help="a script that exports, or file.py:factory"),
+    dynamic: str | None = typer.Option(None, help='sizes that vary: "x: batch, 4"'),
+    yes: bool = typer.Option(False, "--yes", "-y", help="apply without asking"),
+    assume: bool = typer.Option(default=False, help="also what states something of all inputs"),
+    dry_run: bool = typer.Option(False, "--dry-run", help="show the diffs, change nothing"),
+    plain: bool = typer.Option(False, "--plain", help="run Python as it is (strict=False)"),
+) -> None:
+    """Apply the edits that refusals offer, as diffs to accept, until the model exports.
+
+    Each edit is tried before it is shown, in a process of its own; files are written in the end.
+
+    monograph fix model.py:make --dynamic "x: batch, 4" --dry-run
+    """
+    end(
+        fixing.fix(
+            place,
+            ask=typer.confirm,
+            dynamic=dynamic,
+            strict=not plain,
+            yes=yes,
+            assume=assume,
+            dry_run=dry_run,
+        )
+    )
 
 
 @app.command()

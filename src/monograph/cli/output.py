@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
+import os
+import shutil
 import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics import MonographError, place
+from monograph.factories import NotThereError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
 RIGHT: Final = 0
 WRONG: Final = 1
@@ -20,8 +25,7 @@ MISSING: Final = 2
 """What was named is not there, or the command was not understood."""
 
 
-class NotThereError(Exception):
-    """What the command names is not there; the text says what."""
+_QUIET: Final = ContextVar("quiet", default=False)
 
 
 def say(text: object) -> None:
@@ -32,6 +36,49 @@ def say(text: object) -> None:
 def complain(text: object) -> None:
     """Print why there is no result, beside results."""
     print(text, file=sys.stderr)  # noqa: T201  (to the terminal of whoever gave the command)
+
+
+def colored_diff(text: str, stream: Any) -> str:
+    """A unified diff, in colour where the stream is a terminal and `NO_COLOR` is not set."""
+    if not has_color(stream):
+        return text
+    colors = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+    lines = [(colors.get(line[:1], ""), line) for line in text.split("\n")]
+    return "\n".join([f"{color}{line}\x1b[0m" if color else line for color, line in lines])
+
+
+def has_color(stream: Any) -> bool:
+    """Whether colour is wanted: in a terminal, unless `NO_COLOR` says no (no-color.org)."""
+    return (
+        bool(stream.isatty())
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
+
+
+@contextmanager
+def progress() -> Generator[Callable[[str], None]]:
+    """What is being done now, on one line that is written over; in a terminal, unless quiet."""
+    stream = sys.stderr
+    if _QUIET.get() or not stream.isatty():
+        yield lambda _: None
+        return
+    width = shutil.get_terminal_size().columns - 1
+
+    def told(text: str) -> None:
+        stream.write(f"\r\x1b[K{text[:width]}")
+        stream.flush()
+
+    try:
+        yield told
+    finally:
+        stream.write("\r\x1b[K")
+        stream.flush()
+
+
+def quiet() -> None:
+    """From here on, say results and errors alone."""
+    _QUIET.set(True)
 
 
 def verb(function: Callable[..., int]) -> Callable[..., int]:
@@ -63,4 +110,16 @@ def _shown(error: MonographError) -> MonographError:
     return type(error)(replace(diagnostic, at=kept))
 
 
-__all__ = ["MISSING", "RIGHT", "WRONG", "NotThereError", "complain", "say", "verb"]
+__all__ = [
+    "MISSING",
+    "RIGHT",
+    "WRONG",
+    "NotThereError",
+    "colored_diff",
+    "complain",
+    "has_color",
+    "progress",
+    "quiet",
+    "say",
+    "verb",
+]

@@ -6,8 +6,8 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.cli.factories import made
-from monograph.cli.output import RIGHT, WRONG, NotThereError, say, verb
+from monograph.cli.output import RIGHT, WRONG, say, verb
+from monograph.factories import NotThereError, made
 from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from monograph.cli.output import RIGHT, WRONG, NotThereError, say, verb
+from monograph.cli.output import RIGHT, WRONG, say, verb
 from monograph.diagnostics import nearest, page_names
+from monograph.factories import NotThereError
 from monograph.lazy_imports import deferred
 
 _page = deferred("monograph.diagnostics:explain")

@@ -66,7 +66,7 @@ def root_lines(spec: Any) -> list[str]:
     >>> root_lines(((2 * Dim("n", min=1), Dim("m")),))
     ['n = Dim("n", min=1)', 'm = Dim("m")']
     """
-    roots = {root.__name__: root for root in _roots(spec)}
+    roots = {root.__name__: root for root in roots_of(spec)}
     return [f"{name} = {dim_definition(root)}" for name, root in roots.items()]
 
 
@@ -96,7 +96,8 @@ def _key(key: Any) -> str:
     return f'"{key}"' if is_plain and key.isprintable() else repr(key)
 
 
-def _roots(spec: Any) -> Iterator[Dim]:
+def roots_of(spec: Any) -> Iterator[Dim]:
+    """The Dims that a declaration is made of, as often as they are used."""
     entry = from_torch(spec)
     if isinstance(entry, Dim | DerivedDim):
         yield entry if isinstance(entry, Dim) else entry.root
@@ -109,7 +110,14 @@ def _roots(spec: Any) -> Iterator[Dim]:
     elif is_dataclass(entry) and not isinstance(entry, type):
         inside = [getattr(entry, each.name) for each in fields(entry)]
     for value in inside:
-        yield from _roots(value)
+        yield from roots_of(value)
 
 
-__all__ = ["declaration_source", "dim_definition", "quoted_name", "root_lines", "size_source"]
+__all__ = [
+    "declaration_source",
+    "dim_definition",
+    "quoted_name",
+    "root_lines",
+    "roots_of",
+    "size_source",
+]

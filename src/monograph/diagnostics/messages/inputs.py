@@ -12,10 +12,16 @@ unsupported-output      path, type                         UnsupportedError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SpecError, UnsupportedError
+from monograph.diagnostics.source_edits.members import edits_of_arguments
 from monograph.diagnostics.wording import offer, paste
+
+if TYPE_CHECKING:
+    from monograph.diagnostics.frames import Place
 
 LEAVES = "tensors, int, float, bool, str, None, and containers and objects that hold them"
 
@@ -50,15 +56,19 @@ def scripted_module(*, path: str) -> Text:
 
 
 @message("args-not-a-tuple", SpecError)
-def args_not_a_tuple(*, given: object) -> Text:
+def args_not_a_tuple(*, given: object, where: Place | None = None) -> Text:
     """Say that the positional example inputs are no tuple; `given` is their type's name."""
+    is_list = isinstance(given, str) and given in {"list", "Sequence"}
+    edits = () if where is None else edits_of_arguments(where, is_list=is_list)
     return Text(
         headline=f"the example inputs are a tuple, and were given as {_shown(given)}",
-        helps=(
+        helps=tuple([each.shown() for each in edits])
+        or (
             offer("convert them", "export(model, tuple(inputs))")
-            if isinstance(given, str) and given in {"list", "Sequence"}
+            if is_list
             else offer("put a comma after a single input", "export(model, (x,))"),
         ),
+        edits=edits,
     )
 
 

@@ -20,6 +20,7 @@ from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import UnsupportedError
 from monograph.diagnostics.source_edits.calls import edits_of_data, edits_of_out
+from monograph.diagnostics.source_edits.members import edits_of_fake_kernel
 from monograph.diagnostics.wording import offer, paste, quoted
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def unsupported_operator(
     custom: bool = False,
     signature: str = "x",
     fake: Sequence[str] = (),
+    where: Place | None = None,
 ) -> Text:
     """Say that nothing tells what the operator returns.
 
@@ -44,16 +46,14 @@ def unsupported_operator(
     """
     why = f": {reason}" if str(reason) else ""
     if fake:
+        title = "this is what it returned for the example, and for others like it"
+        kernel = (f'@torch.library.register_fake("{op}")', *fake)
+        edits = () if where is None else edits_of_fake_kernel(where, str(op), title, kernel)
         return Text(
             headline=f"the shape of the result of `{op}` is unknown{why}",
             notes=("a capture runs on shapes alone, so each operator needs a rule for its result",),
-            helps=(
-                paste(
-                    "this is what it returned for the example, and for others like it",
-                    f'@torch.library.register_fake("{op}")',
-                    *fake,
-                ),
-            ),
+            helps=(paste(title, *kernel),),
+            edits=edits,
         )
     return Text(
         headline=f"the shape of the result of `{op}` is unknown{why}",

@@ -19,11 +19,16 @@ All are `ConstraintViolation`, except dtype-disagrees, an `UnsupportedError`.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Cause, Text
 from monograph.diagnostics.errors import ConstraintViolation, UnsupportedError
+from monograph.diagnostics.source_edits.members import edits_of_view
 from monograph.diagnostics.wording import counted, dim_source, offer, quoted
+
+if TYPE_CHECKING:
+    from monograph.diagnostics.frames import Place
 
 
 @message("sizes-disagree", ConstraintViolation)
@@ -90,12 +95,18 @@ def dimension_out_of_range(*, dim: int, rank: int, shape: object = "") -> Text:
 
 
 @message("view-impossible", ConstraintViolation)
-def view_impossible(*, shape: object, target: object, reason: object = "") -> Text:
+def view_impossible(
+    *, shape: object, target: object, reason: object = "", where: Place | None = None
+) -> Text:
     """Say that a view needs another layout or number of elements; `reason` is a clause."""
     why = f": {reason}" if str(reason) else ""
+    is_layout = any(word in str(reason) for word in ("strides", "rows", "memory"))
+    edits = edits_of_view(where) if where is not None and is_layout else ()
     return Text(
         headline=f"a tensor of shape {shape} cannot be viewed as {target}{why}",
-        helps=("copy where needed instead of viewing, with Tensor.reshape",),
+        helps=tuple([each.shown() for each in edits])
+        or ("copy where needed instead of viewing, with Tensor.reshape",),
+        edits=edits,
     )
 
 

@@ -19,41 +19,55 @@ from typing import TYPE_CHECKING, Final
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
 from monograph.diagnostics.errors import SideEffectError, UnsupportedError
+from monograph.diagnostics.source_edits.members import edits_of_member
 from monograph.diagnostics.wording import as_advice, offer, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from monograph.diagnostics.frames import Place
+    from monograph.diagnostics.source_edits.edits import Edit
+
 
 @message("mutated-constant", SideEffectError)
-def mutated_constant(*, name: str = "") -> Text:
+def mutated_constant(*, name: str = "", where: Place | None = None) -> Text:
     """Say that a tensor that is neither an input, a parameter nor a buffer is written in place.
 
     `name` is how forward calls it, "" where it is no attribute: a global, or held by a closure.
     """
     attribute = name.removeprefix("self.").rpartition(".")[2] or "name"
     what = f"`{name}`" if name else "a tensor from outside of the model"
+    title = "make it a buffer"
+    edits = () if where is None else edits_of_member(where, name, title=title, is_number=False)
+    buffer = (
+        edits[0].shown() if edits else offer(title, f'self.register_buffer("{attribute}", ...)')
+    )
     return Text(
         headline=f"{what} is a constant of the program, and this line changes it",
         notes=("parameters, buffers and inputs may be changed in place; constants may not",),
         helps=(
-            offer("make it a buffer", f'self.register_buffer("{attribute}", ...)'),
+            buffer,
             offer("or work on a copy", f"{name}.clone()") if name else "or work on a copy",
         ),
+        edits=edits,
     )
 
 
 @message("attribute-changed", SideEffectError)
-def attribute_changed(*, name: str, value: object = None) -> Text:
+def attribute_changed(*, name: str, value: object = None, where: Place | None = None) -> Text:
     """Say that an attribute is changed that a later call would read.
 
     `name` is the attribute as forward calls it: `self.calls`; `value` what it holds after forward.
     """
     attribute = name.removeprefix("self.").rpartition(".")[2]
     instead = "pass the value as an argument and return the new one"
+    edits: tuple[Edit, ...] = ()
     if isinstance(value, int | float):
+        title = "keep the number as a buffer"
         buffer = f'self.register_buffer("{attribute}", torch.tensor({type(value)()}))'
-        helps = (offer("keep the number as a buffer", buffer), f"or {instead}")
+        if where is not None:
+            edits = edits_of_member(where, name, title=title, is_number=True)
+        helps = (edits[0].shown() if edits else offer(title, buffer), f"or {instead}")
     elif isinstance(value, dict | list | set | tuple):
         helps = (instead, "or keep each tensor in it as a buffer of its own, of a fixed size")
     else:
@@ -62,6 +76,7 @@ def attribute_changed(*, name: str, value: object = None) -> Text:
         headline=f"`{name}` is changed by forward, and the next call would depend on it",
         notes=("the program has no attributes: it would do what the first call did, always",),
         helps=helps,
+        edits=edits,
     )
 
 

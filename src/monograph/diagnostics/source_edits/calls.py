@@ -69,7 +69,7 @@ def _is_element(node: ast.expr) -> bool:
     """Whether it is one number of a tensor, as a tensor, by the looks of it."""
     if isinstance(node, ast.Subscript):
         return not isinstance(node.slice, ast.Slice)
-    reduces = {"max", "mean", "min", "prod", "std", "sum", "norm"}
+    reduces = {"amax", "amin", "max", "mean", "min", "prod", "std", "sum", "norm"}
     return isinstance(node, ast.Call) and (
         isinstance(node.func, ast.Attribute) and node.func.attr in reduces and not node.args
     )

@@ -29,6 +29,7 @@ class KeptState:
         self._tables = [(table, dict(table)) for table in tables]
         self._lists = [(value, list(value)) for value in values if type(value) is list]
         tensors = [each for part in parts for each in part.buffers(recurse=False)]
+        tensors += [each for each in values if type(each) is torch.Tensor]
         if with_parameters:
             tensors += [each for part in parts for each in part.parameters(recurse=False)]
         distinct = {id(each): each for each in tensors if not each.is_meta}

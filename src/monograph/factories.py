@@ -1,4 +1,4 @@
-"""Models that the command line names: `package.module:attribute`, or `file.py:attribute`."""
+"""Factories of models, named in text: `package.module:attribute`, or `file.py:attribute`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from monograph.cli.output import NotThereError
+
+class NotThereError(Exception):
+    """What a command names is not there; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +31,22 @@ def made(place: str) -> Made:
 
     Raises: NotThereError; what the function raises.
     """
-    found: Any = _found(place)
+    found: Any = factory(place)
     if not hasattr(found, "forward") or isinstance(found, type):
         if not callable(found):
             raise NotThereError(f"{place} is neither a module nor a function that makes one")
         found = found()
-    parts: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    parts: tuple[Any, ...] = found if isinstance(found, tuple) and found else (found,)
     if not hasattr(parts[0], "forward"):
         raise NotThereError(f"{place} gives no module, but {type(parts[0]).__name__}")
     return Made(*parts[:4])
 
 
-def _found(place: str) -> Any:
+def factory(place: str) -> Any:
+    """The object that a place names.
+
+    Raises: NotThereError; what importing it raises.
+    """
     name, _, attribute = place.rpartition(":")
     if not name:
         raise NotThereError(f"write package.module:attribute, or file.py:attribute; not {place}")
@@ -70,4 +76,4 @@ def _of_file(path: Path) -> Any:
     return module
 
 
-__all__ = ["Made", "made"]
+__all__ = ["Made", "NotThereError", "factory", "made"]
