@@ -7,11 +7,14 @@ Python says: PYTEST_DONT_REWRITE.
 import collections
 import contextlib
 import io
+import sys
+import time
 
 import pytest
 import torch
 
 from monograph.jit import optimize
+from tests.jit import programs
 from tests.jit.running import plain, quiet
 
 SCENARIOS = {}
@@ -469,6 +472,82 @@ def condition_is_written_to(wrap):
 
     c = wrap(f)
     return tries(c, (X,), (X,), (-X,), (X,), (-X,))
+
+
+@scenario
+def nothing_of_ours_is_being_handled(wrap):
+    def f(x):
+        seen = [sys.exc_info()[0]]
+        try:
+            time.sleep("long")
+        except TypeError as error:
+            seen += [sys.exc_info()[0], error.__context__]
+        time.sleep(0)
+        return x + 1, [*seen, sys.exc_info()[0]]
+
+    c = wrap(f)
+    return [c(X) for _ in range(3)]
+
+
+@scenario
+def attributes_of_classes_and_modules(wrap):
+    class Base:
+        n = 0
+
+    class Sub(Base):
+        pass
+
+    def f(x, kind):
+        kind.n = kind.n + 1
+        programs.COUNT = kind.n + x.shape[0]
+        sub.m = getattr(sub, "m", 0) + programs.COUNT
+        return x * kind.n, Sub.n, Sub().n, sub.m
+
+    sub = Sub()
+    c = wrap(f)
+    return [c(X, kind) for kind in (Base, Sub, Base, Sub, Base)], Base.n, Sub.n, programs.COUNT
+
+
+@scenario
+def rows_of_tensors(wrap):
+    def f(x):
+        rows = list(x)
+        rows[0].add_(1)
+        total = sum(collections.deque(rows))
+        for i, (a, b) in enumerate(zip(x, x.T.contiguous().T, strict=True)):
+            total = total + a * b * i
+        return total, tuple(x), sorted({"b": x, "a": x})
+
+    c = wrap(f)
+    return [c(torch.ones(2, 2)), c(torch.ones(2, 2)), c(torch.ones(3, 3))]
+
+
+@scenario
+def slices_of_lists(wrap):
+    def f(x, kept):
+        kept[1:2] = [x.shape[0], 5]
+        del kept[:1]
+        kept.sort()
+        kept += (1,)
+        return x * kept[0], len(kept)
+
+    c = wrap(f)
+    kept = [3, 2, 1]
+    return [c(X, kept) for _ in range(4)], kept
+
+
+@scenario
+def operators_in_c_end_the_recording(wrap):
+    class Odd(torch.nn.Module):
+        def __len__(self):
+            return 2
+
+    def f(x):
+        flags = [x.sum() > 0, x.sum() > 100]
+        return x * any(flags), max([(x.mean(), 1), (x.mean() * 2, 2)])[1], len(Odd())
+
+    c = wrap(f)
+    return [c(X), c(-X), c(X * 50), c(X)]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -40,6 +40,11 @@ def class_attribute(segment: SegmentRecorder, kind: type, name: str, found: Any)
     """Guard what a class or one of its bases defines under a name."""
     if not kind.__flags__ & (1 << 9):
         return  # classes in C do not change
+    for base in kind.__mro__:
+        if (id(base), name) in segment.written:
+            if base is kind:
+                return
+            raise NotRecordable(f"`{base.__qualname__}.{name}` is read after it was set")
     guards = segment.guards
     owner = guards.constant(kind)
     label = f"{kind.__qualname__}.{name}"

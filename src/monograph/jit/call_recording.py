@@ -20,11 +20,12 @@ from monograph.diagnostics import MonographError
 from monograph.jit import callables
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import arguments_of, check_call, find_leaf, forward_of, plain_callee
+from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.containers import change, change_of
 from monograph.jit.effects.instructions import DONE
 from monograph.jit.effects.output import write_print
 from monograph.jit.interpreters import run_step
-from monograph.jit.point_table import RAISED
+from monograph.jit.point_table import RAISED, place_of
 from monograph.jit.program_points import chain_of, is_mark, note_callee, plan_of, values_of
 from monograph.jit.recording import NotRecordable, OperatorObserver, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["CallRecorder", "WatchedInterpreter", "watched"]
 
 _RISKY: Final = object()
+_SPREADING: Final = (list, tuple, enumerate, zip)
 _CALLS: Final = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
 
 
@@ -66,12 +68,16 @@ def _watched_step(name: str, handler: Any) -> Any:
         interpreter: Any = frame.interpreter
         recorder: CallRecorder = interpreter.recorder
         if recorder.segment is None:
+            recorder.leave_observer()
             return handler(frame, argument)
         try:
             recorder.check_native(frame)
             verdict = watch(recorder, frame, argument)
-        except NotRecordable as reason:
-            return recorder.break_at(frame, str(reason), handler, argument)
+        except NotRecordable as error:
+            verdict = error
+        # Not while ours is being handled: user code that runs now must not see it.
+        if isinstance(verdict, NotRecordable):
+            return recorder.break_at(frame, verdict, handler, argument)
         if verdict is DONE:
             return None
         if name in _CALLS or name == "MAKE_FUNCTION":
@@ -110,6 +116,7 @@ class CallRecorder(Hooks):
         self._point: ProgramPoint | None = None
         self._births: dict[int, tuple[CodeType, int]] = {}
         self._is_known = False
+        self._is_observing = False
 
     @property
     def segment(self) -> Any:
@@ -152,8 +159,16 @@ class CallRecorder(Hooks):
         segment = self._segment
         assert segment is not None, "a segment is being recorded"
         self._segment = None
-        self._observer.__exit__(None, None, None)
+        self._is_observing = not self._observer.is_asked
+        self.leave_observer()
+        self._is_observing = self._observer.is_asked
         return segment
+
+    def leave_observer(self) -> None:
+        """Leave the mode that sees operators, where it could not be left within one."""
+        if self._is_observing:
+            self._is_observing = False
+            self._observer.__exit__(None, None, None)
 
     def end(self, value: Any) -> None:
         """The call returns a value."""
@@ -185,22 +200,24 @@ class CallRecorder(Hooks):
         return compiled
 
     def break_at(
-        self, frame: InterpreterFrame, reason: str, handler: Any, argument: Any
+        self, frame: InterpreterFrame, error: NotRecordable, handler: Any, argument: Any
     ) -> Mark | None:
         """End the segment before an instruction, run that by itself, and begin the next one."""
+        reason = str(error)
         frames = chain_of(frame)
         interpreter = self.interpreter
         handling = interpreter.handling
-        self.points.note_break(reason, frame)
+        self.points.note_break(reason, frame, error.place)
         if frames is None or handling.error is not None or handling.previous is not None:
-            self.stop(reason)
+            self.stop(reason, place=error.place or place_of(frame))
             return handler(frame, argument)
         frame.ip -= 1
         try:
             self._finish(frames, None, reason)
-        except NotMade as error:
+        except NotMade as lacking:
             frame.ip += 1
-            self.stop(str(error), self._birth_of(error.value))
+            self.stop(str(lacking), self._birth_of(lacking.value))
+        if self._segment is None:
             return handler(frame, argument)
         frame.ip += 1
         self._drop()
@@ -210,15 +227,16 @@ class CallRecorder(Hooks):
         self.begin(self.points.at(frames), frames)
         return None
 
-    def stop(self, reason: str, at: tuple[CodeType, int] | None = None) -> None:
+    def stop(self, reason: str, at: tuple[CodeType, int] | None = None, *, place: str = "") -> None:
         """Record no more of this call; what led here runs natively from the next call on."""
         if self._segment is None:
+            self.leave_observer()
             return
         self._drop()
         current = self.interpreter.current
         if at is None and current is not None and reason != RAISED:
             at = self._outermost(current)
-        self.points.give_way(reason, at)
+        self.points.give_way(reason, at, place)
 
     def _outermost(self, frame: InterpreterFrame) -> tuple[CodeType, int]:
         """The instruction of the outermost frame that leads here by other than plain calls."""
@@ -250,9 +268,9 @@ class CallRecorder(Hooks):
         """Raises: NotRecordable, of an instruction that an earlier call could not record."""
         natives = self.points.natives
         if natives:
-            reason = natives.get((id(frame.code), frame.ip - 1))
-            if reason is not None:
-                raise NotRecordable(reason)
+            found = natives.get((id(frame.code), frame.ip - 1))
+            if found is not None:
+                raise NotRecordable(*found)
 
     # --- calls ------------------------------------------------------------------------------
 
@@ -297,6 +315,10 @@ class CallRecorder(Hooks):
         changed = change_of(callee, args)
         if changed is not None and segment.guards.is_known(changed[0]):
             return partial(self._change, changed)
+        if callee in _SPREADING and any(isinstance(each, torch.Tensor) for each in args):
+            return partial(self._spread, callee)
+        if callee is setattr and len(args) == 3:
+            note_write(segment, *args)
         if callee is print:
             return partial(write_print, segment, self.here(), callee)
         return None
@@ -315,6 +337,19 @@ class CallRecorder(Hooks):
         frame = self.interpreter.current
         assert frame is not None, "code calls"
         return frame.code, frame.ip - 1
+
+    def _spread(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call what goes through tensors with their rows."""
+        rows = torch.Tensor.unbind
+        return callee(
+            *[
+                self.run_leaf("call_method", "unbind", rows, [each], {})
+                if isinstance(each, torch.Tensor)
+                else each
+                for each in args
+            ],
+            **kwargs,
+        )
 
     def _imports(self, callee: Any) -> bool:
         """Whether an instruction imports, which has been seen already."""

@@ -9,8 +9,9 @@ import builtins
 import functools
 import math
 import operator
+import random
 from collections import OrderedDict, deque
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 import torch
@@ -193,7 +194,7 @@ HOLDING: Final = {
         *_functions("issubclass", "type", "callable", "iter", "map", "filter", "getattr"),
         *_functions("slice", "object", "super", "hasattr"),
         *(functools.partial, OrderedDict, deque, object.__new__, tuple.__new__),
-        *(functools.reduce, object.__init__),
+        *(functools.reduce, object.__init__, MethodType),
     )
 }
 """Functions that only look at, or keep, what they are given: tensors, too."""
@@ -247,6 +248,8 @@ _ENTERED: Final = ("autograd/grad_mode.py", "nn/functional.py", "backends/mha/__
 def enters(function: FunctionType) -> bool:
     """Whether a function is interpreted."""
     file = function.__code__.co_filename
+    if file == random.__file__:
+        return False  # each call draws
     if file.startswith(TORCH) and file.endswith(_ENTERED):
         return id(function) not in LEAVES
     return is_entered(file, function.__code__.co_name)

@@ -27,6 +27,7 @@ from monograph.host.module_calls import GLOBAL_HOOKS, only_calls_forward
 from monograph.jit import callables
 from monograph.jit.attribute_reads import class_attribute, note_absence, note_read
 from monograph.jit.code_replacement import replaced_by
+from monograph.jit.effects.attributes import check_write
 from monograph.jit.effects.containers import change_of, check_change
 from monograph.jit.effects.output import check_print
 from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
@@ -151,6 +152,8 @@ def arguments_of(leaf: Leaf, callee: Any, args: list[Any]) -> list[Any]:
 def _check_function(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
     if id(function) in callables.MODE_QUESTIONS:
         return
+    if function.__name__ in {"send", "throw", "close"} and args and _is_generator(segment, args):
+        return  # what a generator does is interpreted
     if not callables.enters(function):
         raise NotRecordable(f"a call of `{function.__module__}.{function.__qualname__}`")
     if function.__code__.co_flags & _GENERATORS & ~0x20:
@@ -207,23 +210,34 @@ def _check_class(
     if id(cls) in callables.HOLDING or id(cls) in callables.COMPUTING:
         _check_c_function(segment, cls, args, kwargs)
         return
-    if cls.__flags__ & (1 << 9) and lookup(type(cls), "__call__") is lookup(type, "__call__"):
-        init, new = lookup(cls, "__init__"), lookup(cls, "__new__")
-        if issubclass(cls, BaseException) and type(init) is not FunctionType:
-            segment.touch(args)
-            return
-        for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
-            if type(special) is FunctionType:
-                _check_function(segment, special, [cls, *args])
-        if issubclass(cls, torch.nn.Module):
-            raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
-        if cls.__new__ is object.__new__ or type(new) in (staticmethod, FunctionType):
-            segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
-            return
+    if id(cls) in POLYFILLS and cls.__module__ == "itertools":
+        for value in (*args, *kwargs.values()):
+            _check_held(segment, iter, value)
+        return
+    if cls.__flags__ & (1 << 9):
+        _check_python_class(segment, cls, args)
     elif issubclass(cls, BaseException):
         segment.touch(args)
-        return
-    raise NotRecordable(f"a call of {_called(cls)}")
+    else:
+        raise NotRecordable(f"a call of {_called(cls)}")
+
+
+def _check_python_class(segment: SegmentRecorder, cls: type, args: list[Any]) -> None:
+    if lookup(type(cls), "__call__") is not lookup(type, "__call__"):
+        raise NotRecordable(f"a call of {_called(cls)}")
+    init, new = lookup(cls, "__init__"), lookup(cls, "__new__")
+    is_error = issubclass(cls, BaseException) and type(cls.__new__) is BuiltinFunctionType
+    for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
+        if type(special) is FunctionType:
+            _check_function(segment, special, [cls, *args])
+    if issubclass(cls, torch.nn.Module):
+        raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
+    if is_error:
+        segment.touch(args)
+    elif cls.__new__ is object.__new__ or type(new) in (staticmethod, FunctionType):
+        segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
+    else:
+        raise NotRecordable(f"a call of {_called(cls)}")
 
 
 def _check_c_function(
@@ -246,6 +260,8 @@ def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) 
                 segment.metadata(value)
     elif callee in (getattr, hasattr):
         _check_asked(segment, callee, values)
+    elif callee is setattr and len(values) == 3 and type(values[1]) is str:
+        check_write(segment, *values)
     elif key in callables.HOLDING:
         for value in values:
             _check_held(segment, callee, value)
@@ -271,7 +287,9 @@ def _check_asked(segment: SegmentRecorder, callee: Any, values: list[Any]) -> No
 
 def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
     if isinstance(value, torch.Tensor) and callee in (list, tuple, iter, zip, enumerate, map):
-        raise NotRecordable("a tensor is iterated by C")
+        segment.metadata(value)
+        if callee in (iter, map) or not value.dim():
+            raise NotRecordable("a tensor is iterated by C")
     if callee is map or callee is filter:
         segment.touch(value)
     elif callee not in (isinstance, type, callable, issubclass):
@@ -312,6 +330,10 @@ def is_plain_data(value: Any, *, compared: bool = False) -> bool:
     return compared and is_constant(value)
 
 
+_LOOKING_THROUGH: Final = (sorted, min, max, sum)
+"""What is interpreted, and may find tensors among what it looks through."""
+
+
 def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
     if callee in (str, repr, format, hash, set, frozenset, bytes):
         for value in values:
@@ -325,7 +347,8 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
     for value in values:
         segment.touch(value)
         _check_plain(value)
-        if segment.has_tensors(value) and callee is not len:
+        is_looked_through = callee in _LOOKING_THROUGH and not isinstance(value, torch.Tensor)
+        if segment.has_tensors(value) and callee is not len and not is_looked_through:
             raise NotRecordable(f"{_called(callee)} of a tensor")
         kind = type(value)
         if kind in ATOMS or kind in CONTAINERS or id(callee) in POLYFILLS:
@@ -346,6 +369,9 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
         _check_plain(value)
     if segment.guards.is_known(owner):
         _check_method_outside(segment, name, owner, values)
+        return
+    if name == "__next__" and kind in ITERATORS:
+        segment.touch(owner)
         return
     is_of_object = kind.__flags__ & (1 << 9) and getattr(callee, "__objclass__", None) is object
     if not is_of_object and kind not in (*CONTAINERS, *ATOMS, *_OPEN_KINDS):

@@ -122,11 +122,14 @@ class OptimizedFunction:
         (frame,) = make_frames((plan,), values[n:], _NOBODY, link)
         handler, argument = frame.body.steps[frame.ip]
         frame.ip += 1
+        raised = None
         try:
             run_step(frame, handler, argument)
         except BaseException as error:  # noqa: BLE001 - it is raised in the frames
+            raised = error
+        if raised is not None:
             frames = make_frames(segment.plans[:-1], values, _NOBODY, link)
-            return None, _go_on([*frames, frame], error)
+            return None, _go_on([*frames, frame], raised)
         after = plan_of(frame)
         key = (*segment.outer_key, key_of(after))
         point = self.table.points.get(key)

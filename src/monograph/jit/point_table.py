@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
     from monograph.jit.segment_code import CompiledSegment
 
-__all__ = ["LOGGER", "RAISED", "PointTable", "ProgramPoint"]
+__all__ = ["LOGGER", "RAISED", "PointTable", "ProgramPoint", "place_of"]
 
 LOGGER: Final = logging.getLogger("monograph.jit")
 RAISED: Final = "the call raises"
@@ -73,8 +73,8 @@ class PointTable:
     def clear(self) -> None:
         """Forget everything that was compiled and seen."""
         self.points: dict[Any, ProgramPoint] = {}
-        self.natives: dict[tuple[int, int], str] = {}
-        """Instructions that run by themselves, with the reason."""
+        self.natives: dict[tuple[int, int], tuple[str, str]] = {}
+        """Instructions that run by themselves, with the reason, and where that is."""
         self.breaks: Counter[tuple[str, str]] = Counter()
         """How often each reason was met while recording, by its place."""
         self.is_native = False
@@ -94,9 +94,9 @@ class PointTable:
             found = self.points[key] = ProgramPoint(plans)
         return found
 
-    def note_break(self, reason: str, frame: InterpreterFrame) -> None:
+    def note_break(self, reason: str, frame: InterpreterFrame, place: str = "") -> None:
         """Count a graph break that was met. Raises: graph-break, with `nopython`."""
-        place = place_of(frame)
+        place = place or place_of(frame)
         self.breaks[reason, place] += 1
         LOGGER.info("%s: graph break at %s: %s", self.name, place, reason)
         if self.observe is not None:
@@ -121,7 +121,7 @@ class PointTable:
                     self.observe("recompilation", self, failure=failure)
         return failure
 
-    def give_way(self, reason: str, at: tuple[CodeType, int] | None) -> None:
+    def give_way(self, reason: str, at: tuple[CodeType, int] | None, place: str = "") -> None:
         """The rest of a call ran unrecorded; the instruction that led there is native now."""
         self.n_given_way += 1
         if at is None and self.n_given_way <= _MOST_GIVEN_WAY and reason == RAISED:
@@ -131,7 +131,7 @@ class PointTable:
             self.breaks[reason, "the whole function"] += 1
             return
         self._codes.append(at[0])
-        self.natives[id(at[0]), at[1]] = reason
+        self.natives[id(at[0]), at[1]] = reason, place
 
     def place_of(self, interpreter: ThreadState) -> Callable[[], str]:
         """What gives the line of user code that is interpreted."""

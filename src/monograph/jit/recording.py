@@ -43,7 +43,11 @@ __all__ = ["NotRecordable", "Observation", "OperatorObserver", "SegmentRecorder"
 
 
 class NotRecordable(Exception):  # noqa: N818 - a signal, which is no error
-    """An operation that no graph can hold, with the reason."""
+    """An operation that no graph can hold, with the reason, and where that is if not here."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        super().__init__(reason)
+        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +301,8 @@ class OperatorObserver(TorchDispatchMode):
         super().__init__()
         self._unrecorded = unrecorded
         self._seen: Observation | None = None
+        self.is_asked = False
+        """Whether an operator is running that nobody records."""
 
     @contextmanager
     def one_call(self) -> Generator[Observation]:
@@ -313,7 +319,9 @@ class OperatorObserver(TorchDispatchMode):
         """Note an operator, and run it."""
         seen = self._seen
         if seen is None:
+            self.is_asked = True
             self._unrecorded(operator)
+            self.is_asked = False
         else:
             _note(seen, operator, args, kwargs or {})
         return operator(*args, **(kwargs or {}))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.jit.guard_code import ATOMS, is_constant
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class RecipeWriter:
             return self._iterator_of_dict(value, _OF_DICTS[kind])
         if isinstance(value, tuple) and hasattr(kind, "_make") and hasattr(kind, "_fields"):
             return self.named(value, f"{self.function(kind._make)}({self.items(value)})")
-        if not is_python_class(kind):
+        if not is_python_class(kind) or kind is InterpretedGenerator:
             raise NotMade(value)
         name = self.named(value, f"{self.function(object.__new__)}({self.function(kind)})")
         if hasattr(value, "__dict__"):

@@ -186,6 +186,10 @@ _IN_PLACE: Final = {
 }
 
 
+_CHANGING: Final = {(list, "+="): "extend", (dict, "|="): "update"}
+"""Operators in place that are methods, too."""
+
+
 @_watch("BINARY_OP")
 def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
     if _operands(recorder, frame, 2):
@@ -194,9 +198,10 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
     guards = recorder.segment.guards
     is_changed = type(left) in CONTAINERS and type(left) not in (tuple, frozenset)
     if symbol in _IN_PLACE and is_changed and guards.is_known(left):
-        if symbol == "+=" and type(left) is list:
-            check_change(recorder.segment, left, "extend", [right], {})
-            change(recorder.segment, left, "extend", [right], {})
+        name = _CHANGING.get((type(left), symbol))
+        if name is not None:
+            check_change(recorder.segment, left, name, [right], {})
+            change(recorder.segment, left, name, [right], {})
             frame.stack.pop()
             return DONE
         raise NotRecordable(f"`{symbol}` on `{guards.label(left)}`")

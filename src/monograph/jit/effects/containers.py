@@ -31,7 +31,11 @@ _OF_DICT: Final = frozenset(
     {"__setitem__", "__delitem__", "pop", "popitem", "setdefault", "update", "clear"}
 )
 _OF_LIST: Final = frozenset(
-    {"append", "extend", "insert", "pop", "clear", "reverse", "__setitem__", "__delitem__"}
+    {
+        *("append", "extend", "insert", "pop", "clear", "reverse", "sort"),
+        "__setitem__",
+        "__delitem__",
+    }
 )
 _CHANGES: Final[dict[type, frozenset[str]]] = {
     list: _OF_LIST,
@@ -71,20 +75,31 @@ def check_change(
     if name not in _CHANGES.get(kind, ()) or (kwargs and name != "update"):
         raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
     if name in _AT_KEYS and args:
-        is_list = kind in (list, deque)
-        if not (type(args[0]) in ATOMS or (is_constant(args[0]) and not is_list)):
-            raise NotRecordable(f"a key of type `{type(args[0]).__name__}`")
-        if type(args[0]) is slice:
-            raise NotRecordable("a slice of a list from outside is changed")
-    if name in _CONSUMING:
-        for value in args:
-            if isinstance(value, torch.Tensor) or (name == "update" and type(value) is not dict):
-                raise NotRecordable(f"`{kind.__name__}.{name}` with a `{type(value).__name__}`")
-            segment.touch(value)
-            if kind is set or (kind is not list and type(value) not in CONTAINERS):
-                raise NotRecordable(f"`{kind.__name__}.{name}` with objects")
+        _check_key(segment, kind, name, args)
+    if name == "sort" and not all(type(each) in (int, float, str) for each in owner):
+        raise NotRecordable("a list of objects is sorted")
+    for value in args if name in _CONSUMING else ():
+        _check_consumed(segment, kind, name, value)
     if (kind, name) not in _BLIND:
         segment.touch(owner)
+
+
+def _check_key(segment: SegmentRecorder, kind: type, name: str, args: list[Any]) -> None:
+    key = args[0]
+    if not (type(key) in ATOMS or (is_constant(key) and kind not in (list, deque))):
+        raise NotRecordable(f"a key of type `{type(key).__name__}`")
+    if type(key) is slice and name == "__setitem__":
+        if type(args[1]) not in (list, tuple):
+            raise NotRecordable("a slice of a list from outside is set to what is no list")
+        segment.touch(args[1])
+
+
+def _check_consumed(segment: SegmentRecorder, kind: type, name: str, value: Any) -> None:
+    if isinstance(value, torch.Tensor) or (name == "update" and type(value) is not dict):
+        raise NotRecordable(f"`{kind.__name__}.{name}` with a `{type(value).__name__}`")
+    segment.touch(value)
+    if kind is set or (kind is not list and type(value) not in CONTAINERS):
+        raise NotRecordable(f"`{kind.__name__}.{name}` with objects")
 
 
 def change(
@@ -98,6 +113,8 @@ def change(
         args = [dict(*args, **kwargs)]
     elif name in _CONSUMING:
         args = [tuple(args[0])]
+    elif name == "__setitem__" and type(args[0]) is slice:
+        args = [args[0], tuple(args[1])]
     segment.will_change(owner)
     result = getattr(type(owner), name)(owner, *args)
     given = ", ".join(f"{{{index + 1}}}" for index in range(len(args)))

@@ -6,15 +6,14 @@ What they do to objects from outside is written down, to be done again after the
 from __future__ import annotations
 
 import operator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.bytecode.evaluation.frame import MISSING, Mark
-from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.bytecode.evaluation.frame import Mark
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import check_special
+from monograph.jit.effects.attributes import check_write, note_write
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.guard_code import ATOMS, is_constant
 from monograph.jit.recording import NotRecordable
@@ -54,27 +53,8 @@ def _store_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) ->
 @_change("STORE_ATTR")
 def _store_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
     owner, value = frame.stack[-1], frame.stack[-2]
-    segment = recorder.segment
-    kind = type(owner)
-    if isinstance(owner, torch.Tensor | type | ModuleType):
-        raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
-    setter = kind.__setattr__
-    if setter is not object.__setattr__ and setter is not torch.nn.Module.__setattr__:
-        raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
-    found = lookup(kind, name)
-    if isinstance(found, property):
-        return
-    is_data = found is not MISSING and lookup(type(found), "__set__") is not MISSING
-    if is_data and type(found).__name__ != "member_descriptor":
-        raise NotRecordable(f"`{kind.__qualname__}.{name}` is a descriptor")
-    if not segment.guards.is_known(owner):
-        return
-    segment.written.add((id(owner), name))
-    if isinstance(owner, torch.nn.Module):
-        tables = ("_parameters", "_buffers", "_modules")
-        segment.sealed.update(id(owner.__dict__[table]) for table in tables)
-    set_attribute = segment.guards.constant(setattr)
-    segment.write(owner, f"{set_attribute}({{0}}, {name!r}, {{1}})", value)
+    check_write(recorder.segment, owner, name, value)
+    note_write(recorder.segment, owner, name, value)
 
 
 @_change("DELETE_ATTR")

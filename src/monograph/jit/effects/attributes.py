@@ -1,0 +1,65 @@
+"""Writes of attributes: of objects, of user modules, and numbers and texts of user classes."""
+
+from __future__ import annotations
+
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.capture.code_policy import TORCH, is_users
+from monograph.jit.attribute_reads import class_attribute
+from monograph.jit.guard_code import ATOMS
+from monograph.jit.recording import NotRecordable
+from monograph.jit.state_recipes import is_python_class
+
+if TYPE_CHECKING:
+    from monograph.jit.recording import SegmentRecorder
+
+__all__ = ["check_write", "note_write"]
+
+
+def check_write(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
+    """Guard that setting an attribute only writes. Raises: NotRecordable."""
+    kind = type(owner)
+    if kind is ModuleType and is_users(getattr(owner, "__file__", None) or TORCH):
+        segment.guards.know(owner, segment.guards.constant(owner), owner.__name__)
+        return
+    if kind is type and is_python_class(owner) and not name.startswith("__"):
+        found = lookup(owner, name)
+        if type(value) in ATOMS and type(found) in (*ATOMS, type(MISSING)):
+            segment.guards.know(owner, segment.guards.constant(owner), owner.__qualname__)
+            return
+    if isinstance(owner, torch.Tensor | type | ModuleType):
+        raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
+    setter = kind.__setattr__
+    if setter is not object.__setattr__ and setter is not torch.nn.Module.__setattr__:
+        raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
+    found = lookup(kind, name)
+    if isinstance(found, property):
+        return
+    set_ = MISSING if found is MISSING else lookup(type(found), "__set__")
+    if type(set_) is FunctionType:
+        class_attribute(segment, kind, name, found)
+    elif set_ is not MISSING and type(found).__name__ != "member_descriptor":
+        raise NotRecordable(f"`{kind.__qualname__}.{name}` is a descriptor")
+
+
+def note_write(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
+    """An attribute is about to be set: write that down, if the object is from outside."""
+    found = lookup(type(owner), name)
+    is_code = isinstance(found, property) or (
+        found is not MISSING and type(lookup(type(found), "__set__")) is FunctionType
+    )
+    if is_code or not segment.guards.is_known(owner):
+        return  # what the code does is seen
+    if isinstance(owner, ModuleType):
+        segment.written.add((id(owner.__dict__), name))
+    segment.written.add((id(owner), name))
+    if isinstance(owner, torch.nn.Module):
+        tables = ("_parameters", "_buffers", "_modules")
+        segment.sealed.update(id(owner.__dict__[table]) for table in tables)
+    set_attribute = segment.guards.constant(setattr)
+    segment.write(owner, f"{set_attribute}({{0}}, {name!r}, {{1}})", value)
