@@ -74,7 +74,7 @@ def _watched_step(name: str, handler: Any) -> Any:
             recorder.check_native(frame)
             verdict = watch(recorder, frame, argument)
         except NotRecordable as error:
-            verdict = error
+            verdict = NotRecordable(str(error), error.place)  # holds no frames
         # Not while ours is being handled: user code that runs now must not see it.
         if isinstance(verdict, NotRecordable):
             return recorder.break_at(frame, verdict, handler, argument)
@@ -237,6 +237,11 @@ class CallRecorder(Hooks):
         if at is None and current is not None and reason != RAISED:
             at = self._outermost(current)
         self.points.give_way(reason, at, place)
+
+    def forget(self) -> None:
+        """Hold nothing that the call has made: what nobody holds is closed, as in eager code."""
+        self._births.clear()
+        self._point = None
 
     def _outermost(self, frame: InterpreterFrame) -> tuple[CodeType, int]:
         """The instruction of the outermost frame that leads here by other than plain calls."""

@@ -129,7 +129,10 @@ class OptimizedFunction:
             raised = error
         if raised is not None:
             frames = make_frames(segment.plans[:-1], values, _NOBODY, link)
-            return None, _go_on([*frames, frame], raised)
+            try:
+                return None, _go_on([*frames, frame], raised)
+            finally:
+                raised = None  # it holds this frame
         after = plan_of(frame)
         key = (*segment.outer_key, key_of(after))
         point = self.table.points.get(key)
@@ -152,6 +155,7 @@ class OptimizedFunction:
             return _chain(frames, recorder.interpreter, None, lambda: recorder.begin(point, frames))
         finally:
             recorder.stop(RAISED)
+            recorder.forget()
 
     def _compile_again(self, point: ProgramPoint, state: list[Any]) -> None:
         table = self.table
