@@ -24,7 +24,7 @@ from monograph.jit.recording import NotRecordable
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["class_attribute", "note_absence", "note_read"]
+__all__ = ["class_attribute", "is_of_torch", "note_absence", "note_read"]
 
 _MODULE_TABLES: Final = ("_parameters", "_buffers", "_modules")
 _METHODS: Final = (
@@ -47,14 +47,15 @@ def class_attribute(segment: SegmentRecorder, kind: type, name: str, found: Any)
             raise NotRecordable(f"`{base.__qualname__}.{name}` is read after it was set")
     guards = segment.guards
     owner = guards.constant(kind)
+    fixed = type(kind) is type and guards.tags.kind(kind)
     label = f"{kind.__qualname__}.{name}"
     if type(found) is FunctionType:
-        guards.check(f"{owner}.{name} is not {guards.constant(found)}", label, found)
+        guards.check(f"{owner}.{name} is not {guards.constant(found)}", label, found, fixed=fixed)
         guards.know(found, guards.constant(found), label)
     else:
         look = guards.constant(lookup)
         read = f"{look}({owner}, {name!r})"
-        guards.check(f"{read} is not {guards.constant(found)}", label, found, read)
+        guards.check(f"{read} is not {guards.constant(found)}", label, found, read, fixed=fixed)
 
 
 def note_read(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
@@ -67,7 +68,8 @@ def note_read(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> No
             raise NotRecordable(f"attribute `{name}` of a module of Python")
         if (id(owner.__dict__), name) not in segment.written:
             read = f"{namespace}[{name!r}]"
-            segment.guards.meet(value, read, f"{owner.__name__}.{name}")
+            fixed = is_of_torch(owner.__dict__) and segment.guards.tags.table(owner.__dict__)
+            segment.guards.meet(value, read, f"{owner.__name__}.{name}", fixed=fixed)
     elif isinstance(owner, type):
         _of_class(segment, owner, name, value)
     elif isinstance(owner, super):
@@ -96,29 +98,45 @@ def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
         return
     about = f"{guards.label(owner)}.{name}"
     if kind.__dictoffset__:
-        guards.check(f"{name!r} in {_variables(segment, owner)}", about, "nothing")
+        _check_not_own(segment, owner, name, about, "nothing")
     if isinstance(owner, torch.nn.Module):
         if any(name in variables[table] for table in _MODULE_TABLES):
             return
         for table in _MODULE_TABLES:
-            place = f"{_variables(segment, owner)}[{table!r}]"
-            guards.check(f"{name!r} in {place}", about, "nothing")
+            place, fixed = _variables(segment, owner)
+            fixed = fixed and guards.tags.table(variables[table])
+            guards.check(f"{name!r} in {place}[{table!r}]", about, "nothing", fixed=fixed)
 
 
-def _variables(segment: SegmentRecorder, owner: Any) -> str:
-    """The expression of the `__dict__` of an object from outside."""
+def _variables(segment: SegmentRecorder, owner: Any) -> tuple[str, bool]:
+    """The expression of the `__dict__` of an object from outside, and whether that is watched."""
     guards = segment.guards
     own = guards.names[id(owner)]
     if not is_constant(owner):
-        return f"{own}.__dict__"
+        return f"{own}.__dict__", False
     table = guards.constant(owner.__dict__)
-    guards.check(f"{own}.__dict__ is not {table}", f"{guards.label(owner)}.__dict__", None)
-    return table
+    fixed = guards.tags.instance(owner)
+    about = f"{guards.label(owner)}.__dict__"
+    guards.check(f"{own}.__dict__ is not {table}", about, None, fixed=fixed)
+    return table, fixed and guards.tags.table(owner.__dict__)
+
+
+def _check_not_own(
+    segment: SegmentRecorder, owner: Any, name: str, about: str, expected: str
+) -> None:
+    """Guard that an object has no attribute of its own of a name."""
+    table, fixed = _variables(segment, owner)
+    segment.guards.check(f"{name!r} in {table}", about, expected, fixed=fixed)
+
+
+def is_of_torch(namespace: dict[str, Any]) -> bool:
+    """Whether globals are those of a module of PyTorch, which are seldom written to."""
+    return str(namespace.get("__name__")).startswith("torch.")
 
 
 def _of_tensor(segment: SegmentRecorder, owner: torch.Tensor, name: str) -> None:
     if name in TENSOR_ATTRIBUTES:
-        segment.metadata(owner)
+        segment.metadata(owner, name)
     elif not isinstance(lookup(type(owner), name), _METHODS) or name in owner.__dict__:
         raise NotRecordable(f"`Tensor.{name}`")
 
@@ -180,7 +198,8 @@ def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
         return
     guards = segment.guards
     if name in variables:
-        guards.attribute(owner, name, value, f"{_variables(segment, owner)}[{name!r}]")
+        table, fixed = _variables(segment, owner)
+        guards.attribute(owner, name, value, f"{table}[{name!r}]", fixed=fixed)
         return
     if isinstance(owner, torch.nn.Module):
         _of_module(segment, owner, name, value)
@@ -189,8 +208,7 @@ def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
         raise NotRecordable(f"attribute `{name}` of an object of type `{kind.__name__}`")
     # `__getattr__` has answered: what it read is guarded, as it was interpreted.
     if kind.__dictoffset__:
-        gone = f"{name!r} in {_variables(segment, owner)}"
-        guards.check(gone, f"{guards.label(owner)}.{name}", "nothing")
+        _check_not_own(segment, owner, name, f"{guards.label(owner)}.{name}", "nothing")
 
 
 def _of_module(segment: SegmentRecorder, owner: torch.nn.Module, name: str, value: Any) -> None:
@@ -199,10 +217,12 @@ def _of_module(segment: SegmentRecorder, owner: torch.nn.Module, name: str, valu
     for table in _MODULE_TABLES:
         held = variables[table]
         if name in held:
-            namespace, tables = guards.constant(variables), guards.constant(held)
+            tables = guards.constant(held)
+            namespace, fixed = _variables(segment, owner)
             moved = f"{namespace}[{table!r}] is not {tables}"
-            guards.check(moved, f"{guards.label(owner)}.{table}", None)
-            guards.attribute(owner, name, value, f"{tables}[{name!r}]")
+            guards.check(moved, f"{guards.label(owner)}.{table}", None, fixed=fixed)
+            fixed = fixed and guards.tags.table(held)
+            guards.attribute(owner, name, value, f"{tables}[{name!r}]", fixed=fixed)
             return
     raise NotRecordable(f"attribute `{name}` of a module")
 
@@ -221,8 +241,8 @@ def _from_class(segment: SegmentRecorder, owner: Any, name: str, found: Any, val
         _of_c_descriptor(segment, owner, name, found, value)
         return
     if guards.is_known(owner) and kind.__dictoffset__ and not isinstance(found, property):
-        shadowed = f"{name!r} in {_variables(segment, owner)}"
-        guards.check(shadowed, f"{guards.label(owner)}.{name}", f"{kind.__qualname__}.{name}")
+        about = f"{guards.label(owner)}.{name}"
+        _check_not_own(segment, owner, name, about, f"{kind.__qualname__}.{name}")
     if kind.__flags__ & (1 << 9):
         _constant_of_class(segment, kind, name, found, value)
 

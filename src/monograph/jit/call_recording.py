@@ -191,7 +191,13 @@ class CallRecorder(Hooks):
         self._observer.__exit__(None, None, None)
         try:
             compiled = compile_segment(
-                segment, frames, value, self.points, reason, is_compiled=not self._is_known
+                segment,
+                frames,
+                value,
+                self.points,
+                reason,
+                is_compiled=not self._is_known,
+                is_exact=point.is_exact,
             )
         finally:
             self._observer.__enter__()

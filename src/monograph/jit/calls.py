@@ -173,7 +173,8 @@ def open_function(segment: SegmentRecorder, function: FunctionType, args: list[A
         _find_special(segment, function, args)
     name, label = guards.names[id(function)], function.__qualname__
     key = f"{name}.__code__ is not {guards.constant(function.__code__)}"
-    guards.check(key, f"{label}.__code__", function.__code__)
+    fixed = name in guards.constants and guards.tags.function(function)
+    guards.check(key, f"{label}.__code__", function.__code__, fixed=fixed)
     if name not in guards.constants:
         globals_ = guards.constant(function.__globals__)
         guards.check(f"{name}.__globals__ is not {globals_}", f"{label}.__globals__", None)
@@ -257,7 +258,7 @@ def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) 
     if key in callables.MODE_QUESTIONS:
         for value in values:
             if isinstance(value, torch.Tensor):
-                segment.metadata(value)
+                segment.metadata(value, callee.__name__)
     elif callee in (getattr, hasattr):
         _check_asked(segment, callee, values)
     elif callee is setattr and len(values) == 3 and type(values[1]) is str:
@@ -342,7 +343,7 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
     if callee.__module__ == "_operator" and not is_plain_data(values, compared=True):
         raise NotRecordable(f"{_called(callee)} of an object")
     if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
-        segment.metadata(values[0])
+        segment.metadata(values[0], "len")
         return
     for value in values:
         segment.touch(value)
@@ -363,7 +364,7 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
     if isinstance(owner, torch.Tensor):
         if name not in callables.METADATA_METHODS:
             raise NotRecordable(f"`Tensor.{name}`")
-        segment.metadata(owner)
+        segment.metadata(owner, name)
         return
     for value in values:
         _check_plain(value)
@@ -441,12 +442,17 @@ def forward_of(segment: SegmentRecorder, module: Any) -> Any:
     name, label = guards.names[id(module)], guards.label(module)
     variables = module.__dict__
     table = guards.constant(variables)
-    guards.check(f"{name}.__dict__ is not {table}", f"{label}.__dict__", None)
-    guards.check(f"type({name}) is not {guards.constant(kind)}", f"type({label})", kind, name)
+    fixed = is_constant(module) and guards.tags.instance(module)
+    guards.check(f"{name}.__dict__ is not {table}", f"{label}.__dict__", None, fixed=fixed)
+    fails = f"type({name}) is not {guards.constant(kind)}"
+    guards.check(fails, f"type({label})", kind, name, fixed=fixed)
     hooks = " or ".join(f"{table}[{each!r}]" for each in _HOOKS)
-    guards.check(f"{hooks} or {table}.get('_compiled_call_impl')", f"hooks of {label}", "none")
+    fails = f"{hooks} or {table}.get('_compiled_call_impl')"
+    fixed = fixed and guards.tags.tables(variables, *(variables[each] for each in _HOOKS))
+    guards.check(fails, f"hooks of {label}", "none", fixed=fixed)
     of_all = " or ".join(guards.constant(each) for each in GLOBAL_HOOKS)
-    guards.check(of_all, "hooks of all modules", "none")
+    fixed = guards.tags.tables(*GLOBAL_HOOKS)
+    guards.check(of_all, "hooks of all modules", "none", fixed=fixed)
     for method in ("__call__", "_call_impl"):
         class_attribute(segment, kind, method, lookup(kind, method))
     forward = lookup(kind, "forward")

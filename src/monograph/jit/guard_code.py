@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host.version_tags import TagList
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -91,6 +93,9 @@ class GuardWriter:
     def __init__(self, place: Callable[[], str]) -> None:
         """`place` gives the line of user code that runs now."""
         self.lines: list[str] = []
+        self.fixed_lines: set[int] = set()
+        """Those that hold, or read the same, as long as what `tags` watches is as it was."""
+        self.tags = TagList()
         self.guards: list[SegmentGuard] = []
         self.constants: dict[str, Any] = {"T": torch.Tensor, "P": torch.nn.Parameter}
         self.names: dict[int, str] = {}
@@ -103,7 +108,15 @@ class GuardWriter:
         self._kept: list[Any] = []
         self._touched: set[int] = set()
         self._met: set[str] = set()
+        self._fixed: set[str] = set()
         self._place = place
+
+    def forget(self) -> None:
+        """Keep nothing alive any longer but constants; no object is met from here on."""
+        self._kept.clear()
+        self.names.clear()
+        self.labels.clear()
+        self._constant_names.clear()
 
     def constant(self, value: Any) -> str:
         """The name of a constant of the function."""
@@ -114,14 +127,25 @@ class GuardWriter:
             self._kept.append(value)
         return name
 
-    def check(self, fails: str, about: str, expected: Any, read: str = "None") -> None:
-        """Guard that a condition does not hold."""
+    def check(
+        self, fails: str, about: str, expected: Any, read: str = "None", *, fixed: bool = False
+    ) -> None:
+        """Guard that a condition does not hold; `fixed`, if only a change of `tags` makes it."""
         if fails in self._checked:
             return
         self._checked.add(fails)
         n_lines = len(self.lines)
-        self.lines.append(f"if {fails}: return {len(self.guards)}")
+        self._line(f"if {fails}: return {len(self.guards)}", fixed=fixed)
         self.guards.append(SegmentGuard(about, expected, self._place(), read, n_lines))
+
+    def _line(self, line: str, *, fixed: bool) -> None:
+        if fixed:
+            self.fixed_lines.add(len(self.lines))
+        self.lines.append(line)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a name stands for the same object as long as `tags` are as they were."""
+        return name in self.constants or name in self._fixed
 
     def is_known(self, value: Any) -> bool:
         """Whether an object was met from outside."""
@@ -137,39 +161,49 @@ class GuardWriter:
         self.names[id(value)] = name
         self.labels[id(value)] = label
 
-    def meet(self, value: Any, read: str, label: str) -> None:
+    def meet(self, value: Any, read: str, label: str, *, fixed: bool = False) -> None:
         """Python has read a value from outside."""
         if read in self._met:
             return
         self._met.add(read)
         if type(value) in ATOMS:
-            self._atom(value, read, label)
+            self._atom(value, read, label, fixed=fixed)
         elif id(value) in self.names:
             name = self.names[id(value)]
             if name != read:
                 same = f"the same object as {self.label(value)}"
-                self.check(f"{read} is not {name}", label, same)
+                fixed = fixed and self.is_fixed(name)
+                self.check(f"{read} is not {name}", label, same, fixed=fixed)
         elif is_constant(value):
             name = self.constant(value)
-            self.check(f"{read} is not {name}", label, value, read)
+            self.check(f"{read} is not {name}", label, value, read, fixed=fixed)
             self.know(value, name, label)
             if isinstance(value, torch.nn.Module):
                 kind = self.constant(type(value))
-                self.check(f"type({name}) is not {kind}", f"type({label})", type(value))
+                fails = f"type({name}) is not {kind}"
+                fixed = self.tags.instance(value)
+                self.check(fails, f"type({label})", type(value), fixed=fixed)
         else:
             name = f"v{len(self.names)}_{len(self.lines)}"
-            self.lines.append(f"{name} = {read}")
-            self.know(value, name, label)
-            if not isinstance(value, TENSORS):
-                kind = self.constant(type(value))
-                self.check(f"type({name}) is not {kind}", f"type({label})", type(value), name)
-            for part in ("__func__", "__self__") if type(value) in _BOUND else ():
-                if hasattr(value, part):
-                    self.meet(getattr(value, part), f"{name}.{part}", f"{label}.{part}")
+            self._line(f"{name} = {read}", fixed=fixed)
+            self._object(value, name, label, fixed=fixed)
 
-    def _atom(self, value: Any, read: str, label: str) -> None:
+    def _object(self, value: Any, name: str, label: str, *, fixed: bool) -> None:
+        if fixed:
+            self._fixed.add(name)
+        self.know(value, name, label)
+        if not isinstance(value, TENSORS):
+            fails = f"type({name}) is not {self.constant(type(value))}"
+            is_c = fixed and not type(value).__flags__ & (1 << 9)  # has its class for good
+            self.check(fails, f"type({label})", type(value), name, fixed=is_c)
+        for part in ("__func__", "__self__") if type(value) in _BOUND else ():
+            if hasattr(value, part):
+                read, about = f"{name}.{part}", f"{label}.{part}"
+                self.meet(getattr(value, part), read, about, fixed=fixed)
+
+    def _atom(self, value: Any, read: str, label: str, *, fixed: bool) -> None:
         if value is None or type(value) in (bool, type(Ellipsis), type(NotImplemented)):
-            self.check(f"{read} is not {value}", label, value, read)
+            self.check(f"{read} is not {value}", label, value, read, fixed=fixed)
             return
         if type(value) in (slice, range):
             raise_if_odd(value)
@@ -177,23 +211,27 @@ class GuardWriter:
         name = read
         if not read.isidentifier():
             name = f"a{len(self.lines)}"
-            self.lines.append(f"{name} = {read}")
+            self._line(f"{name} = {read}", fixed=fixed)
         fails = f"{name} is not {expected} and (type({name}) is not {kind} or {name} != {expected}"
         if isinstance(value, float | complex):  # 0.0 == -0.0
             fails += f" or repr({name}) != {self.constant(repr(value))}"
-        self.check(f"{fails})", label, value, name)
+        self.check(f"{fails})", label, value, name, fixed=fixed)
 
-    def attribute(self, owner: Any, name: str, value: Any, read: str) -> None:
+    def attribute(
+        self, owner: Any, name: str, value: Any, read: str, *, fixed: bool = False
+    ) -> None:
         """Python has read an attribute of an object from outside, which an expression gives."""
-        self.meet(value, read, f"{self.label(owner)}.{name}")
+        self.meet(value, read, f"{self.label(owner)}.{name}", fixed=fixed)
 
     def meet_parts(self, function: FunctionType, name: str, label: str) -> None:
         """Guard the defaults of a function, and know its cells. Raises: NotGuardable."""
         is_fixed = name in self.constants
+        fixed = is_fixed and self.tags.function(function)
         defaults = function.__defaults__
         if defaults is None or is_fixed:
             expected = "None" if defaults is None else self.constant(defaults)
-            self.check(f"{name}.__defaults__ is not {expected}", f"{label}.__defaults__", defaults)
+            fails = f"{name}.__defaults__ is not {expected}"
+            self.check(fails, f"{label}.__defaults__", defaults, fixed=fixed)
             for value in defaults or ():
                 if type(value) not in ATOMS and id(value) not in self.names:
                     self.know(value, self.constant(value), f"a default of {label}")
@@ -202,22 +240,34 @@ class GuardWriter:
             self.contents(defaults)
         named = function.__kwdefaults__
         if named is None:
-            self.check(f"{name}.__kwdefaults__", f"{label}.__kwdefaults__", None)
+            self.check(f"{name}.__kwdefaults__", f"{label}.__kwdefaults__", None, fixed=fixed)
         else:
-            self.meet(named, f"{name}.__kwdefaults__", f"{label}.__kwdefaults__")
+            read = f"{name}.__kwdefaults__"
+            self.meet(named, read, f"{label}.__kwdefaults__", fixed=fixed)
             self.contents(named)
         for index, cell in enumerate(function.__closure__ or ()):
             if id(cell) not in self.names:
                 fixed = self.constant(cell) if is_fixed else f"{name}.__closure__[{index}]"
                 self.know(cell, fixed, function.__code__.co_freevars[index])
 
-    def tensor(self, tensor: torch.Tensor) -> str:
-        """Guard all that a tensor is but its data; return its name."""
+    def tensor(self, tensor: torch.Tensor) -> None:
+        """Guard all that a tensor is but its data."""
         name = self.names[id(tensor)]
         if id(tensor) not in self._touched:
             self._touched.add(id(tensor))
             fails, expected = tensor_condition(self, name, tensor)
             self.check(fails, self.label(tensor), expected, name)
+
+    def has_metadata_of(self, tensor: torch.Tensor) -> bool:
+        """Whether all that a tensor is but its data is guarded."""
+        return id(tensor) in self._touched
+
+    def tensor_class(self, tensor: torch.Tensor) -> str:
+        """Guard the class of a tensor; return its name."""
+        name = self.names[id(tensor)]
+        kind = "P" if type(tensor) is torch.nn.Parameter else "T"
+        about = f"type({self.label(tensor)})"
+        self.check(f"type({name}) is not {kind}", about, type(tensor), f"type({name})")
         return name
 
     def check_distinct(self, owner: Any) -> None:
@@ -239,34 +289,39 @@ class GuardWriter:
         self._touched.add(id(value))
         kind = type(value)
         label = self.label(value)
-        value = self.originals.get(id(value), value)
+        live, value = value, self.originals.get(id(value), value)
         if kind in (list, tuple, deque) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
-            self.check(f"len({name}) != {len(value)}", f"len({label})", len(value), f"len({name})")
+            fixed = kind is tuple and self.is_fixed(name)
+            size = f"len({name})"
+            self.check(f"{size} != {len(value)}", f"len({label})", len(value), size, fixed=fixed)
             for index, item in enumerate(value):
-                self.meet(item, f"{name}[{index}]", f"{label}[{index}]")
+                self.meet(item, f"{name}[{index}]", f"{label}[{index}]", fixed=fixed)
                 self._nested(item)
         elif kind in (dict, OrderedDict):
-            self._mapping(value, name, label)
+            self._mapping(value, live, name, label)
         elif kind in (set, frozenset) and all(type(item) in ATOMS for item in value):
             expected, exact = self.constant(exactly(value)), self.constant(exactly)
             self.check(f"{exact}({name}) != {expected}", label, value, name)
         else:
             raise NotGuardable(f"what a `{kind.__name__}` holds")
 
-    def _mapping(self, value: Any, name: str, label: str) -> None:
+    def _mapping(self, value: Any, live: Any, name: str, label: str) -> None:
         if not all(type(key) in ATOMS or is_constant(key) for key in value):
             raise NotGuardable("a dict with keys that are no plain values")
         keys, exact = self.constant(exactly(value)), self.constant(exactly)
         if all(type(key) is str for key in value):
             keys, exact = self.constant(tuple(value)), "tuple"
+        fixed = type(value) is dict and self.is_fixed(name) and self.tags.table(live)
         self.check(
             f"{exact}({name}) != {keys}" if value else name,
             f"keys of {label}",
             tuple(value),
             f"tuple({name})",
+            fixed=fixed,
         )
         for key, item in value.items():
-            self.meet(item, f"{name}[{self.constant(key)}]", f"{label}[{key!r}]")
+            read = f"{name}[{self.constant(key)}]"
+            self.meet(item, read, f"{label}[{key!r}]", fixed=fixed)
             self._nested(item)
 
     def _nested(self, item: Any) -> None:
@@ -317,9 +372,7 @@ def description(tensor: torch.Tensor) -> dict[str, Any]:
 def tensor_condition(guards: GuardWriter, name: str, tensor: torch.Tensor) -> tuple[str, Any]:
     """The condition under which a tensor is another than this one, and what is wanted of it."""
     # `stride` raises of a sparse tensor, which is a guard that fails.
-    kind = "P" if type(tensor) is torch.nn.Parameter else "T"
     parts = [
-        f"type({name}) is not {kind}",
         f"{name}.dtype is not {guards.constant(tensor.dtype)}",
         f"{name}.shape != {guards.constant(tensor.shape)}",
         f"{name}.requires_grad is not {tensor.requires_grad}",

@@ -22,10 +22,11 @@ from monograph.jit.call_recording import CallRecorder, watched
 from monograph.jit.interpreters import UnrecordedInterpreter, run_step
 from monograph.jit.point_table import LOGGER, RAISED, PointTable
 from monograph.jit.program_points import FramePlan, key_of, make_frames, plan_of, values_of
+from monograph.jit.segment_code import OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FunctionType
+    from types import CodeType, FunctionType
 
     from monograph.bytecode import Interpreter, InterpreterFrame
     from monograph.jit.point_table import ProgramPoint
@@ -51,6 +52,8 @@ class OptimizedFunction:
         self.function = function
         self.table = table
         self._roots: dict[Any, ProgramPoint] = {}
+        self._plain: dict[int, tuple[CodeType, ProgramPoint]] = {}
+        """Where calls begin that have so many arguments, each for one parameter."""
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As a function, it is a method of what it is found on."""
@@ -64,6 +67,7 @@ class OptimizedFunction:
     def reset(self) -> None:
         """Forget what was compiled."""
         self._roots.clear()
+        self._plain.clear()
         self.table.clear()
 
     def monograph_plain(self) -> FunctionType:
@@ -76,6 +80,9 @@ class OptimizedFunction:
         if self.table.is_native or not is_plain_execution():
             return function(*args, **kwargs)
         code = function.__code__
+        found = None if kwargs else self._plain.get(len(args))
+        if found is not None and found[0] is code:
+            return self._run(found[1], [function, *args], (args, kwargs))
         if code.co_flags & _SUSPENDED:
             return function(*args, **kwargs)
         body = link(code)
@@ -88,6 +95,8 @@ class OptimizedFunction:
         point = self._roots.get(key)
         if point is None:
             point = self._roots[key] = self.table.point((plan,))
+        if not kwargs and len(args) == body.n_plain:
+            self._plain[len(args)] = code, point
         return self._run(
             point, [function, *[value for value in slots if value is not MISSING]], (args, kwargs)
         )
@@ -113,6 +122,9 @@ class OptimizedFunction:
             values = segment.replay(state)
             if type(values) is list:
                 return segment, values
+            if values == OTHER:
+                segment.guard_metadata()
+                point.is_exact = True
         return None
 
     def _step(self, segment: CompiledSegment, values: list[Any]) -> Any:

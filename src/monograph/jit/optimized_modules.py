@@ -23,12 +23,20 @@ class _OptimizedModule:
     """Mixed into the class of an optimized module."""
 
     monograph_call: Any
+    monograph_calls: dict[int, OptimizedFunction]
     monograph_original: Any
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
-        original = self._original()
-        return self.monograph_call(original, -1 if kwargs else len(args))(original, *args, **kwargs)
+        kind: Any = type(self)
+        original = kind.monograph_original
+        if original.__dict__ is not self.__dict__:
+            original = self._original()
+        n = -1 if kwargs else len(args)
+        call = kind.monograph_calls.get(n)
+        if call is None:
+            call = kind.monograph_calls[n] = self.monograph_call(original, n)
+        return call(original, *args, **kwargs)
 
     def _original(self) -> Any:
         """The module itself; of a copy, one that shares what the copy has."""
@@ -39,6 +47,7 @@ class _OptimizedModule:
         other = object.__new__(type(original))
         object.__setattr__(other, "__dict__", self.__dict__)
         kind.monograph_original = other
+        kind.monograph_calls.clear()
         return other
 
     def monograph_plain(self) -> Any:
@@ -69,6 +78,7 @@ def _shared(module: Any, call: Any) -> Any:
     kind = type(module)
     namespace = {
         "monograph_call": call if isinstance(call, staticmethod) else staticmethod(call),
+        "monograph_calls": {},
         "monograph_original": module,
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,

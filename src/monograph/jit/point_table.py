@@ -32,12 +32,14 @@ _MOST_GIVEN_WAY: Final = 24
 class ProgramPoint:
     """One point, with the segments that were recorded from it."""
 
-    __slots__ = ("plans", "segments")
+    __slots__ = ("is_exact", "plans", "segments")
 
     def __init__(self, plans: tuple[FramePlan, ...]) -> None:
         """The plans are of the frames that are open here."""
         self.plans = plans
         self.segments: list[CompiledSegment] = []
+        self.is_exact = False
+        """Whether metadata were met that differ in the middle of a segment."""
 
     def is_held(self, state: list[Any]) -> bool:
         """Whether the guards of a segment hold already."""
@@ -63,6 +65,7 @@ class PointTable:
     ) -> None:
         """`observe` is told of graph breaks, recompilations and compiled segments."""
         self.compile = backend
+        self.reads_metadata: bool = getattr(backend, "reads_metadata", True)
         self.name = name
         self.limit = limit
         self.nopython = nopython

@@ -22,11 +22,20 @@ from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import RAISING
 from monograph.host.dispatch import TorchDispatchMode, schema_of
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
+from monograph.jit.graphs.expectations import (
+    OF_DTYPE,
+    OF_SHAPE,
+    expect_length,
+    expect_metadata,
+    expect_same,
+    expect_shape,
+)
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
     GuardWriter,
     NotGuardable,
+    description,
     is_constant,
     is_plain,
     sharing,
@@ -66,6 +75,8 @@ class Observation:
     is_tainted: bool = False
     """Whether the shape of a result depends on data."""
     draws: bool = False
+    may_draw: bool = False
+    """Whether it would have drawn random numbers from tensors with elements."""
     may_raise: bool = False
     written: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
 
@@ -109,6 +120,10 @@ class SegmentRecorder:
         """Conditions on data that are assumed to be as they were, with the instruction."""
         self.n_calls = 0
         self.mutates = self.draws = self.sets_modes = False
+        self.is_exact = False
+        """Whether metadata that Python did not ask for matter, too."""
+        self.expectations: list[tuple[Node, Any, tuple[Any, ...]]] = []
+        """What is to be checked behind a node: a function, and what it takes after the node."""
         self.risky_at: Any = None
         """Where an operator may raise after others that cannot be taken back."""
         self._kept: list[Any] = []
@@ -197,7 +212,8 @@ class SegmentRecorder:
             raise NotRecordable("a tensor of unknown origin")
         if not is_plain(tensor):
             raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
-        name = self.guards.tensor(tensor)
+        name = self.guards.tensor_class(tensor)
+        self.is_exact |= not tensor.numel()
         with self.graph.inserting_after(self._last_input):
             node = self.graph.placeholder(f"input_{len(self.inputs)}")
         self.nodes[id(tensor)] = self._last_input = node
@@ -205,11 +221,39 @@ class SegmentRecorder:
         self._storages.add(storage_of(tensor))
         return node
 
-    def metadata(self, tensor: torch.Tensor) -> None:
-        """Python asks for the shape or dtype of a tensor. Raises: NotRecordable."""
+    def metadata(self, tensor: torch.Tensor, name: str = "") -> None:
+        """Python asks for the shape or dtype of a tensor, by a name. Raises: NotRecordable."""
         if id(tensor) in self.tainted:
             raise NotRecordable("the shape of a tensor depends on data")
-        self.node_of(tensor)
+        node = self.node_of(tensor)
+        if name in OF_SHAPE or self.guards.is_known(tensor):
+            self.rely_on_shape(tensor)
+        elif name in OF_DTYPE:
+            self.expect(node, expect_metadata, "dtype", tensor.dtype)
+        else:
+            self.expect(node, expect_metadata, "all", tuple(description(tensor).values()))
+
+    def rely_on_shape(self, tensor: torch.Tensor) -> None:
+        """What happens next depends on the shape. Raises: NotRecordable."""
+        node = self.node_of(tensor)
+        if self.guards.is_known(tensor):
+            self.guards.tensor(tensor)
+        else:
+            self.expect(node, expect_shape, tuple(tensor.shape))
+
+    def expected(self) -> list[Node]:
+        """Write what is expected into the graph, as calls behind the nodes."""
+        made: list[Node] = []
+        for node, function, args in self.expectations:
+            with self.graph.inserting_after(node):
+                made.append(self.graph.call_function(function, (node, *args)))
+        return made
+
+    def expect(self, node: Node, function: Any, *args: Any) -> None:
+        """Python was told something of what a node gives, which is checked behind it."""
+        found = (node, function, args)
+        if found not in self.expectations:
+            self.expectations.append(found)
 
     def argument(self, value: Any) -> Any:
         """What stands for a value in a node. Raises: NotRecordable."""
@@ -243,6 +287,7 @@ class SegmentRecorder:
         self.draws |= seen.draws
         written = {storage_of(each) for each in seen.written}
         self.mutates |= not written.isdisjoint(self._storages)
+        self.is_exact |= bool(written) or seen.draws or seen.may_draw
         for storage in written.intersection(self.shown):
             self.risky_at = self.risky_at or self.shown[storage]
         self._result(result, node, is_tainted=tainted)
@@ -252,6 +297,8 @@ class SegmentRecorder:
             return
         self.keep(result)
         if isinstance(result, torch.Tensor):
+            if self.guards.is_known(result) or id(result) in self.nodes:
+                self.expect(node, expect_same, self.node_of(result))
             if not self.guards.is_known(result):
                 self.nodes[id(result)] = node
             if is_tainted:
@@ -260,6 +307,7 @@ class SegmentRecorder:
             return
         if not isinstance(result, list | tuple):
             raise NotRecordable(f"a result of type `{type(result).__name__}`")
+        self.expect(node, expect_length, len(result))
         for index, item in enumerate(result):
             part = self.graph.call_function(operator.getitem, (node, index))
             self._result(item, part, is_tainted=is_tainted)
@@ -324,13 +372,29 @@ class OperatorObserver(TorchDispatchMode):
             self.is_asked = False
         else:
             _note(seen, operator, args, kwargs or {})
+            if torch.Tag.nondeterministic_seeded in operator.tags:
+                return _seeded(seen, operator, args, kwargs or {})
         return operator(*args, **(kwargs or {}))
+
+
+def _seeded(seen: Observation, operator: Any, args: Any, kwargs: Any) -> Any:
+    """Run an operator that may draw: without tensors to draw for, or with probability 0, none do.
+
+    The former is up to metadata.
+    """
+    before = torch.default_generator.get_state()
+    result = operator(*args, **kwargs)
+    tensors = [each for each in args if isinstance(each, torch.Tensor)]
+    seen.draws |= not all(each.is_cpu for each in tensors) or not torch.equal(
+        before, torch.default_generator.get_state()
+    )
+    seen.may_draw |= not all(each.numel() for each in tensors)
+    return result
 
 
 def _note(seen: Observation, operator: Any, args: Any, kwargs: Any) -> None:
     tags = operator.tags
     seen.is_tainted |= any(tag in tags for tag in _OF_DATA)
-    seen.draws |= torch.Tag.nondeterministic_seeded in tags
     seen.may_raise |= schema_of(operator).name.removeprefix("aten::") in RAISING
     for value in aliasing_of(operator).writes(args, kwargs):
         values = value if isinstance(value, list | tuple) else [value]

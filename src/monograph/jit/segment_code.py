@@ -1,9 +1,10 @@
 """Code generation: a recorded segment becomes one Python function from a state to the next one.
 
 def replay(s):
-try: <guards, each `if fails: return its index`>
+try: <guards, each `if fails: return its index`>    # those that tags stand for: where a tag changed
 except Exception: return -1
 try: g0, g1 = GRAPH(v0, v1)
+except OtherMetadata: return OTHER     # what Python was told in the middle is another now
 except Exception: return None          # nothing has happened yet
 <objects made again> <writes to objects from outside, in their order>
 return [what the next point begins with, or the result]
@@ -11,28 +12,33 @@ return [what the next point begins with, or the result]
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
+from monograph.host.version_tags import MEMORY
 from monograph.jit.effects.data_checks import check_lines
+from monograph.jit.graphs.expectations import OtherMetadata
+from monograph.jit.graphs.graph_code import SegmentGraph
+from monograph.jit.guard_code import tensor_condition
 from monograph.jit.program_points import FramePlan, is_mark, key_of, plan_of
 from monograph.jit.state_recipes import RecipeWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch.fx import GraphModule
+    from torch.fx import GraphModule, Node
 
     from monograph.bytecode import InterpreterFrame
-    from monograph.jit.guard_code import SegmentGuard
+    from monograph.jit.guard_code import GuardWriter, SegmentGuard
     from monograph.jit.point_table import PointTable
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["CompiledSegment", "compile_segment"]
+__all__ = ["OTHER", "CompiledSegment", "compile_segment"]
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +64,57 @@ class CompiledSegment:
     modes: Any = None
     draws: bool = False
     inputs: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
+    writer: _ReplayWriter | None = None
+    """What writes the code once more, with guards of all metadata; None where it has them."""
+
+    def guard_metadata(self) -> None:
+        """Rely on all metadata of the inputs from now on, which tells entries apart early."""
+        if self.writer is not None:
+            self.writer.guard_metadata()
+            self.source, self.replay = self.writer.written()
+            self.guards, self.lines = self.writer.guarded
+            self.writer = None
+
+
+OTHER: Final = -4
+"""What a replay returns whose graph found other metadata in the middle."""
+
+
+class _ReplayWriter:
+    """Writes the function of a segment; keeps nothing alive but constants."""
+
+    def __init__(
+        self, segment: SegmentRecorder, constants: dict[str, Any], body: list[str]
+    ) -> None:
+        """`body` is what follows the guards."""
+        self._guards = segment.guards
+        self._body = body
+        self._constants = constants
+        self._inputs = [
+            (name, segment.guards.label(tensor), *tensor_condition(segment.guards, name, tensor))
+            for name, tensor in segment.inputs
+            if not segment.guards.has_metadata_of(tensor)
+        ]
+
+    @property
+    def guarded(self) -> tuple[tuple[SegmentGuard, ...], tuple[str, ...]]:
+        """The guards, and their lines."""
+        return tuple(self._guards.guards), tuple(self._guards.lines)
+
+    def guard_metadata(self) -> None:
+        """Guard all metadata of the inputs."""
+        for name, label, fails, expected in self._inputs:
+            self._guards.check(fails, label, expected, name)
+
+    def written(self) -> tuple[str, Any]:
+        """The source and the function."""
+        scope = self._constants
+        scope.update(self._guards.constants)
+        source = "\n".join(["def replay(s):", *_guarded(self._guards, scope, self._body)])
+        source = "\n".join([source, *self._body])
+        scope = dict(scope)
+        exec(compile(source, "<segment>", "exec"), scope)  # noqa: S102 - the lines above
+        return source, scope["replay"]
 
 
 def compile_segment(
@@ -68,8 +125,13 @@ def compile_segment(
     reason: str,
     *,
     is_compiled: bool,
+    is_exact: bool,
 ) -> CompiledSegment:
-    """Write the function of a segment, and compile its graph. Raises: NotMade."""
+    """Write the function of a segment, and compile its graph. Raises: NotMade.
+
+    Where the backend reads no metadata, those of inputs are guarded if Python asked for them, or
+    the graph does what cannot be taken back; with `is_exact`, or another backend, always.
+    """
     began = time.perf_counter()
     outputs: list[Any] = []
 
@@ -87,12 +149,14 @@ def compile_segment(
     result = _result(segment, recipe, frames, value)
     writes = _writes(segment, recipe)
     segment.guard_aliases()
-    lines = list(segment.guards.lines)
-    body = [*_guarded(lines)]
+    is_exact |= segment.is_exact or points.reads_metadata
+    body: list[str] = []
     graph = None
+    checks: list[Node] = []
     if segment.n_calls:
         segment.graph.output(tuple(outputs))
-        graph = torch.fx.GraphModule(torch.nn.Module(), segment.graph)
+        checks = checks if is_exact else segment.expected()
+        graph = SegmentGraph(segment.graph)
         body += _graph_call(segment, len(outputs))
     conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
     body += [f"  {line}" for line in check_lines(conditions, _leaving(segment, "return None"))]
@@ -100,19 +164,25 @@ def compile_segment(
     body.append(f"  return [{result}]")
     constants = dict(segment.guards.constants)
     constants["MODES"], constants["modes"] = MODE_STATE, segment.modes
+    constants["OtherMetadata"], constants["OTHER"] = OtherMetadata, OTHER
     if graph is not None and is_compiled:
         inputs = [tensor for _, tensor in segment.inputs]
         constants["GRAPH"] = points.compile(graph, inputs)
-    scope: dict[str, Any] = dict(constants)
-    source = "\n".join(["def replay(s):", *body])
-    exec(compile(source, "<segment>", "exec"), scope)  # noqa: S102 - the lines above
+        for node in checks:
+            graph.graph.erase_node(node)
+    writer = _ReplayWriter(segment, constants, body)
+    if is_exact:
+        writer.guard_metadata()
+    segment.guards.forget()
+    source, replay = writer.written()
+    guards, lines = writer.guarded
     plans = tuple(plan_of(frame) for frame in frames or ())
     points.log(source, graph)
     return CompiledSegment(
-        replay=scope["replay"],
+        replay=replay,
         source=source,
-        guards=tuple(segment.guards.guards),
-        lines=tuple(lines),
+        guards=guards,
+        lines=lines,
         constants=constants,
         graph=graph,
         n_operators=segment.n_calls,
@@ -123,16 +193,68 @@ def compile_segment(
         seconds=time.perf_counter() - began,
         modes=segment.modes,
         draws=segment.draws,
+        writer=None if is_exact else writer,
     )
 
 
-def _guarded(lines: list[str]) -> list[str]:
+_FEWEST: Final = 12
+"""So many guards take longer than looking at tags."""
+
+
+def _guarded(guards: GuardWriter, constants: dict[str, Any], body: list[str]) -> list[str]:
+    lines = guards.lines
+    renewal: list[str] = []
+    if len(guards.fixed_lines) >= _FEWEST:
+        stamp: list[bytes | None] = [None]
+        constants["MEMORY"], constants["WORDS"] = MEMORY, guards.tags.words()
+        constants["STAMP"] = stamp
+        constants["RENEW"] = _renewal(guards, constants, stamp)
+        renewal = ["if MEMORY[WORDS].tobytes() != STAMP[0] and RENEW(s) is not None: return -3"]
+        lines = _unfixed(guards, body)
     return [
         "  try:",
         "    if MODES() != modes: return -2",
-        *(f"    {line}" for line in lines),
+        *(f"    {line}" for line in (*renewal, *lines)),
         "  except Exception: return -1",
     ]
+
+
+_NAMES: Final = re.compile(r"\b[av]\d\w*")
+
+
+def _unfixed(guards: GuardWriter, body: list[str]) -> list[str]:
+    """The guards that tags do not stand for, and the reads that these and the body need."""
+    used = {name for line in body for name in _NAMES.findall(line)}
+    found: list[str] = []
+    for index in range(len(guards.lines) - 1, -1, -1):
+        line = guards.lines[index]
+        name = line.partition(" = ")[0]
+        if index not in guards.fixed_lines or (name in used and not line.startswith("if ")):
+            used.update(_NAMES.findall(line))
+            found.append(line)
+    return found[::-1]
+
+
+def _renewal(
+    guards: GuardWriter, constants: dict[str, Any], stamp: list[bytes | None]
+) -> Callable[[list[Any]], int | None]:
+    """Check all guards, and take the tags as they are now for the stamp if they hold."""
+    checks: list[Callable[[list[Any]], int | None]] = []
+    words, tags, lines = constants["WORDS"], guards.tags, list(guards.lines)
+
+    def renew(state: list[Any]) -> int | None:
+        if not checks:
+            source = "\n".join(["def check(s):", *(f"  {line}" for line in lines)])
+            scope = dict(constants)
+            exec(compile(source, "<guards>", "exec"), scope)  # noqa: S102 - lines of guards
+            checks.append(scope["check"])
+        seen = MEMORY[words].tobytes() if tags.are_given() else None
+        failed = checks[0](state)
+        if failed is None:
+            stamp[0] = seen
+        return failed
+
+    return renew
 
 
 def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
@@ -141,8 +263,10 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
     call = f"{names}= GRAPH({inputs})" if names else f"GRAPH({inputs})"
     # Where half of it may have happened, what it raises is what eager code raises.
     leave = "raise" if segment.mutates or segment.draws else "return None"
-    lines = [f"  try: {call}", "  except Exception:"]
-    return [*lines, *[f"    {line}" for line in _leaving(segment, leave)]]
+    lines = [f"  try: {call}"]
+    for kind, left in (("OtherMetadata", "return OTHER"), ("Exception", leave)):
+        lines += [f"  except {kind}:", *(f"    {line}" for line in _leaving(segment, left))]
+    return lines
 
 
 def _leaving(segment: SegmentRecorder, leave: str) -> list[str]:

@@ -16,7 +16,7 @@ import torch
 from monograph.bytecode.evaluation.frame import MISSING, NULL, cell_contents
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
-from monograph.jit.attribute_reads import note_absence
+from monograph.jit.attribute_reads import is_of_torch, note_absence
 from monograph.jit.callables import TENSOR_VALUES
 from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data
 from monograph.jit.effects.containers import change, check_change
@@ -82,14 +82,16 @@ def _load_global(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> 
     own = guards.constant(frame.globals)
     if (id(frame.globals), name) in segment.written:
         return
+    fixed = is_of_torch(frame.globals) and guards.tags.table(frame.globals)
     if name in frame.globals:
-        guards.meet(frame.globals[name], f"{own}[{name!r}]", name)
+        guards.meet(frame.globals[name], f"{own}[{name!r}]", name, fixed=fixed)
     elif name not in frame.builtins:
         raise NotRecordable(f"`{name}` is not defined")
     else:
-        guards.check(f"{name!r} in {own}", name, "the builtin")
+        guards.check(f"{name!r} in {own}", name, "the builtin", fixed=fixed)
         read = f"{guards.constant(frame.builtins)}[{name!r}]"
-        guards.meet(frame.builtins[name], read, name)
+        fixed = guards.tags.table(frame.builtins)
+        guards.meet(frame.builtins[name], read, name, fixed=fixed)
 
 
 @_watch("LOAD_DEREF")
@@ -244,6 +246,8 @@ def _is(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     guards = recorder.segment.guards
     if left is None or right is None or is_constant(left) or is_constant(right):
         return
+    # Of tensors that are one object, what made them so is expected of the graph.
+    recorder.segment.is_exact |= left is not right and isinstance(left, torch.Tensor)
     if guards.is_known(left) and guards.is_known(right) and left is not right:
         one, two = guards.names[id(left)], guards.names[id(right)]
         guards.check(f"{one} is {two}", f"{guards.label(left)} is {guards.label(right)}", False)
@@ -347,7 +351,7 @@ _GROWING: Final = frozenset({"LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_M
 
 def _iterate_tensor(recorder: CallRecorder, frame: InterpreterFrame) -> None:
     tensor = frame.stack[-1]
-    recorder.segment.metadata(tensor)
+    recorder.segment.metadata(tensor, "shape")
     if not tensor.dim():
         raise NotRecordable("a number is iterated")
     frame.stack[-1] = recorder.run_leaf("call_method", "unbind", torch.Tensor.unbind, [tensor], {})

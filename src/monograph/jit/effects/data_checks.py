@@ -34,7 +34,7 @@ def note_check(recorder: CallRecorder, frame: Any, tensor: torch.Tensor, target:
     other = frame.ip if value is jumps_if else target
     if not _only_raises(frame.body, other):
         return False
-    segment.node_of(tensor)
+    segment.rely_on_shape(tensor)
     segment.checks.append((tensor, value, recorder.here()))
     segment.shown.setdefault(storage_of(tensor), recorder.here())
     frame.stack[-1] = value

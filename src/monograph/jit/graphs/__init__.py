@@ -1,0 +1,1 @@
+"""The graphs of segments: how they are run, and what they check."""

@@ -1,0 +1,70 @@
+"""Runtime assertions of a graph: what Python was told of tensors in the middle of a segment.
+
+A backend that reads no metadata runs a graph for other inputs, too. What Python asked of tensors
+that the graph makes is then checked where they are made, before anything depends on it.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, Final
+
+from monograph.jit.guard_code import description
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+__all__ = [
+    "EXPECTATIONS",
+    "OF_DTYPE",
+    "OF_SHAPE",
+    "OtherMetadata",
+    "expect_length",
+    "expect_metadata",
+    "expect_same",
+    "expect_shape",
+]
+
+
+class OtherMetadata(Exception):  # noqa: N818 - a signal, which is no error
+    """A tensor that a graph made has other metadata than Python was told while recording."""
+
+
+def expect_metadata(tensor: torch.Tensor, facts: str, expected: Any) -> None:
+    """Raises: OtherMetadata."""
+    if _FACTS[facts](tensor) != expected:
+        raise OtherMetadata
+
+
+def expect_same(tensor: Any, other: Any) -> None:
+    """Raises: OtherMetadata, of what is not one object."""
+    if tensor is not other:
+        raise OtherMetadata
+
+
+def expect_shape(tensor: torch.Tensor, shape: Any) -> None:
+    """Raises: OtherMetadata."""
+    if tensor.shape != shape:
+        raise OtherMetadata
+
+
+def expect_length(values: Any, length: int) -> None:
+    """Raises: OtherMetadata."""
+    if len(values) != length:
+        raise OtherMetadata
+
+
+EXPECTATIONS: Final = frozenset({expect_metadata, expect_same, expect_shape, expect_length})
+"""What graphs call to check what Python was told of tensors; no operators of the program."""
+_FACTS: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
+    "dtype": operator.attrgetter("dtype"),
+    "all": lambda tensor: tuple(description(tensor).values()),
+}
+OF_SHAPE: Final = frozenset(
+    {"shape", "size", "dim", "ndim", "numel", "nelement", "ndimension", "__len__", "len"}
+)
+OF_DTYPE: Final = frozenset(
+    {"dtype", "is_floating_point", "is_complex", "element_size", "itemsize", "is_signed"}
+)
