@@ -46,7 +46,7 @@ if typing.TYPE_CHECKING:
         refine_dynamic_shapes,
     )
     from monograph.interop import as_torch_export, from_torch, load_package
-    from monograph.jit import CompilationProfiler, optimize
+    from monograph.jit import CompilationProfiler, minify, optimize
     from monograph.passes import DecompositionTable, default_decompositions
     from monograph.passes.decomposition.table import DecompositionTable as CustomDecompTable
     from monograph.passes.decomposition.table import decompose
@@ -98,6 +98,7 @@ else:
             "infer_dynamic_shapes": "monograph.dims",
             "load": "monograph.archive",
             "load_package": "monograph.interop",
+            "minify": "monograph.jit",
             "optimize": "monograph.jit",
             "passes": "monograph.passes:",
             "pt2_archive": "monograph.pt2_archive:",
@@ -160,6 +161,7 @@ __all__ = [
     "infer_dynamic_shapes",
     "load",
     "load_package",
+    "minify",
     "optimize",
     "passes",
     "pt2_archive",

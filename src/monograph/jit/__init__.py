@@ -6,7 +6,16 @@ to program point, or interprets on and records one more (`call_recording`, decis
 
 from __future__ import annotations
 
+from monograph.jit.backends import find_backend
+from monograph.jit.minifying import minify
 from monograph.jit.optimizing import Optimizer, optimize
 from monograph.jit.reporting import CompilationProfiler, explain_call
 
-__all__ = ["CompilationProfiler", "Optimizer", "explain_call", "optimize"]
+__all__ = [
+    "CompilationProfiler",
+    "Optimizer",
+    "explain_call",
+    "find_backend",
+    "minify",
+    "optimize",
+]

@@ -5,6 +5,7 @@ not-taken-over             reason                       HandOverError
 wrong-after-handing-over   system, output, difference   BugError
 extra-not-installed        extra, packages              HandOverError
 backend-unknown            name, names, near=""         SpecError
+nothing-fails              n                            SpecError
 nothing-to-verify-against                               HandOverError
 """
 
@@ -83,6 +84,19 @@ def backend_unknown(*, name: object, names: object, near: str = "") -> Text:
         headline=f"there is no backend named {name!r}",
         notes=(f"there are {names}",),
         helps=(offer("the nearest is", f'monograph.optimize("{near}")'),) if near else (),
+    )
+
+
+@message("nothing-fails", SpecError)
+def nothing_fails(*, n: object) -> Text:
+    """Say that there is no failure to reduce in `n` graphs."""
+    return Text(
+        headline=f"nothing fails: there is no failure to reduce in {n} graphs",
+        notes=("each graph of the call was compiled and run by itself",),
+        helps=(
+            "pass the backend and the arguments with which it fails",
+            "or ask for accuracy, where the numbers are wrong",
+        ),
     )
 
 
