@@ -114,13 +114,13 @@ def test_two_threads_are_told_of_at_once():
 
     threads = [
         threading.Thread(target=captures, args=each)
-        for each in ((draws, "draws"), (lambda self, x: x * 2, "pure"))
+        for each in ((in_callback, "reads"), (lambda self, x: x * 2, "pure"))
     ]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    assert found == ["draws outside-read"] * 10
+    assert found == ["reads outside-read"] * 10
 
 
 @needs_monitoring

@@ -291,3 +291,29 @@ def test_nothing_watches_a_collection_wherever_it_begins():
         done.set()
         idle.join()
     assert seen == {type(None)}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_tuples_that_other_threads_make_are_let_alone(strict):
+    """`tuple(generator)` fails where anybody refers to what it has so far."""
+    found, done = [], threading.Event()
+
+    def makes():
+        def until_done():
+            while not done.wait(0.0001):
+                yield len(found)
+
+        try:
+            found.append(len(tuple(until_done())))
+        except SystemError as error:
+            found.append(error)
+
+    for _ in range(5):
+        done.clear()
+        other = threading.Thread(target=makes)
+        other.start()
+        for _ in range(5):
+            export(nn.ReLU(), (torch.ones(3),), strict=strict)
+        done.set()
+        other.join()
+    assert all(isinstance(each, int) for each in found), found

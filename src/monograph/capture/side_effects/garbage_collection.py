@@ -1,8 +1,8 @@
 """Garbage collection: objects made since a moment, by generation 0; its callbacks go unwatched.
 
-An object begins in generation 0, and leaves it in a collection. So those made since are what is
-there now and was not, and what was there when a collection began. The collector belongs to the
-process: nothing is frozen, and it goes on for everybody but a thread that is alone.
+An object begins at the end of generation 0, and leaves it in a collection. So those made since are
+what comes there after a mark, and what came after it when a collection began. The collector belongs
+to the process: nothing is frozen, and it goes on for everybody but a thread that is alone.
 What it calls meanwhile (finalisers, weak references, `gc.callbacks`) is not user code's doing: a
 thread that captures does not watch it.
 """
@@ -12,8 +12,9 @@ from __future__ import annotations
 import gc
 import weakref
 from contextlib import contextmanager
+from itertools import chain
 from threading import Lock, active_count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.installation import THREAD
@@ -31,34 +32,32 @@ _UNWATCHED: list[object] = []
 class MadeSince:
     """The objects that the collector came to know since this was made, of whatever thread."""
 
-    __slots__ = ("__weakref__", "_before", "_made", "_objects")
+    __slots__ = ("__weakref__", "_made", "_mark")
 
     def __init__(self) -> None:
-        self._objects = gc.get_objects(generation=0)
-        """Those before, kept, so that none of their identities is given to a new object."""
-        self._before: set[int] | None = None
         self._made: set[int] = set()
+        self._mark: list[Any] = []
+        """Generation 0 is in the order in which its objects were made: they come after this one."""
         _ASKED.append(weakref.ref(self))
 
     def among(self, values: Iterable[Any]) -> set[int]:
         """The identities of those of some objects that are such ones."""
         wanted = set(map(id, values))
-        young = wanted.intersection(map(id, gc.get_objects(generation=0)))
-        return (young | wanted & self._made).difference(map(id, self._objects))
+        return wanted & self._made | wanted.intersection(self._younger(_young()))
 
     def includes(self, value: Any) -> bool:
         """Whether an object is one of them."""
-        if self._before is None:
-            self._before = set(map(id, self._objects))
-        if id(value) in self._before:
-            return False
         if id(value) not in self._made:
             self.note(_young())
         return id(value) in self._made
 
-    def note(self, young: set[int]) -> None:
+    def note(self, young: list[int]) -> None:
         """These are in the young generation."""
-        self._made |= young
+        self._made.update(self._younger(young))
+
+    def _younger(self, young: list[int]) -> list[int]:
+        mark = id(self._mark)
+        return young[young.index(mark) + 1 :] if mark in young else young
 
 
 @contextmanager
@@ -126,8 +125,16 @@ def _look_again(phase: str, info: dict[str, Any]) -> None:
             CALL_EVENTS.tell(told)
 
 
-def _young() -> set[int]:
-    return set(map(id, gc.get_objects(generation=0)))
+def _young() -> list[int]:
+    """The identities of generation 0, in order.
+
+    In one call of C, so that no other thread runs while all is held: a tuple that one is making
+    (`tuple(generator)`) fails if there is a second reference to it.
+    """
+    return list(map(id, chain.from_iterable(map(gc.get_objects, _YOUNG))))
+
+
+_YOUNG: Final = (0,)
 
 
 def _collects(phase: str, info: dict[str, Any]) -> None:

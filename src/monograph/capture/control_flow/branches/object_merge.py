@@ -17,7 +17,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode import MISSING, InterpreterFrame
-from monograph.capture.side_effects.garbage_collection import MadeSince
 from monograph.capture.side_effects.persistent_writes import lines
 from monograph.capture.side_effects.tracking import WriteTarget
 from monograph.diagnostics import Cause, MonographError, problem, user_frames
@@ -111,8 +110,6 @@ def _is_aside(held: Any, running: Sequence[InterpreterFrame]) -> bool:
     for each in gc.get_referrers(held) if type(held) in (list, dict) else ():
         if type(each) is FrameType and type(held) is dict:  # a traceback's, of a copy of the code
             return each.f_code.co_qualname == running[0].code.co_qualname
-        if type(each) is MadeSince:
-            return True
         if isinstance(each, InterpreterFrame) and (held is each.slots or held is each.stack):
             is_aside = each.is_copy and each.back is None and each.code is running[0].code
             return is_aside or any(each is one for one in running)
