@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from ast import literal_eval
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class NotThereError(Exception):
@@ -40,6 +44,35 @@ def made(place: str) -> Made:
     if not hasattr(parts[0], "forward"):
         raise NotThereError(f"{place} gives no module, but {type(parts[0]).__name__}")
     return Made(*parts[:4])
+
+
+def of_transformers(name: str, settings: Sequence[str]) -> Made:
+    """A model of Hugging Face's transformers with random weights, and its own dummy inputs.
+
+    `settings` are those of its configuration, as `name=value`; nothing is downloaded.
+
+    Raises: NotThereError (no such class, setting or package).
+    """
+    try:
+        kind: Any = getattr(import_module("transformers"), name)
+        config: Any = kind.config_class(**dict(map(_setting, settings)))
+        module: Any = kind(config).eval()
+    except ImportError as error:
+        raise NotThereError(f"this needs transformers: {error}") from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise NotThereError(f"transformers.{name} cannot be made of that: {error}") from None
+    inputs = dict(module.dummy_inputs)
+    return Made(module, (), {name: value for name, value in inputs.items() if value is not None})
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, found, value = text.partition("=")
+    if not found or not name.isidentifier():
+        raise NotThereError(f"write a setting as name=value; not {text}")
+    try:
+        return name, literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def factory(place: str) -> Any:
@@ -76,4 +109,4 @@ def _of_file(path: Path) -> Any:
     return module
 
 
-__all__ = ["Made", "NotThereError", "factory", "made"]
+__all__ = ["Made", "NotThereError", "factory", "made", "of_transformers"]

@@ -1,8 +1,11 @@
 """Each verb with good, bad and hostile input; help says an example; nothing loads torch for it."""
 
+import io
 import json
+import resource
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -10,6 +13,7 @@ from typer.testing import CliRunner
 
 import monograph
 from monograph import cli, lazy_imports
+from monograph.cli import commands, output, programs, watching
 from monograph.cli.commands import app
 from tests.repo.sources import environment
 
@@ -40,7 +44,8 @@ def nothing():
 number = 4
 """
 
-VERBS = ["export", "inspect", "show", "run", "verify", "diff", "convert", "explain", "examples"]
+VERBS = ["export", "report", "fix", "inspect", "show", "run", "verify", "diff", "convert"]
+VERBS += ["explain", "examples", "doctor"]
 
 
 @pytest.fixture
@@ -121,6 +126,16 @@ def test_conversions(folder, target):
         (("explain", "contract-brokn"), cli.MISSING, "did you mean contract-broken"),
         (("examples", "quantum", "flux"), cli.MISSING, "no case has all of that"),
         (("inspect", "none.pt2"), cli.MISSING, "there is no file none.pt2"),
+        (("export", "-o", "m.pt2"), cli.MISSING, "name a factory"),
+        (("export", "model.py:make", "--transformers", "A", "-o", "x"), cli.MISSING, "or a class"),
+        (("export", "--transformers", "NoModel", "-o", "x"), cli.MISSING, "cannot be made of that"),
+        (("export", "--transformers", "BertModel", "--config", "a", "-o", "x"), 2, "name=value"),
+        (("report", "model.py:make", "-o", "x.pdf"), cli.MISSING, "not to x.pdf"),
+        (("report", "none.py:make"), cli.MISSING, "there is no file none.py"),
+        (("run", "relu.pt2", "--on", "none.onnx"), cli.MISSING, "there is no file none.onnx"),
+        (("verify", "relu.pt2", "--handed-over", "no"), cli.MISSING, "there is no file no"),
+        (("verify", "relu.pt2"), cli.WRONG, "nothing-to-verify-against"),
+        (("fix", "model.py:number; rm -rf /"), cli.MISSING, "there is no model.py:number; rm"),
     ],
 )
 def test_what_is_not_right_is_said_in_a_sentence(folder, words, status, said):
@@ -150,12 +165,138 @@ def test_pages_and_examples():
     assert all("refused: " in line for line in refused)
 
 
+def test_a_report_of_what_stands_in_the_way(folder):
+    """As text, and as a page; the status says whether anything does."""
+    status, said = invoked("report", "model.py:refused")
+    assert (status, "view-impossible" in said) == (cli.WRONG, True)
+    status, said = invoked("report", "model.py:refused", "-o", "problems.html")
+    assert (status, said) == (cli.WRONG, "problems.html: 1 problem\n")
+    assert "view-impossible" in (folder / "problems.html").read_text(encoding="utf-8")
+    assert invoked("report", "model.py:make") == (cli.RIGHT, "nothing to report\n")
+
+
+def test_answers_for_programs(folder):
+    """Each is one JSON text, also where something is refused."""
+
+    def answer(*words):
+        status, said = invoked(*words, "--json")
+        return status, json.loads(said)
+
+    status, made = answer("export", "model.py:make", "-o", "m.pt2", "--verify")
+    assert (status, made["file"], "f32[2, 4]" in made["contract"]) == (0, "m.pt2", True)
+    assert answer("verify", "m.pt2")[1]["right"] is True
+    status, refused = answer("export", "model.py:refused", "-o", "n.pt2")
+    assert (status, refused["findings"][0]["name"]) == (cli.WRONG, "view-impossible")
+    assert answer("run", "relu.pt2") == (0, [1.0, 1.0, 1.0])
+    status, parts = answer("diff", "relu.pt2", "m.pt2")
+    assert (status, parts["state"], bool(parts["graph"])) == (cli.WRONG, [], True)
+    assert answer("convert", "relu.pt2", "--to", "python", "-o", "m.py")[1]["to"] == "python"
+    assert answer("explain", "contract-broken")[1]["page"].startswith("# contract-broken")
+    assert answer("examples", "optional", "input")[1][0]["support"] == "supported"
+
+
+def test_a_model_of_transformers(folder):
+    """A class and settings; nothing is downloaded."""
+    pytest.importorskip("transformers")
+    small = ["num_hidden_layers=1", "hidden_size=8", "num_attention_heads=2", "vocab_size=2000"]
+    settings = [word for each in (*small, "intermediate_size=8") for word in ("--config", each)]
+    made = invoked("export", "--transformers", "BertModel", *settings, "-o", "bert.pt2")
+    assert made[0] == 0, made[1]
+    assert "input_ids" in made[1]
+
+
+@pytest.mark.parametrize("target", ["openvino", "executorch"])
+def test_systems_that_may_be_missing(folder, monkeypatch, target):
+    """One sentence says what to install. With a stand-in, what they are called with is right.
+
+    The packages themselves are not tried here: the stand-ins have the functions that we call.
+    """
+    monkeypatch.setattr(programs, "_has", lambda _: False)
+    status, said = invoked("convert", "relu.pt2", "--to", target, "-o", "made")
+    assert (status, said) == (
+        cli.MISSING,
+        f"this needs the package {target}: pip install 'monograph[{target}]'\n",
+    )
+    calls = []
+
+    def written(program, example_input=None):
+        assert isinstance(program, torch.export.ExportedProgram)
+        calls.append(example_input)
+        lowered = types.SimpleNamespace(buffer=b"made")
+        return types.SimpleNamespace(to_executorch=lambda: lowered)
+
+    def kept(_, name):
+        (folder / name).write_bytes(b"made")
+
+    monkeypatch.setattr(programs, "_has", lambda _: True)
+    stand_ins = {
+        "openvino:convert_model": written,
+        "openvino:save_model": kept,
+        "executorch.exir:to_edge_transform_and_lower": written,
+    }
+    monkeypatch.setattr(programs, "resolved", stand_ins.__getitem__)
+    assert invoked("convert", "relu.pt2", "--to", target, "-o", "made") == (0, "made: 4 bytes\n")
+    assert len(calls) == 1
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is one."""
+
+    def isatty(self):
+        return True
+
+
+def test_colour_and_progress_are_for_terminals(monkeypatch):
+    """Not where `NO_COLOR` is set, and not for those who asked for quiet."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert output.colored_diff("+a\n b", Terminal()) == "\x1b[32m+a\x1b[0m\n b"
+    assert output.colored_diff("+a", io.StringIO()) == "+a"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.colored_diff("+a", Terminal()) == "+a"
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with output.progress() as told:
+        told("exporting")
+    assert "exporting" in sys.stderr.getvalue()
+    assert sys.stderr.getvalue().endswith("\r\x1b[K")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    output.quiet(True)
+    with output.progress() as told:
+        told("exporting")
+    output.quiet(False)
+    assert not sys.stderr.getvalue()
+
+
+def test_progress_names_what_is_captured(monkeypatch):
+    """The function of the user's that runs, or is interpreted, and its share of the time."""
+
+    class Slow(torch.nn.Module):
+        def forward(self, x):
+            for _ in range(1000):
+                x = x + 1
+            return x
+
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(watching, "EVERY", 0.01)
+    with watching.watched("exporting slow"):
+        monograph.export(Slow(), (torch.ones(2),))
+    assert "Slow.forward (test_commands.py:" in stream.getvalue()
+
+
+def test_completion_knows_names():
+    """Of pages and targets."""
+    assert "contract-broken" in commands.names_of_pages("contract")
+    assert commands.names_of_targets("o") == ["onnx", "openvino"]
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_says_an_example(verb):
     """What one would type."""
     status, said = invoked(verb, "--help")
     assert status == 0
     assert f"monograph {verb}" in said
+    assert "Exit status: 0" in said
 
 
 def test_help_and_version_load_no_torch():
@@ -167,6 +308,18 @@ def test_help_and_version_load_no_torch():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], env=environment(), check=True)
+
+
+def test_help_is_said_at_once():
+    """In 0.4 s of the processor, the interpreter's own start included."""
+    times = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "monograph", "--help"]
+        subprocess.run(command, env=environment(), check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(times) < 0.4
 
 
 def test_as_a_module(folder):

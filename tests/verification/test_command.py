@@ -17,6 +17,7 @@ def make():
     return torch.nn.Linear(4, 2)
 
 def other():
+    torch.manual_seed(1)
     return torch.nn.Linear(4, 2)
 """
 

@@ -1,6 +1,7 @@
 """`verify` and `compare`: what is right is called right, and everything is left as it was."""
 
 import json
+import types
 
 import pytest
 import torch
@@ -232,3 +233,51 @@ def test_evidence_that_is_short_is_a_difference(tmp_path):
         text = json.dumps(evidence)
         monograph.save(program, file, extra_files={"verification.json": text})
         assert not monograph.verify(file)
+
+
+def test_saved_with_its_module_it_is_compared_and_holds_evidence(tmp_path):
+    """Another module is refused, and no file is written; several programs have no one module."""
+    layer = torch.nn.Linear(3, 4)
+    program = monograph.export(layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3")
+    file = tmp_path / "layer.pt2"
+    with pytest.raises(monograph.ArchiveError, match="archive-unlike-module"):
+        monograph.save(program, file, module=torch.nn.Linear(3, 4))
+    assert not file.exists()
+    with pytest.raises(ValueError, match="one module"):
+        monograph.save({"a": program, "b": program}, file, module=layer)
+    monograph.save(program, file, module=layer)
+    assert monograph.verify(file)
+
+
+class Session:
+    """What a session of ONNX Runtime looks like, around a function."""
+
+    def __init__(self, function, names):
+        self._function, self._names = function, names
+
+    def get_inputs(self):
+        return [types.SimpleNamespace(name=name) for name in self._names]
+
+    def run(self, _, given):
+        found = self._function(*[torch.from_numpy(given[name]) for name in self._names])
+        return [found.detach().numpy()]
+
+
+def test_what_was_handed_over_is_compared_with_evidence(tmp_path):
+    """A callable, or a session; wrong ones, and ones that take something else, are told."""
+    layer = torch.nn.Linear(3, 4)
+    program = monograph.export(layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3")
+    file = tmp_path / "layer.pt2"
+    monograph.save(program, file, module=layer)
+    assert monograph.verify(file, handed_over=Session(layer, ["x"]))
+    assert monograph.verify(file, handed_over=lambda x: (layer(x), 3))
+    assert monograph.verify(program, layer, handed_over=layer, samples=3)
+    wrong = monograph.verify(file, handed_over=Session(lambda x: layer(x) + 0.1, ["x"]))
+    assert not wrong
+    assert "became of" in str(wrong.differences[0].difference)
+    other = monograph.verify(file, handed_over=Session(layer, ["x", "y"]))
+    assert "it takes 2 tensors" in str(other.differences[0].difference)
+    with pytest.raises(TypeError, match="not int"):
+        monograph.verify(file, handed_over=3)
+    with pytest.raises(monograph.MonographError, match="nothing-to-verify-against"):
+        monograph.verify(program, handed_over=layer)

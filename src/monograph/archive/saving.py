@@ -31,19 +31,23 @@ from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.sidecar import sidecar_json
 from monograph.archive.source_paths import SourcePaths
 from monograph.archive.versions import ARCHIVE_VERSION, opsets
+from monograph.diagnostics import problem
 from monograph.host.trees import flatten, has_objects
 from monograph.integers import Facts
 from monograph.keyword_aliases import also_named
+from monograph.lazy_imports import deferred
 from monograph.program import ExportedProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import IO
 
     from monograph.archive.files.external_weights import ExternalWeights
     from monograph.archive.files.weights import WeightsPlan
     from monograph.archive.schema.values import Json
     from monograph.archive.source_paths import PathsKept
+
+_verify = deferred("monograph.verification:verify")
 
 _LOGGER = logging.getLogger("monograph.archive")
 ROOT: Final = "archive"
@@ -62,6 +66,7 @@ def save(
     verify: bool = True,
     weights: str | os.PathLike[str] | None = None,
     source_paths: PathsKept = "relative",
+    module: Callable[..., Any] | None = None,
 ) -> None:
     """Write a program, or several by name, into one `.pt2` file.
 
@@ -74,6 +79,8 @@ def save(
 
     `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
     and the program in it is run on the example inputs beside this one, before the file is replaced.
+    Where the `module` is at hand and given, the program is compared with it before that, on inputs
+    drawn from the contract (`monograph.verify`), and the evidence is kept in the file.
 
     Lines of source are kept with files as Python finds them from its import path, or from the
     working folder. With `source_paths="all"` paths are absolute, as on this machine; with "none"
@@ -82,8 +89,11 @@ def save(
     `opset_version` is written beside the version of `aten`, which is not for callers to choose.
     `pickle_protocol` is the newest that whoever reads the file knows; examples are written in 2.
 
-    Raises: archive-cannot-hold, archive-unknown-type, wrong-after-saving.
+    Raises: archive-cannot-hold, archive-unknown-type, archive-unlike-module, wrong-after-saving;
+        ValueError (a module for several programs).
     """
+    if verify and module is not None:
+        extra_files = {**_evidence(ep, module), **(extra_files or {})}
     programs = {MODEL: ep} if isinstance(ep, ExportedProgram) else dict(ep)
     beside = Path(f).parent if isinstance(f, str | os.PathLike) else None
     elsewhere = None if weights is None else external_weights(Path(weights), beside)
@@ -107,6 +117,17 @@ def save(
         for path in made:
             path.unlink(missing_ok=True)
         raise
+
+
+def _evidence(program: Any, module: Callable[..., Any]) -> Mapping[str, str]:
+    """What a verification beside the module leaves for those who have the file alone."""
+    if not isinstance(program, ExportedProgram):
+        several = "one module is compared with one program; save several without it"
+        raise ValueError(several)  # noqa: TRY004  (which of the two is wrong, nobody knows)
+    found = _verify(program, module)
+    if found.differences or found.state:
+        raise problem("archive-unlike-module", found=str(found))
+    return found.extra_files
 
 
 def _check_protocol(newest: int) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import metadata
 from typing import Any, NoReturn
 
 import typer
 
 from monograph.cli import fixing, programs, reading
-from monograph.cli.output import say
+from monograph.cli.output import quiet, say
+from monograph.diagnostics import page_names
 
-app = typer.Typer(no_args_is_help=True)
+STATUS = "Exit status: 0 as it should be; 1 refused or different; 2 not there, or not understood."
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, epilog=STATUS)
+verb = partial(app.command, epilog=STATUS)
+JSON: Any = typer.Option(False, "--json", help="the answer as JSON")
+PLAIN: Any = typer.Option(True, "--strict/--plain", help="interpret Python, or run it as it is")
 FILE: Any = typer.Argument(help="a .pt2 file, written here or by torch.export")
+CONFIG: Any = typer.Option([], help="a setting of its configuration: name=value")
 PLACE: Any = typer.Argument(help="package.module:attribute or file.py:attribute")
 
 
@@ -27,9 +34,28 @@ def options(
     version: bool = typer.Option(
         False, "--version", help="print the version", is_eager=True, callback=said_version
     ),
+    quietly: bool = typer.Option(False, "--quiet", "-q", help="no progress, no notes"),
 ) -> None:
-    """Capture PyTorch programs, and look at, verify, compare and convert them."""
+    """Capture PyTorch programs, and look at, verify, compare and convert them.
+
+    monograph -q export model.py:make -o model.pt2
+    """
     del version  # its callback has answered
+    quiet(quietly)
+
+
+def _starting_with(names: tuple[str, ...], begun: str) -> list[str]:
+    return [name for name in names if name.startswith(begun)]
+
+
+def names_of_pages(incomplete: str) -> list[str]:
+    """Error names, for the completion of shells."""
+    return _starting_with(page_names(), incomplete)
+
+
+def names_of_targets(incomplete: str) -> list[str]:
+    """What programs are converted to, for the completion of shells."""
+    return _starting_with(programs.TARGETS, incomplete)
 
 
 def end(status: int) -> NoReturn:
@@ -40,29 +66,63 @@ def end(status: int) -> NoReturn:
     raise typer.Exit(status)
 
 
-@app.command()
+@verb()
 def export(
-    place: str = PLACE,
+    place: str | None = typer.Argument(None, help="package.module:attribute or file.py:attribute"),
     output: str = typer.Option(..., "--output", "-o", help="the .pt2 file that is written"),
     dynamic: str | None = typer.Option(None, help='sizes that vary: "x: batch, 4"'),
+    transformers: str | None = typer.Option(None, help="a class of transformers, in its place"),
+    config: list[str] = CONFIG,
     report: str | None = typer.Option(None, help="problems as .html, .json, .sarif or .txt"),
-    strict: bool = typer.Option(default=False, help="interpret all Python"),
+    strict: bool = PLAIN,
+    check: bool = typer.Option(False, "--verify", help="compare with the module, keep evidence"),
+    json: bool = JSON,
 ) -> None:
     """Export what a factory gives: (module, args), or with kwargs and dynamic_shapes.
 
     monograph export model.py:make -o model.pt2 --dynamic "x: batch, 4"
+
+    monograph export --transformers BertModel --config num_hidden_layers=2 -o bert.pt2
     """
-    end(programs.export(place, output, dynamic=dynamic, strict=strict, report=report))
+    if (place is None) == (transformers is None):
+        raise typer.BadParameter("name a factory, or a class with --transformers")
+    end(
+        programs.export(
+            place or transformers or "",
+            output,
+            dynamic=dynamic,
+            strict=strict,
+            report=report,
+            config=None if transformers is None else config,
+            check=check,
+            as_json=json,
+        )
+    )
 
 
-@app.command()
+@verb()
+def report(
+    place: str = PLACE,
+    output: str | None = typer.Option(None, "--output", "-o", help=".html, .json, .sarif or .txt"),
+    dynamic: str | None = typer.Option(None, help='sizes that vary: "x: batch, 4"'),
+    strict: bool = PLAIN,
+) -> None:
+    """Say everything that stands in the way of an export, and where its time goes.
+
+    monograph report model.py:make -o problems.html
+    """
+    end(programs.report(place, output, dynamic=dynamic, strict=strict))
+
+
+@verb()
 def fix(
     place: str = typer.Argument(help="a script that exports, or file.py:factory"),
     dynamic: str | None = typer.Option(None, help='sizes that vary: "x: batch, 4"'),
     yes: bool = typer.Option(False, "--yes", "-y", help="apply without asking"),
     assume: bool = typer.Option(default=False, help="also what states something of all inputs"),
     dry_run: bool = typer.Option(False, "--dry-run", help="show the diffs, change nothing"),
-    plain: bool = typer.Option(False, "--plain", help="run Python as it is (strict=False)"),
+    strict: bool = PLAIN,
+    json: bool = JSON,
 ) -> None:
     """Apply the edits that refusals offer, as diffs to accept, until the model exports.
 
@@ -75,15 +135,16 @@ def fix(
             place,
             ask=typer.confirm,
             dynamic=dynamic,
-            strict=not plain,
+            strict=strict,
             yes=yes,
             assume=assume,
             dry_run=dry_run,
+            as_json=json,
         )
     )
 
 
-@app.command()
+@verb()
 def inspect(
     file: str = FILE,
     checksums: bool = typer.Option(default=False, help="read all weights and compare sums"),
@@ -96,7 +157,7 @@ def inspect(
     end(programs.inspect(file, checksums=checksums, weights=weights))
 
 
-@app.command()
+@verb()
 def show(
     file: str = FILE,
     python: bool = typer.Option(default=False, help="as a Python file that runs"),
@@ -108,19 +169,26 @@ def show(
     end(programs.show(file, python=python))
 
 
-@app.command()
-def run(file: str = FILE) -> None:
+@verb()
+def run(
+    file: str = FILE,
+    on: str | None = typer.Option(None, help="an ONNX file that is called in its place"),
+    json: bool = JSON,
+) -> None:
     """Call a program on its example inputs, and print what it gives.
 
     monograph run model.pt2
+
+    monograph run model.pt2 --on model.onnx
     """
-    end(programs.run(file))
+    end(programs.run(file, on=on, as_json=json))
 
 
-@app.command()
+@verb()
 def verify(
     file: str = FILE,
     module: str | None = typer.Option(None, help="package.module:attribute of its module"),
+    handed_over: str | None = typer.Option(None, help="an ONNX file to compare in its place"),
     samples: int = typer.Option(20, help="how many legal calls are tried"),
     seed: int = typer.Option(0, help="of the random generator that draws them"),
     json: bool = typer.Option(default=False, help="all calls, as JSON"),
@@ -130,64 +198,77 @@ def verify(
     Without --module it is compared with the evidence that its file holds.
 
     monograph verify model.pt2 --module model.py:make
+
+    monograph verify model.pt2 --handed-over model.onnx
     """
-    end(programs.verify(file, module, samples=samples, seed=seed, as_json=json))
+    given = {"samples": samples, "seed": seed}
+    end(programs.verify(file, module, handed_over=handed_over, as_json=json, **given))
 
 
-@app.command()
-def diff(a: str = FILE, b: str = FILE) -> None:
+@verb()
+def diff(a: str = FILE, b: str = FILE, json: bool = JSON) -> None:
     """Print in what two programs differ: graph, contract, weights.
 
     monograph diff old.pt2 new.pt2
     """
-    end(programs.diff(a, b))
+    end(programs.diff(a, b, as_json=json))
 
 
-@app.command()
+@verb()
 def convert(
     file: str = FILE,
     output: str = typer.Option(..., "--output", "-o", help="the file that is written"),
-    to: str = typer.Option("onnx", help=f"one of {', '.join(programs.TARGETS)}"),
+    to: str = typer.Option(
+        "onnx", help=f"one of {', '.join(programs.TARGETS)}", autocompletion=names_of_targets
+    ),
+    json: bool = JSON,
 ) -> None:
     """Hand a program over to another system.
 
     monograph convert model.pt2 --to onnx -o model.onnx
     """
-    end(programs.convert(file, output, to=to))
+    end(programs.convert(file, output, to=to, as_json=json))
 
 
-@app.command()
-def explain(name: str = typer.Argument(help="the name in the brackets of a message")) -> None:
+@verb()
+def explain(
+    name: str = typer.Argument(
+        help="the name in the brackets of a message", autocompletion=names_of_pages
+    ),
+    json: bool = JSON,
+) -> None:
     """Print the page of an error name.
 
     monograph explain contract-broken
     """
-    end(reading.explain(name))
+    end(reading.explain(name, as_json=json))
 
 
 WORDS: Any = typer.Argument(None, help="words that a case has")
 
 
-@app.command()
+@verb()
 def examples(
     words: list[str] = WORDS,
     tag: str | None = typer.Option(None, help="such as torch.cond"),
     unsupported: bool = typer.Option(default=False, help="refused ones alone"),
+    json: bool = JSON,
 ) -> None:
     """List small programs that show one feature each.
 
     monograph examples optional input
     """
-    end(reading.examples(" ".join(words or ()), tag=tag, unsupported=unsupported))
+    text = " ".join(words or ())
+    end(reading.examples(text, tag=tag, unsupported=unsupported, as_json=json))
 
 
-@app.command()
-def doctor() -> None:
+@verb()
+def doctor(json: bool = JSON) -> None:
     """Check the installation: versions, private names of torch, a program there and back.
 
     monograph doctor
     """
-    end(reading.doctor())
+    end(reading.doctor(as_json=json))
 
 
 __all__ = ["app"]

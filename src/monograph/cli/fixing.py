@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from monograph.cli.output import MISSING, RIGHT, WRONG, colored_diff, complain, progress, say, verb
+from monograph.cli.output import (
+    MISSING,
+    RIGHT,
+    WRONG,
+    colored_diff,
+    complain,
+    is_quiet,
+    progress,
+    say,
+    verb,
+)
 from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from monograph.autofix import Proposal
+    from monograph.autofix import Fixed, Proposal
 
 _fix = deferred("monograph.autofix:fix")
 
@@ -26,12 +38,15 @@ def fix(
     yes: bool = False,
     assume: bool = False,
     dry_run: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Show the edits that help, apply those that are accepted, and export again, until it exports.
 
     `ask` is what decides, unless `yes` does; `assume` lets `yes` decide edits that state something
-    of all inputs, too.
+    of all inputs, too. As JSON, nothing is asked.
     """
+    if as_json:
+        return _as_json(place, dynamic, strict=strict, assume=assume, write=yes and not dry_run)
 
     def accept(proposal: Proposal) -> bool:
         where = f" at {_short(proposal.where)}" if proposal.where else ""
@@ -50,11 +65,17 @@ def fix(
         found = _fix(
             place, accept=accept, dynamic=dynamic, strict=strict, write=not dry_run, watch=told
         )
-    for note in found.notes:
+    return _told(found, place, dry_run=dry_run)
+
+
+def _told(found: Fixed, place: str, *, dry_run: bool) -> int:
+    """Say what a search came to; give the exit status."""
+    for note in () if is_quiet() else found.notes:
         say(f"note: {note}")
     if not found.exports:
         complain(found.message)
-        complain(f"{place} does not export; nothing more is offered" if not found.missing else "")
+        if not found.missing:
+            complain(f"{place} does not export; nothing more is offered")
     elif found.verified:
         say(f"verified beside the model as it was: {found.verified}")
     if found.exports:
@@ -62,6 +83,15 @@ def fix(
         said = "would export" if dry_run and found.changes else "exports"
         say(f"{place} {said} with{option}" if option else f"{place} {said}")
     say(_written(found.written, dry_run=dry_run))
+    return RIGHT if found.exports else MISSING if found.missing else WRONG
+
+
+def _as_json(place: str, dynamic: str | None, *, strict: bool, assume: bool, write: bool) -> int:
+    def accept(proposal: Proposal) -> bool:
+        return assume or not proposal.narrows
+
+    found = _fix(place, accept=accept, dynamic=dynamic, strict=strict, write=write)
+    say(json.dumps(asdict(found), indent=1))
     return RIGHT if found.exports else MISSING if found.missing else WRONG
 
 

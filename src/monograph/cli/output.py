@@ -76,9 +76,14 @@ def progress() -> Generator[Callable[[str], None]]:
         stream.flush()
 
 
-def quiet() -> None:
-    """From here on, say results and errors alone."""
-    _QUIET.set(True)
+def quiet(asked: bool) -> None:  # noqa: FBT001  (the answer itself)
+    """Whether results and errors alone are said from here on."""
+    _QUIET.set(asked)
+
+
+def is_quiet() -> bool:
+    """Whether results and errors alone are said."""
+    return _QUIET.get()
 
 
 def verb(function: Callable[..., int]) -> Callable[..., int]:
@@ -118,6 +123,7 @@ __all__ = [
     "colored_diff",
     "complain",
     "has_color",
+    "is_quiet",
     "progress",
     "quiet",
     "say",

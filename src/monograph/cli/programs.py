@@ -1,16 +1,23 @@
-"""Commands on programs: inspect, show, diff, verify, export, convert, run."""
+"""Commands on programs: inspect, show, diff, verify, export, report, convert, run."""
 
 from __future__ import annotations
 
 import difflib
+import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from monograph.cli.output import RIGHT, WRONG, say, verb
-from monograph.factories import NotThereError, made
-from monograph.lazy_imports import deferred
+from monograph.cli.output import RIGHT, WRONG, colored_diff, progress, say, verb
+from monograph.cli.watching import watched
+from monograph.diagnostics import MonographError
+from monograph.factories import Made, NotThereError, made, of_transformers
+from monograph.lazy_imports import deferred, resolved
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from monograph.program import ExportedProgram
 
 _inspected = deferred("monograph.archive:inspected")
@@ -18,10 +25,15 @@ _load = deferred("monograph.archive:load")
 _save = deferred("monograph.archive:save")
 _export = deferred("monograph.api:export")
 _verify = deferred("monograph.verification:verify")
+_draft = deferred("monograph.api:draft_export")
+_report_json = deferred("monograph.report:as_json")
+_report_text = deferred("monograph.report:as_text")
+_as_function = deferred("monograph.verification.handed_over:as_function")
+_manual_seed = deferred("torch:manual_seed")
 _write_report = deferred("monograph.report:write")
 _first_difference = deferred("monograph.program.calling.result_comparison:first_difference")
 
-TARGETS: Final = ("onnx", "aoti", "torch", "python")
+FORMS: Final = (".html", ".json", ".sarif", ".txt")
 
 
 @verb
@@ -45,28 +57,40 @@ def show(file: str, *, python: bool = False) -> int:
 
 
 @verb
-def diff(a: str, b: str) -> int:
+def diff(a: str, b: str, *, as_json: bool = False) -> int:
     """Print in what two programs differ: graph, contract, weights; 0 where in nothing."""
     one, other = _load(_file(a)), _load(_file(b))
-    lines = [
-        *_of_texts("graph", one.graph_module.code, other.graph_module.code, a, b),
-        *_of_texts("contract", str(one.contract), str(other.contract), a, b),
-        *_of_state(one, other),
-    ]
-    say("\n".join(lines) or "no difference")
+    parts = {
+        "graph": _of_texts("graph", one.graph_module.code, other.graph_module.code, a, b),
+        "contract": _of_texts("contract", str(one.contract), str(other.contract), a, b),
+        "state": _of_state(one, other),
+    }
+    lines = [line for each in parts.values() for line in each]
+    shown = colored_diff("\n".join(lines), sys.stdout) or "no difference"
+    say(json.dumps(parts, indent=1) if as_json else shown)
     return WRONG if lines else RIGHT
 
 
 @verb
 def verify(
-    file: str, module: str | None = None, *, samples: int = 20, seed: int = 0, as_json: bool = False
+    file: str,
+    module: str | None = None,
+    *,
+    handed_over: str | None = None,
+    samples: int = 20,
+    seed: int = 0,
+    as_json: bool = False,
 ) -> int:
     """Compare a program with its module, or with the evidence it holds; give the exit status.
 
-    `module` is `package.name:attribute`: a module, or a function that makes one.
+    `module` is `package.name:attribute`: a module, or a function that makes one; `handed_over` an
+    ONNX file, which is called in the place of the program.
     """
-    beside = None if module is None else made(module).module
-    found = _verify(_file(file), beside, samples=samples, seed=seed)
+    beside = None if module is None else _made(module).module
+    instead = None if handed_over is None else _file(handed_over)
+    with progress() as told:
+        told(f"verifying {file}")
+        found = _verify(_file(file), beside, samples=samples, seed=seed, handed_over=instead)
     say(found.as_json() if as_json else found)
     return RIGHT if found else WRONG
 
@@ -77,56 +101,149 @@ def export(
     output: str,
     *,
     dynamic: str | None = None,
-    strict: bool = False,
+    strict: bool = True,
     report: str | None = None,
+    config: Sequence[str] | None = None,
+    check: bool = False,
+    as_json: bool = False,
 ) -> int:
-    """Export what a factory gives, and save it; say what callers must satisfy."""
-    given = made(place)
+    """Export what a factory gives, and save it; say what callers must satisfy.
+
+    With `config`, `place` is a class of transformers that is made from it.
+    """
+    given = _made(place) if config is None else of_transformers(place, config)
     options = {
         "dynamic_shapes": given.dynamic_shapes if dynamic is None else dynamic,
         "strict": strict,
     }
     try:
-        program = _export(given.module, given.args, given.kwargs, **options)
-    except Exception as error:
-        if report is not None and hasattr(error, "problems"):
+        with watched(f"exporting {place}"):
+            program = _export(given.module, given.args, given.kwargs, **options)
+    except MonographError as error:
+        if report is not None:
             _write_report(error, report)
+        if as_json:
+            say(_report_json(error).rstrip())
+            return WRONG
         raise
-    _save(program, output)
+    _save(program, output, module=given.module if check else None)
     if report is not None:
         _write_report(program, report)
-    say(f"{output}: {len(program.graph.nodes)} nodes\n{program.contract}")
+    contract = str(program.contract)
+    nodes = len(program.graph.nodes)
+    told = {"file": output, "nodes": nodes, "contract": contract}
+    say(json.dumps(told, indent=1) if as_json else f"{output}: {nodes} nodes\n{contract}")
     return RIGHT
 
 
 @verb
-def convert(file: str, output: str, *, to: str = "onnx") -> int:
+def report(
+    place: str, output: str | None = None, *, dynamic: str | None = None, strict: bool = True
+) -> int:
+    """Make a draft of what a factory gives, and say what stands in the way of an export."""
+    if output is not None and Path(output).suffix not in FORMS:
+        raise NotThereError(f"a report is written to {', '.join(FORMS)}; not to {output}")
+    given = _made(place)
+    shapes = given.dynamic_shapes if dynamic is None else dynamic
+    options = {"dynamic_shapes": shapes, "strict": strict}
+    with watched(f"drafting {place}") as times:
+        try:
+            made = _draft(given.module, given.args, given.kwargs, **options)
+            problems = len(made.report.problems)
+        except MonographError as error:  # the module itself does not run
+            made, problems = error, len(error.problems)
+    if output is None:
+        say(_report_text(made).rstrip())
+    else:
+        _write_report(made, output)
+        say(f"{output}: {problems} problem{'' if problems == 1 else 's'}")
+    for line in times():
+        say(line)
+    return WRONG if problems else RIGHT
+
+
+@verb
+def convert(file: str, output: str, *, to: str = "onnx", as_json: bool = False) -> int:
     """Hand a program over: to ONNX, AOTInductor, torch.export's format, or a Python file."""
     if to not in TARGETS:
         raise NotThereError(f"programs are converted to {', '.join(TARGETS)}; not to {to}")
+    if to in PACKAGES and not _has(PACKAGES[to]):
+        said = f"this needs the package {PACKAGES[to]}: pip install 'monograph[{to}]'"
+        raise NotThereError(said)
     program = _load(_file(file))
-    match to:
-        case "onnx":
-            program.to_onnx(output)
-        case "aoti":
-            program.package(output)
-        case "torch":
-            _save(program, output)
-        case _:
-            Path(output).write_text(program.to_python(), encoding="utf-8")
-    say(f"{output}: {Path(output).stat().st_size} bytes")
+    with watched(f"converting {file} to {to}"):
+        _CONVERSIONS[to](program, output)
+    size = Path(output).stat().st_size
+    told = {"file": output, "to": to, "bytes": size}
+    say(json.dumps(told, indent=1) if as_json else f"{output}: {size} bytes")
     return RIGHT
 
 
+def _to_python(program: ExportedProgram, output: str) -> None:
+    Path(output).write_text(program.to_python(), encoding="utf-8")
+
+
+def _to_openvino(program: ExportedProgram, output: str) -> None:
+    """OpenVINO reads programs of torch.export; the weights lie beside the `.xml`."""
+    given, kwargs = program.example_inputs or ((), {})
+    example = kwargs or given
+    converted = resolved("openvino:convert_model")(program.to_torch(), example_input=example)
+    resolved("openvino:save_model")(converted, output)
+
+
+def _to_executorch(program: ExportedProgram, output: str) -> None:
+    """ExecuTorch lowers programs of torch.export to its edge dialect, and to a buffer."""
+    lowered = resolved("executorch.exir:to_edge_transform_and_lower")(program.to_torch())
+    Path(output).write_bytes(lowered.to_executorch().buffer)
+
+
+_CONVERSIONS: Final[Mapping[str, Callable[[Any, str], object]]] = {
+    "onnx": lambda program, output: program.to_onnx(output),
+    "aoti": lambda program, output: program.package(output),
+    "torch": _save,
+    "python": _to_python,
+    "openvino": _to_openvino,
+    "executorch": _to_executorch,
+}
+TARGETS: Final = tuple(_CONVERSIONS)
+PACKAGES: Final[Mapping[str, str]] = {"openvino": "openvino", "executorch": "executorch"}
+
+
 @verb
-def run(file: str) -> int:
-    """Call a program on its example inputs, and print what it gives."""
+def run(file: str, *, on: str | None = None, as_json: bool = False) -> int:
+    """Call a program on its example inputs, and print what it gives.
+
+    `on` is an ONNX file that is called in its place.
+    """
     program = _load(_file(file))
     if program.example_inputs is None:
         raise ValueError(f"{file} holds no example inputs to run it on")
     args, kwargs = program.example_inputs
-    say(program.module()(*args, **kwargs))
+    called = program.module() if on is None else _as_function(str(_file(on)))
+    found = called(*args, **kwargs)
+    say(json.dumps(_plain(found)) if as_json else found)
     return RIGHT
+
+
+def _plain(value: Any) -> Any:
+    """Results as JSON has them: tensors as nested lists, other objects as text."""
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in cast("Any", value)]
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in cast("Any", value).items()}
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _made(place: str) -> Made:
+    """What a factory gives, with the random weights that it gives in every process."""
+    _manual_seed(0)
+    return made(place)
+
+
+def _has(package: str) -> bool:
+    return find_spec(package) is not None
 
 
 def _file(name: str) -> Path:
@@ -154,4 +271,14 @@ def _of_state(one: ExportedProgram, other: ExportedProgram) -> list[str]:
     return lines
 
 
-__all__ = ["TARGETS", "convert", "diff", "export", "inspect", "run", "show", "verify"]
+__all__ = [
+    "TARGETS",
+    "convert",
+    "diff",
+    "export",
+    "inspect",
+    "report",
+    "run",
+    "show",
+    "verify",
+]

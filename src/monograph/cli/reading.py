@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from monograph.cli.output import RIGHT, WRONG, say, verb
 from monograph.diagnostics import nearest, page_names
 from monograph.factories import NotThereError
@@ -13,18 +15,21 @@ _diagnosis = deferred("monograph.doctor:diagnosis")
 
 
 @verb
-def explain(name: str) -> int:
+def explain(name: str, *, as_json: bool = False) -> int:
     """Print the page of an error name."""
     if name not in page_names():
         near = nearest(name, page_names())
         hint = f"; did you mean {near}?" if near else ""
         raise NotThereError(f"no error is called {name}{hint}")
-    say(_page(name))
+    page = _page(name)
+    say(json.dumps({"name": name, "page": page}, indent=1) if as_json else page)
     return RIGHT
 
 
 @verb
-def examples(words: str = "", *, tag: str | None = None, unsupported: bool = False) -> int:
+def examples(
+    words: str = "", *, tag: str | None = None, unsupported: bool = False, as_json: bool = False
+) -> int:
     """List the cases of ExportDB that have all words, by name, with what they show."""
     found = [
         case
@@ -33,6 +38,10 @@ def examples(words: str = "", *, tag: str | None = None, unsupported: bool = Fal
     ]
     if not found:
         raise NotThereError("no case has all of that")
+    if as_json:
+        names = ("name", "text", "tags", "support", "error")
+        say(json.dumps([{each: getattr(case, each) for each in names} for case in found], indent=1))
+        return RIGHT
     width = max(len(case.name) for case in found)
     for case in found:
         refused = f" (refused: {case.error})" if case.error else ""
@@ -41,10 +50,10 @@ def examples(words: str = "", *, tag: str | None = None, unsupported: bool = Fal
 
 
 @verb
-def doctor() -> int:
+def doctor(*, as_json: bool = False) -> int:
     """Say what is installed and whether it works; give the exit status of the process."""
     text, works = _diagnosis()
-    say(text)
+    say(json.dumps({"works": works, "lines": text.split("\n")}, indent=1) if as_json else text)
     return RIGHT if works else WRONG
 
 

@@ -20,6 +20,7 @@ from monograph.program.calling.kept_state import KeptState
 from monograph.verification import evidence as kept_evidence
 from monograph.verification.comparison import Difference, compared, first_difference
 from monograph.verification.divergence import Divergence, divergence, raising
+from monograph.verification.handed_over import as_function
 from monograph.verification.legal_inputs import Draw, LegalInputs, admits
 from monograph.verification.outcomes import Outcome, Side
 from monograph.verification.rounding_errors import rounding_bound
@@ -42,6 +43,7 @@ def verify(
     *,
     samples: int = 20,
     seed: int = 0,
+    handed_over: Any = None,
 ) -> Verification:
     """Call program and module with inputs that the contract admits, and compare what callers see.
 
@@ -49,11 +51,22 @@ def verify(
     holds as evidence: `save(program, file, extra_files=verify(program, module).extra_files)`.
     Parameters, buffers and the random generator are as before afterwards.
 
-    Raises: nothing-to-verify-against, and what `load` raises.
+    `handed_over` is what another system made of the program: a session of ONNX Runtime, the name of
+    an ONNX file, or any callable. It is called in the place of the program, and its tensors are
+    compared with the evidence; of a `module`, evidence is taken first.
+
+    Raises: nothing-to-verify-against, extra-not-installed, and what `load` raises.
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
     found, evidence = _read(program)
+    if handed_over is not None:
+        run = as_function(handed_over)
+        if module is not None:
+            evidence = _verified(found, module, samples, seed).evidence
+        if evidence is None:
+            raise problem("nothing-to-verify-against")
+        return _against_evidence(found, evidence, run)
     if module is not None:
         return _verified(found, module, samples, seed)
     if evidence is None:
@@ -190,13 +203,19 @@ def _state(module: Callable[..., Any], program: ExportedProgram) -> tuple[Differ
     return tuple([Difference("state", e.part, e.what) for e in found if e is not None])
 
 
-def _against_evidence(program: ExportedProgram, evidence: dict[str, Any]) -> Verification:
+def _against_evidence(
+    program: ExportedProgram, evidence: dict[str, Any], instead: Callable[..., Any] | None = None
+) -> Verification:
     inputs = LegalInputs(program, evidence["seed"])
-    run, found = program.module(), list[Sample]()
+    run, found = program.module() if instead is None else instead, list[Sample]()
     side = Side(run, KeptState((run,)))
     draws = _legal(program, inputs, evidence["samples"])
-    for draw, kept in zip(draws, evidence["results"], strict=True):
-        actual = side.outcomes(draw)
+    for draw, result in zip(draws, evidence["results"], strict=True):
+        kept, actual = result, side.outcomes(draw)
+        if instead is not None and kept is not None:  # other systems give tensors alone
+            kept = [[each for each in call if "dtype" in each] for call in kept]
+            for outcome in actual:
+                outcome.leaves = [x for x in outcome.leaves if isinstance(x, torch.Tensor)]
         what = None if actual[0].refused else kept_evidence.difference(kept, actual)
         alike: Verdict = "equal" if actual[-1].error is None else "both raise"
         verdict = "refused" if actual[0].refused else alike if what is None else "different"

@@ -10,6 +10,7 @@ archive-unknown-type       member, reason     ArchiveError
 archive-no-model           model, models      ArchiveError
 archive-cannot-hold        reason             ArchiveError
 weights-do-not-fit         reason             ArchiveError
+archive-unlike-module      found
 wrong-after-saving         output, difference BugError
 """
 
@@ -123,6 +124,20 @@ def weights_do_not_fit(*, reason: object) -> Text:
     return Text(
         headline=f"these tensors are not the program's: {reason}",
         notes=("the program was captured for tensors of its own names, shapes and dtypes",),
+    )
+
+
+@message("archive-unlike-module", ArchiveError)
+def archive_unlike_module(*, found: str) -> Text:
+    """Say that a program that is saved differs from the module that is given beside it."""
+    summary, *differences = found.split("\n")
+    return Text(
+        headline=f"the program is not what the module does: {summary}",
+        notes=(*[each.strip() for each in differences[:4]], "no file was written"),
+        helps=(
+            "give the module that was exported, with the weights it had then",
+            offer("or save it without the comparison", "save(program, file)"),
+        ),
     )
 
 
