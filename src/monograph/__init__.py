@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
         dynamic_shapes,
         exportdb,
         exported_program,
+        generation,
         graph_signature,
         passes,
         pt2_archive,
@@ -47,6 +48,7 @@ if typing.TYPE_CHECKING:
     )
     from monograph.interop import as_torch_export, from_torch, load_package
     from monograph.jit import CompilationProfiler, minify, optimize
+    from monograph.methods import call, export_methods
     from monograph.passes import DecompositionTable, default_decompositions
     from monograph.passes.decomposition.table import DecompositionTable as CustomDecompTable
     from monograph.passes.decomposition.table import decompose
@@ -60,6 +62,7 @@ if typing.TYPE_CHECKING:
         UnflattenedModule,
         unflatten,
     )
+    from monograph.programs import Programs
     from monograph.verification import compare, verify
 else:
     # A process that only loads a program needs no capture, and one that declares sizes needs none
@@ -80,8 +83,10 @@ else:
             "ModuleCallEntry": "monograph.program",
             "ModuleCallSignature": "monograph.program",
             "ShapesCollection": "monograph.dims",
+            "Programs": "monograph.programs",
             "UnflattenedModule": "monograph.program",
             "as_torch_export": "monograph.interop",
+            "call": "monograph.methods",
             "check_custom_op": "monograph.api",
             "compare": "monograph.verification",
             "decomp_utils": "monograph.decomp_utils:",
@@ -91,9 +96,11 @@ else:
             "draft_export": "monograph.api",
             "dynamic_shapes": "monograph.dynamic_shapes:",
             "export": "monograph.api",
+            "export_methods": "monograph.methods",
             "exportdb": "monograph.exportdb:",
             "exported_program": "monograph.exported_program:",
             "from_torch": "monograph.interop",
+            "generation": "monograph.generation:",
             "graph_signature": "monograph.graph_signature:",
             "infer_dynamic_shapes": "monograph.dims",
             "load": "monograph.archive",
@@ -137,6 +144,7 @@ __all__ = [
     "ModuleCallEntry",
     "ModuleCallSignature",
     "MonographError",
+    "Programs",
     "ShapesCollection",
     "SideEffectError",
     "SpecError",
@@ -144,6 +152,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "as_torch_export",
+    "call",
     "check_custom_op",
     "compare",
     "decomp_utils",
@@ -154,9 +163,11 @@ __all__ = [
     "dynamic_shapes",
     "explain",
     "export",
+    "export_methods",
     "exportdb",
     "exported_program",
     "from_torch",
+    "generation",
     "graph_signature",
     "infer_dynamic_shapes",
     "load",

@@ -21,10 +21,10 @@ from monograph.archive.files.zip_reading import open_container
 from monograph.archive.program_reading import assembled
 from monograph.archive.schema.json_fields import mapping, parse_json
 from monograph.archive.sidecar import read_sidecar
-from monograph.archive.state_assignment import with_state
 from monograph.archive.versions import ARCHIVE_VERSION, check_opsets, check_schema
 from monograph.diagnostics import problem
 from monograph.keyword_aliases import also_named
+from monograph.program.transforms.state_assignment import with_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,23 +81,40 @@ def load(
                 extra_files[name] = str(container.view(f"extra/{name}"), "utf-8")
     if checksums is None:
         checksums = len(container.data) <= LAZY_BYTES
-    found = _program(container, model, places, expected_opset_version or {}, checked=checksums)
+    tensors = TensorReader(container, checksums)
+    found = _program(tensors, model, places, expected_opset_version or {})
     return found if state_dict is None else with_state(found, state_dict)
 
 
 def load_all(
-    file: str | os.PathLike[str] | IO[bytes], *, checksums: bool | None = None
+    file: str | os.PathLike[str] | IO[bytes],
+    *,
+    checksums: bool | None = None,
+    weights: str | os.PathLike[str] | None = None,
 ) -> dict[str, ExportedProgram]:
-    """Read every program of a file, by name.
+    """Read every program of a file, by name; they share the memory that they shared when saved.
 
     Raises: as `load`.
     """
     container = open_container(Path(file) if isinstance(file, str | os.PathLike) else file)
     _check_format(container)
-    places = _Places(Path(file).parent if isinstance(file, str | os.PathLike) else None)
+    places = _Places(
+        Path(file).parent if isinstance(file, str | os.PathLike) else None,
+        None if weights is None else Path(weights),
+    )
     checked = len(container.data) <= LAZY_BYTES if checksums is None else checksums
-    names = model_names(container)
-    return {name: _program(container, name, places, {}, checked=checked) for name in names}
+    tensors = TensorReader(container, checked)
+    return {name: _program(tensors, name, places, {}) for name in model_names(container)}
+
+
+def extra_text(file: str | os.PathLike[str] | IO[bytes], name: str) -> str:
+    """Read one of the extra files.
+
+    Raises: archive-damaged, archive-invalid, archive-unsafe.
+    """
+    container = open_container(Path(file) if isinstance(file, str | os.PathLike) else file)
+    with reading(f"extra/{name}"):
+        return str(container.view(f"extra/{name}"), "utf-8")
 
 
 def model_names(container: Container) -> list[str]:
@@ -136,13 +153,9 @@ class _Places:
 
 
 def _program(
-    container: Container,
-    model: str,
-    places: _Places,
-    opsets: Mapping[str, int],
-    *,
-    checked: bool,
+    tensors: TensorReader, model: str, places: _Places, opsets: Mapping[str, int]
 ) -> ExportedProgram:
+    container = tensors.container
     member = f"models/{model}.json"
     budget = Budget()
     with reading(member):
@@ -152,7 +165,7 @@ def _program(
         check_schema(mapping(written["schema_version"]))
         check_opsets(written.get("opset_version"), opsets)
     side = _side(container, model, budget)
-    state, constants = _state(container, model, side, places, checked=checked)
+    state, constants = _state(tensors, model, side, places)
     examples = _examples(container, model, budget)
     with reading(member):
         return assembled(written, side, state, constants, examples, budget)
@@ -170,13 +183,12 @@ def _side(container: Container, model: str, budget: Budget) -> Sidecar | None:
 
 
 def _state(
-    container: Container, model: str, side: Sidecar | None, places: _Places, *, checked: bool
+    tensors: TensorReader, model: str, side: Sidecar | None, places: _Places
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    container = tensors.container
     with reading(f"{OURS}{model}.json"):
         written = None if side is None else side.outside
-        tensors = TensorReader(
-            container, checked, read_external(written, places.beside, places.given)
-        )
+        tensors.outside = read_external(written, places.beside, places.given)
     aliases = {} if side is None else side.aliases
     found: list[dict[str, torch.Tensor]] = []
     for folder in ("weights", "constants"):

@@ -188,12 +188,26 @@ class _Parts:
         for name, program in programs.items():
             if not name.isidentifier():
                 raise Refused(f"{name!r} is no name for a program; it must be an identifier")
+            planner.cover(_tensors(program))
+        for name, program in programs.items():
             beside = SidecarValues(paths)
             model = _model(program, planner, opset_version, beside, elsewhere)
             self.models.append((name, *model))
+        self._keep_needed(planner)
         for name in extra_files:
             if name.startswith(OURS) or not all(part.strip(". ") for part in name.split("/")):
                 raise Refused(f"{name!r} is no name for an extra file")
+
+    def _keep_needed(self, planner: WeightsPlanner) -> None:
+        """Write what one program found outside of the file, and another did not."""
+        plans = [plan for _, plan, _, _, _ in self.models]
+        written = {f"data/{each.folder}/{each.path}" for plan in plans for each in plan.blocks}
+        for block in planner.blocks.values():
+            member = f"data/{block.folder}/{block.path}"
+            for plan in plans:
+                if member not in written and plan.needs(block.folder, block.path):
+                    plan.blocks.append(block)
+                    written.add(member)
 
     def locate(self, elsewhere: ExternalWeights) -> None:
         """Enter into our records which files hold what is not in this one."""
@@ -236,10 +250,7 @@ def _model(
     beside: SidecarValues,
     elsewhere: ExternalWeights | None,
 ) -> tuple[WeightsPlan, bytes, bytes, Json]:
-    for name in (*program.state_dict, *program.constants):
-        if not is_state_name(name):
-            raise Refused(f"a tensor is called {name[:80]!r}")
-    state = {"weights": program.state_dict, "constants": program.constants}
+    state = _tensors(program)
     plan = planner.plan(state)
     with_gradients(plan, state)
     taken = None if elsewhere is None else elsewhere.take(plan, program.state_dict)
@@ -247,6 +258,13 @@ def _model(
     written = json_bytes({**program_json(program, symbols, beside), "opset_version": opset_version})
     side = sidecar_json(program, symbols, zlib.crc32(written), plan.aliases, beside, taken)
     return plan, written, _examples(program), side
+
+
+def _tensors(program: ExportedProgram) -> dict[str, Mapping[str, Any]]:
+    for name in (*program.state_dict, *program.constants):
+        if not is_state_name(name):
+            raise Refused(f"a tensor is called {name[:80]!r}")
+    return {"weights": program.state_dict, "constants": program.constants}
 
 
 def _examples(program: ExportedProgram) -> bytes:

@@ -2,8 +2,8 @@
 
 Whoever refuses something calls `problem(name, at=frames, **facts)` and raises what comes back.
 The facts of each name are the keyword parameters of its template; the family files list them:
-archive, branches, contract, data, drafts, inputs, internal, interop, language, lowering,
-operators, programs, sizes, spec, state.
+archive, branches, contract, data, drafts, generation, inputs, internal, interop, language,
+lowering, operators, programs, sizes, spec, state.
 """
 
 from __future__ import annotations

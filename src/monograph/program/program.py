@@ -49,6 +49,7 @@ _program_html = deferred("monograph.program.html:program_html")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
 _converted = deferred("monograph.program.transforms.conversion:converted")
 _lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
+_with_state = deferred("monograph.program.transforms.state_assignment:with_state")
 _transformed = deferred("monograph.program.transforms.transform:transformed")
 
 
@@ -287,6 +288,17 @@ class ExportedProgram:
         """
         with self._boundary("converted"):
             return _converted(self, *args, **kwargs)
+
+    def with_state(self, state_dict: Mapping[str, torch.Tensor]) -> ExportedProgram:
+        """Return this program with other tensors for some of its parameters, buffers and constants.
+
+        They are shared and not copied, as is everything that is not given: two adapters over one
+        base are two programs of one base. A tensor that lies otherwise in memory is copied.
+
+        Raises: weights-do-not-fit (its name, shape, dtype, layout or device).
+        """
+        with self._boundary("given other weights"):
+            return _with_state(self, state_dict)
 
     def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
         """Refuse: the mode is part of what was captured.

@@ -66,34 +66,52 @@ class WeightsPlan:
     configs: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Any]])
     aliases: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Any]])
 
+    def needs(self, folder: str, path: str) -> bool:
+        """Whether a tensor lies in this member."""
+        if any(each["path_name"] == path for each in self.configs.get(folder, {}).values()):
+            return True
+        aliases = [each for found in self.aliases.values() for each in found.values()]
+        return any(each.get("member") == f"data/{folder}/{path}" for each in aliases)
+
 
 class WeightsPlanner:
-    """Plans the weights of several programs; members are numbered across all of them."""
+    """Plans the weights of several programs, which name the same member for the same storage.
+
+    `cover` is told of the tensors of all programs, in order, before the first is planned.
+    """
 
     def __init__(self) -> None:
         self.counts = {"weights": 0, "constants": 0}
+        self.blocks: dict[tuple[Any, ...], Block] = {}
+        self._new: list[list[Block]] = []
+        self._placed: list[list[tuple[str, str, torch.Tensor, Block]]] = []
 
-    def plan(self, state: Mapping[str, Mapping[str, Any]]) -> WeightsPlan:
-        """Lay out the tensors of one program: "weights" and "constants", by name.
+    def cover(self, state: Mapping[str, Mapping[str, Any]]) -> None:
+        """Find the storages of one program: "weights" and "constants", by name.
 
         Raises: Refused.
         """
-        plan = WeightsPlan()
-        blocks: dict[tuple[Any, ...], Block] = {}
-        placed: list[tuple[str, str, torch.Tensor, Block]] = []
+        new, placed = list[Block](), list[tuple[str, str, torch.Tensor, Block]]()
         for folder, tensors in state.items():
             for name, value in tensors.items():
                 tensor = writable(name, value)
                 key = (folder, _storage_key(tensor, value), tensor.dtype)
                 begin, end = _span(tensor)
-                block = blocks.get(key)
+                block = self.blocks.get(key)
                 if block is None:
-                    block = blocks[key] = Block(folder, tensor.dtype, tensor, begin, end)
+                    block = self.blocks[key] = Block(folder, tensor.dtype, tensor, begin, end)
                     block.path = f"{PREFIX[folder]}{self.counts[folder]}"
                     self.counts[folder] += 1
+                    new.append(block)
                 block.cover(begin, end)
                 placed.append((folder, name, tensor, block))
-        owners = _owners(blocks)
+        self._new.append(new)
+        self._placed.append(placed)
+
+    def plan(self, state: Mapping[str, Mapping[str, Any]]) -> WeightsPlan:
+        """Lay out the tensors of the first program that was covered and is not planned yet."""
+        plan, placed = WeightsPlan(), self._placed.pop(0)
+        owners = _owners(self.blocks)
         seen: dict[Any, dict[int, int]] = {}
         for folder, name, tensor, block in placed:
             is_parameter = isinstance(state[folder][name], torch.nn.Parameter)
@@ -110,7 +128,7 @@ class WeightsPlanner:
                 alias |= {"parameter": number}
             if alias:
                 plan.aliases.setdefault(folder, {})[name] = alias
-        plan.blocks = list(blocks.values())
+        plan.blocks = self._new.pop(0)
         return plan
 
 
@@ -227,13 +245,16 @@ def array_view(flat: torch.Tensor) -> memoryview:
 # ---------------------------------------------------------------------------------------- reading
 @dataclass(slots=True)
 class TensorReader:
-    """Makes tensors that view the members of a container; a member is one storage."""
+    """Makes tensors that view the members of a container; a member is one storage.
+
+    It may read several programs, one after the other: they share what they say is one member.
+    """
 
     container: Container
     checked: bool = True
     outside: ExternalReader | None = None
-    _flat: dict[tuple[str, torch.dtype], torch.Tensor] = field(
-        default_factory=dict[tuple[str, torch.dtype], torch.Tensor]
+    _flat: dict[tuple[str, torch.dtype, torch.device], torch.Tensor] = field(
+        default_factory=dict[tuple[str, torch.dtype, torch.device], torch.Tensor]
     )
     _raw: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
 
@@ -256,7 +277,7 @@ class TensorReader:
                 raise Refused(f"`{name}` is pickled, and pickles run code", "archive-unsafe")
             member, offset = f"data/{folder}/{text(entry['path_name'])}", None
             if beside is not None and name in beside.payloads:
-                member = f"{text(entry['file'])}#{text(entry['path_name'])}"
+                member = f"{beside.folder}/{text(entry['file'])}#{text(entry['path_name'])}"
                 if member not in self._raw:
                     data = beside.bytes_of(entry, checked=self.checked)
                     self._raw[member] = bytes_tensor(data, dtype_of(entry["tensor_meta"]["dtype"]))
@@ -284,15 +305,15 @@ class TensorReader:
         if device.type == "meta":
             check_reach(sizes, strides, offset, MOST_ELEMENTS)
             return torch.empty_strided(sizes, strides, dtype=dtype, device=device)
-        flat = self._member(member, dtype)
+        flat = self._member(member, dtype, device)
         check_reach(sizes, strides, offset, flat.numel())
         # Not a view of `flat`: autograd would take writes to it for writes to all of the storage.
         found = torch.empty(0, dtype=dtype, device=flat.device)
         found.set_(flat.untyped_storage(), int(flat.storage_offset()) + offset, sizes, strides)
-        return found if device.type == "cpu" else _on(device, found)
+        return found
 
-    def _member(self, member: str, dtype: torch.dtype) -> torch.Tensor:
-        found = self._flat.get((member, dtype))
+    def _member(self, member: str, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        found = self._flat.get((member, dtype, device))
         if found is not None:
             return found
         raw = self._raw.get(member)
@@ -303,7 +324,9 @@ class TensorReader:
                 )
         if raw.numel() % dtype.itemsize:
             raise Refused(f"{member} is not whole elements of {dtype}", DAMAGED)
-        found = self._flat[(member, dtype)] = raw.view(dtype) if raw.numel() else raw.to(dtype)
+        found = raw.view(dtype) if raw.numel() else raw.to(dtype)
+        found = found if device.type == "cpu" else _on(device, found)
+        self._flat[member, dtype, device] = found
         return found
 
 

@@ -7,13 +7,15 @@ program-pickled   what: str      UnsupportedError
 dtype-is-fixed    dtype, reason  UnsupportedError
 state-converted   what: str      UnsupportedError
 module-call-lost  path, reason   UnsupportedError
+entry-not-found   entry, reason  SpecError
+entries-differ    tensor, one, other   SpecError
 """
 
 from __future__ import annotations
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import UnsupportedError
+from monograph.diagnostics.errors import SpecError, UnsupportedError
 from monograph.diagnostics.wording import offer
 
 
@@ -97,4 +99,23 @@ def program_not_spelt(*, what: str) -> Text:
             offer("read it", "print(program)"),
             offer("or run it", "program.module()"),
         ),
+    )
+
+
+@message("entry-not-found", SpecError)
+def entry_not_found(*, entry: str, reason: str) -> Text:
+    """Say that what is to be an entry of a program is no method of the model."""
+    return Text(
+        headline=f"there is no entry `{entry}`: {reason}",
+        helps=(offer("say what is called", 'call(x).of("encode")'),),
+    )
+
+
+@message("entries-differ", SpecError)
+def entries_differ(*, tensor: str, one: str, other: str) -> Text:
+    """Say that programs which are to share their state do not."""
+    return Text(
+        headline=f"`{tensor}` is one tensor in the entry `{one}` and another in `{other}`",
+        notes=("the entries of a program share their parameters and buffers",),
+        helps=(offer("load the programs one by one", f'load(file, model="{one}")'),),
     )

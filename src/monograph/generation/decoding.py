@@ -1,0 +1,317 @@
+"""Autoregressive decoding with programs: prefill, then a token at a time, over a cache.
+
+Law: a refused call changes nothing, and says so before any operator runs. A state belongs to the
+program that began it. No model and no library is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.diagnostics import ContractError, problem
+from monograph.generation.record import MEMBER, Record, read_record
+from monograph.generation.sampling import Sampler, end, tell
+from monograph.generation.steps import Step
+from monograph.lazy_imports import deferred
+from monograph.programs import Programs
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+_extra_text = deferred("monograph.archive.loading:extra_text")
+
+
+@dataclass(eq=False, slots=True)
+class DecodingState:
+    """Where one batch of texts stands: its cache, its mask and how many tokens there are.
+
+    `logits` are those of the next token, [batch, vocab]. It is made by `GenerationProgram.start`
+    and changed by `step`; two states of one program share nothing but the weights.
+    """
+
+    owner: GenerationProgram
+    logits: torch.Tensor
+    cache: list[Any]
+    mask: torch.Tensor
+    positions: torch.Tensor
+    length: int
+    source: tuple[torch.Tensor, ...] = ()
+    is_broken: bool = field(default=False)
+
+    @property
+    def batch(self) -> int:
+        """How many texts there are."""
+        return self.logits.shape[0]
+
+
+class GenerationProgram:
+    """A language model that was captured, and what it takes to decode with it."""
+
+    def __init__(self, programs: Programs, record: Record) -> None:
+        self.programs, self.record = programs, record
+        self._prefill = Step([each for name, each in programs.items() if _is(name, "prefill")])
+        self._decode = Step([each for name, each in programs.items() if _is(name, "decode")])
+        first = next(iter(programs.values()))
+        self._device = next(iter(first.state_dict.values())).device
+
+    # --- a batch of texts, token by token ---------------------------------------------------------
+
+    def start(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        **inputs: torch.Tensor,
+    ) -> DecodingState:
+        """Read prompts: [batch, n], padded on the left where `attention_mask` is 0.
+
+        `inputs` are what the model takes beside them.
+
+        Raises: generation-limit, token-out-of-range, contract-broken.
+        """
+        batch, length = self._check_prompt(input_ids, attention_mask)
+        self._check_tokens(input_ids)
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        attention_mask = attention_mask.to(torch.long)
+        positions = (attention_mask.cumsum(-1) - 1).masked_fill(attention_mask == 0, 0)
+        with torch.no_grad():
+            if self.record.cache == "dynamic":
+                args = (input_ids, attention_mask, positions, *self._more(inputs))
+                logits, cache = self._prefill(*args)
+                mask = attention_mask
+            else:
+                mask = attention_mask
+                if self.record.masks_ahead:
+                    mask = mask.new_ones(batch, self.record.max_length)
+                    mask[:, :length] = attention_mask
+                cache = self.record.empty_cache(batch, self._device)
+                logits, changed = self._prefill(
+                    input_ids, mask, positions, cache, *self._more(inputs)
+                )
+                _replace(cache, changed)
+        return DecodingState(self, logits, list(cache), mask, positions[:, -1:] + 1, length)
+
+    def step(self, state: DecodingState, tokens: torch.Tensor) -> torch.Tensor:
+        """Read one token of each text, [batch]; the logits of the next ones, [batch, vocab].
+
+        Raises: foreign-state, generation-limit, token-out-of-range.
+        """
+        if state.owner is not self or state.is_broken:
+            raise problem("foreign-state", broken=state.is_broken)
+        if tuple(tokens.shape) != (state.batch,):
+            raise problem(
+                "generation-limit",
+                what="tokens for a step",
+                given=list(tokens.shape),
+                limit=[state.batch],
+            )
+        self._check_tokens(tokens)
+        return self._advance(state, tokens)
+
+    def _advance(self, state: DecodingState, tokens: torch.Tensor) -> torch.Tensor:
+        """A step with tokens that are in the vocabulary."""
+        if state.length >= self.record.max_length:
+            limit = self.record.max_length
+            raise problem(
+                "generation-limit", what="tokens in the cache", given=state.length + 1, limit=limit
+            )
+        mask = state.mask
+        with torch.no_grad():
+            ids = tokens[:, None]
+            if state.source:
+                args = (ids, *state.source, state.cache)
+            else:
+                if not self.record.masks_ahead:
+                    mask = torch.cat([mask, mask.new_ones(state.batch, 1)], 1)
+                args = (ids, mask, state.positions, state.cache)
+            try:
+                logits, changed = self._decode(*args)
+            except ContractError:
+                raise
+            except BaseException:
+                state.is_broken = True
+                raise
+            state.positions = state.positions + 1
+        _replace(state.cache, changed)
+        state.mask, state.logits, state.length = mask, logits, state.length + 1
+        return logits
+
+    # --- whole texts ------------------------------------------------------------------------------
+
+    def generate(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        *,
+        max_new_tokens: int = 20,
+        do_sample: bool = False,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        repetition_penalty: float = 1.0,
+        eos_token_id: int | Sequence[int] | None = None,
+        pad_token_id: int | None = None,
+        streamer: Any = None,
+        **inputs: torch.Tensor,
+    ) -> torch.Tensor:
+        """Prompts and what follows them, [batch, n + new], as `generate` of transformers.
+
+        A text that has ended goes on with `pad_token_id`; all end where the last one does. Of a
+        model with an encoder `input_ids` are what the encoder reads (or its features), and the
+        result begins with the token that the decoder begins with. `streamer` is one of
+        transformers, or a function of tokens.
+
+        Raises: generation-limit, token-out-of-range, contract-broken: before anything runs.
+        """
+        sampler = Sampler(do_sample, temperature, top_k, top_p, repetition_penalty)
+        ends = self._ends(eos_token_id)
+        pad = pad_token_id if pad_token_id is not None else self.record.pad_token_id
+        pad = ends[0] if pad is None and ends else pad
+        self._check_room(input_ids, max_new_tokens)
+        if self.record.has_encoder:
+            state, tokens = self._encoded(input_ids, attention_mask)
+        else:
+            state, tokens = self.start(input_ids, attention_mask, **inputs), input_ids
+        tell(streamer, tokens)
+        unfinished = torch.ones(state.batch, dtype=torch.long, device=tokens.device)
+        padding = unfinished * 0
+        if attention_mask is not None and not self.record.has_encoder:
+            padding = (attention_mask != 0).int().argmax(1)
+        ending = torch.tensor(ends, device=tokens.device)
+        for number in range(max_new_tokens):
+            if number:
+                self._advance(state, tokens[:, -1])
+            new = sampler.next_tokens(tokens, state.logits, padding)
+            if ends:
+                new = new * unfinished + (pad or 0) * (1 - unfinished)
+                unfinished = unfinished & ~torch.isin(new, ending)
+            tokens = torch.cat([tokens, new[:, None]], 1)
+            tell(streamer, new)
+            if ends and not bool(unfinished.any()):
+                break
+        end(streamer)
+        return tokens
+
+    def _encoded(
+        self, source: torch.Tensor, mask: torch.Tensor | None
+    ) -> tuple[DecodingState, torch.Tensor]:
+        """The state of a decoder that has read its first token."""
+        batch = source.shape[0]
+        if not source.is_floating_point():
+            self._check_tokens(source)
+        frames = source.shape[-1 if source.is_floating_point() else 1]
+        mask = source.new_ones(batch, frames, dtype=torch.long) if mask is None else mask
+        start = torch.full((batch, 1), self.record.start_token_id or 0, device=source.device)
+        with torch.no_grad():
+            states = self._encode(source, mask)
+            logits, cache = self._prefill(start, mask, states)
+        state = DecodingState(self, logits, list(cache), mask, start, 1, (mask, states))
+        return state, start
+
+    @property
+    def _encode(self) -> Step:
+        return Step([each for name, each in self.programs.items() if _is(name, "encode")])
+
+    # --- what is refused --------------------------------------------------------------------------
+
+    def _check_prompt(
+        self, ids: torch.Tensor, attention_mask: torch.Tensor | None
+    ) -> tuple[int, int]:
+        if ids.ndim != 2:
+            raise problem(
+                "generation-limit", what="dimensions of the prompt", given=ids.ndim, limit=2
+            )
+        batch, length = ids.shape
+        record = self.record
+        for what, given, limit in (
+            ("texts at once", batch, record.max_batch),
+            ("tokens in the cache", length, record.max_length),
+        ):
+            if not 1 <= given <= limit:
+                raise problem("generation-limit", what=what, given=given, limit=limit)
+        if attention_mask is not None and attention_mask.shape != ids.shape:
+            raise problem(
+                "generation-limit",
+                what="values of the attention mask",
+                given=list(attention_mask.shape),
+                limit=list(ids.shape),
+            )
+        return batch, length
+
+    def _check_room(self, ids: torch.Tensor, new: int) -> None:
+        if new < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, not {new}")
+        record = self.record
+        if ids.shape[0] > record.max_batch or not ids.shape[0]:
+            limit = record.max_batch
+            raise problem("generation-limit", what="texts at once", given=ids.shape[0], limit=limit)
+        prompt = 1 if record.has_encoder else ids.shape[-1]
+        if prompt + new - 1 > record.max_length:
+            raise problem(
+                "generation-limit",
+                what="tokens in the cache",
+                given=prompt + new - 1,
+                limit=record.max_length,
+            )
+
+    def _check_tokens(self, tokens: torch.Tensor) -> None:
+        size = self.record.vocab_size
+        wrong = (tokens < 0) | (tokens >= size)
+        if bool(wrong.any()):
+            raise problem("token-out-of-range", token=int(tokens[wrong][0]), size=size)
+
+    def _ends(self, given: int | Sequence[int] | None) -> list[int]:
+        if given is None:
+            return list(self.record.eos_token_ids)
+        return [given] if isinstance(given, int) else list(given)
+
+    def _more(self, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+        names = self.record.prompt_inputs
+        if set(inputs) != set(names):
+            raise TypeError(f"beside the prompt it takes {list(names)}, and got {list(inputs)}")
+        return [inputs[name] for name in names]
+
+    # --- files and weights ------------------------------------------------------------------------
+
+    def save(self, file: str | os.PathLike[str] | IO[bytes], **options: Any) -> None:
+        """Write programs, weights and record into one `.pt2` file. `options` are those of `save`.
+
+        Raises: as `monograph.save`.
+        """
+        extra = {**options.pop("extra_files", {}), MEMBER: self.record.text()}
+        self.programs.save(file, extra_files=extra, **options)
+
+    def with_state(self, state_dict: Mapping[str, torch.Tensor]) -> GenerationProgram:
+        """Return this program over other tensors, as `Programs.with_state`: with an adapter."""
+        return GenerationProgram(self.programs.with_state(state_dict), self.record)
+
+    def __repr__(self) -> str:
+        record = self.record
+        limits = f"max_batch={record.max_batch}, max_length={record.max_length}"
+        return f"GenerationProgram({', '.join(self.programs)}; {record.cache} cache, {limits})"
+
+
+def load(file: str | os.PathLike[str] | IO[bytes], **options: Any) -> GenerationProgram:
+    """Read what `GenerationProgram.save` wrote. `options` are those of `Programs.load`.
+
+    Raises: as `monograph.load`.
+    """
+    text = _extra_text(file, MEMBER)
+    return GenerationProgram(Programs.load(file, **options), read_record(text))
+
+
+def _is(name: str, kind: str) -> bool:
+    return name == kind or name.startswith(f"{kind}_")
+
+
+def _replace(cache: list[Any], changed: Mapping[str, Any]) -> None:
+    for place, part in changed.items():
+        cache[int(place)] = part
+
+
+__all__ = ["DecodingState", "GenerationProgram", "load"]

@@ -1,0 +1,200 @@
+"""Export for generation: the entries of a language model, one for each regime of its lengths.
+
+A library's cache may do otherwise while a window fills than when it is full, or for one token. Each
+entry is captured at an example; where its contract leaves out other lengths, another is captured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from monograph.diagnostics import ContractError, ExportError
+from monograph.dims import Dim
+from monograph.generation.cache_layout import declarations
+from monograph.generation.captured import Entries
+from monograph.generation.decoding import GenerationProgram
+from monograph.generation.examples import BATCH, EncoderExamples, Examples
+from monograph.generation.model_traits import refuse, traits_of
+from monograph.generation.record import Record
+from monograph.methods import EntryCall, export_methods
+from monograph.programs import Programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from monograph.generation.model_traits import CacheKind
+    from monograph.program import ExportedProgram
+
+MIN_LENGTH = 4
+
+
+def export(
+    model: torch.nn.Module,
+    *,
+    max_batch: int = 1,
+    max_length: int,
+    cache: CacheKind = "dynamic",
+    inputs: Mapping[str, torch.Tensor] | None = None,
+) -> GenerationProgram:
+    """Capture a language model of transformers for `generate`: its prefill and its decode step.
+
+    `max_length` is the most tokens that a cache holds, prompt included. A "dynamic" cache grows; a
+    "static" one has that length from the start and is written in place; "sliding" is a static one
+    of a model whose layers have windows. `inputs` are example inputs by name: of a model with
+    images `input_ids` (one row) and what it takes beside them, of a model with an encoder
+    `input_ids` or `input_features`.
+
+    Raises: not-generative, and as `monograph.export`, with the name of the entry.
+    """
+    if max_batch < 1 or max_length < MIN_LENGTH:
+        raise ValueError(f"max_batch is {max_batch} and max_length {max_length}: too few")
+    given = dict(inputs or {})
+    ids = given.pop("input_ids", None)
+    traits = traits_of(model, cache, max_length, tuple(given))
+    if model.training:
+        refuse(model, "it is in training mode: call model.eval() first")
+    with torch.no_grad():
+        kind = EncoderExamples if traits.has_encoder else Examples
+        examples = kind(model, traits, max_length, ids, given)
+        programs = _Entries(examples, max_batch).captured()
+    config: Any = model.config
+    made: Any = model.generation_config  # pyright: ignore[reportAttributeAccessIssue] - traits_of looked
+    record = Record(
+        cache=cache,
+        masks_ahead=examples.masks_ahead,
+        has_encoder=traits.has_encoder,
+        max_batch=max_batch,
+        max_length=max_length,
+        vocab_size=traits.vocab_size,
+        eos_token_ids=_as_tuple(made.eos_token_id),
+        pad_token_id=made.pad_token_id,
+        start_token_id=getattr(made, "decoder_start_token_id", None)
+        or getattr(config, "decoder_start_token_id", None),
+        prompt_inputs=traits.prompt_inputs,
+        initial=examples.initial,
+    )
+    return GenerationProgram(programs, record)
+
+
+def _as_tuple(value: Any) -> tuple[int, ...]:
+    return () if value is None else tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+class _Entries:
+    """Captures the entries that admit the examples."""
+
+    def __init__(self, examples: Examples, max_batch: int) -> None:
+        self.examples, self.traits = examples, examples.traits
+        # Examples have two texts; the loop holds to the limit.
+        self.batch = Dim("batch", min=1, max=max(max_batch, BATCH))
+        self.functions = Entries(self.traits, examples.layout).functions()
+        self.programs: dict[str, ExportedProgram] = {}
+        # Of a recurrence, the last chunk of a prompt is padded or not: both ways in one entry.
+        self.options: dict[str, Any] = (
+            {"control_flow": "capture_sizes"} if self.traits.is_recurrent else {}
+        )
+
+    def captured(self) -> Programs:
+        """All entries, over one state."""
+        longest = self.examples.max_length
+        lengths = [n for n in self.examples.lengths(longest - 2) if n > 0]
+        if isinstance(self.examples, EncoderExamples):
+            self._cover("encode", map(self._encode, lengths))
+            self._cover("prefill", map(self._begin, lengths))
+            self._cover("decode", map(self._go_on, lengths))
+        else:
+            self._cover("prefill", map(self._prefill, lengths))
+            self._cover("decode", map(self._decode, lengths))
+        return Programs(self.programs)
+
+    def _cover(self, kind: str, calls: Iterable[tuple[EntryCall, Sequence[Any]]]) -> None:
+        """Capture the first call, and each that no entry admits yet.
+
+        Raises: as `export`, of the first.
+        """
+        made: list[ExportedProgram] = []
+        for example, declared in calls:
+            if any(_admits(each, example) for each in made):
+                continue
+            name = kind if not made else f"{kind}_{len(made) + 1}"
+            try:
+                program = self._one(name, example.of(self.functions[kind]), declared)
+            except ExportError:
+                if not made:
+                    raise
+                continue
+            made.append(program)
+            self.programs[name] = program
+
+    def _one(self, name: str, example: EntryCall, declared: Sequence[Any]) -> ExportedProgram:
+        shapes = {name: tuple(declared)}
+        found = export_methods(
+            self.examples.model, {name: example}, dynamic_shapes=shapes, **self.options
+        )
+        return found[name]
+
+    def _prefill(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+        examples = self.examples
+        tokens = Dim.AUTO(min=examples.least, max=examples.max_length)
+        row = {0: self.batch, 1: tokens}
+        mask = {0: self.batch} if examples.masks_ahead else row
+        declared: list[Any] = [row, mask, row]
+        inputs = examples.prompt(BATCH, n)
+        plain, more = inputs[:3], dict(zip(self.traits.prompt_inputs, inputs[3:], strict=True))
+        args: tuple[Any, ...] = plain
+        if examples.is_static:
+            empty, wider = examples.empty(BATCH), examples.empty(BATCH + 1)
+            args = (*plain, examples.layout.parts(empty))
+            declared.append(declarations(examples.layout, empty, wider, [], self.batch))
+        if more:
+            names = ("input_ids", "attention_mask", "position_ids", "cache")
+            shapes = dict(zip(names, declared, strict=False))
+            shapes |= {"inputs": {name: {0: self.batch} for name in more}}
+            return EntryCall(args, more), shapes  # pyright: ignore[reportReturnType]
+        return EntryCall(args, {}), declared
+
+    def _decode(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+        examples = self.examples
+        row = {0: self.batch}
+        mask = row
+        if not examples.masks_ahead:
+            mask = {0: self.batch, 1: Dim.AUTO(min=1, max=examples.max_length)}
+        parts = examples.layout.parts(examples.cache(BATCH, n))
+        return EntryCall((*examples.token(BATCH, n), parts), {}), [row, mask, row, self._parts(n)]
+
+    def _encode(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+        assert isinstance(self.examples, EncoderExamples), "there is an encoder"
+        row = self._row()
+        return EntryCall(self.examples.source(BATCH, n), {}), [row, row]
+
+    def _begin(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+        row = self._row()
+        return EntryCall(self.examples.prompt(BATCH, n), {}), [{0: self.batch}, row, row]
+
+    def _go_on(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+        row, parts = self._row(), self.examples.layout.parts(self.examples.cache(BATCH, n))
+        declared = [{0: self.batch}, row, row, self._parts(n)]
+        return EntryCall((*self.examples.prompt(BATCH, n), parts), {}), declared
+
+    def _row(self) -> dict[int, Any]:
+        """Of a source: its features have one length, its tokens any."""
+        return {0: self.batch} if self.examples.given else {0: self.batch, 1: Dim.AUTO(min=1)}
+
+    def _parts(self, n: int) -> list[Any]:
+        examples = self.examples
+        longer = [examples.cache(BATCH, n + 1), examples.cache(BATCH, n, 1)]
+        base, wider = examples.cache(BATCH, n), examples.cache(BATCH + 1, n)
+        return declarations(examples.layout, base, wider, longer, self.batch)
+
+
+def _admits(program: ExportedProgram, example: EntryCall) -> bool:
+    try:
+        program.check_inputs(*example.args, **example.kwargs)
+    except ContractError:
+        return False
+    return True
+
+
+__all__ = ["export"]

@@ -1,0 +1,85 @@
+"""Model traits: what of a library's language model decides how it is called."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    import torch
+
+CacheKind = Literal["dynamic", "static", "sliding"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What the model takes. `prompt_inputs` are further inputs of the prefill, by name.
+
+    `windows` are the lengths of its sliding windows.
+    """
+
+    cache: CacheKind
+    cache_name: str
+    takes_positions: bool
+    takes_logits_to_keep: bool
+    has_encoder: bool
+    windows: tuple[int, ...]
+    is_recurrent: bool
+    vocab_size: int
+    prompt_inputs: tuple[str, ...] = ()
+
+
+def traits_of(
+    model: torch.nn.Module, cache: CacheKind, max_length: int, prompt_inputs: tuple[str, ...]
+) -> ModelTraits:
+    """What a model takes.
+
+    Raises: not-generative.
+    """
+    config: Any = getattr(model, "config", None)
+    if not hasattr(config, "get_text_config") or not hasattr(
+        model, "prepare_inputs_for_generation"
+    ):
+        refuse(model, "it is no model that generates")
+    if cache not in {"dynamic", "static", "sliding"}:
+        refuse(model, f"there is no cache of kind {cache!r}")
+    text: Any = config.get_text_config(decoder=True)
+    takes = inspect.signature(model.forward).parameters
+    name = "cache_params" if "cache_params" in takes else "past_key_values"
+    if name not in takes:
+        refuse(model, "its forward takes no cache")
+    kinds = [str(each) for each in getattr(text, "layer_types", None) or ()]
+    window = getattr(text, "sliding_window", None)
+    has_windows = isinstance(window, int) and (not kinds or any("sliding" in k for k in kinds))
+    if cache == "sliding" and not has_windows:
+        refuse(model, "its layers have no sliding windows")
+    limit = getattr(text, "max_position_embeddings", None)
+    if isinstance(limit, int) and 0 < limit < max_length:
+        refuse(model, f"it has positions for {limit} tokens, and max_length is {max_length}")
+    if getattr(config, "is_encoder_decoder", False) and (
+        cache != "dynamic" or len(prompt_inputs) > 1
+    ):
+        refuse(model, "of models with an encoder, only dynamic caches and one source are captured")
+    has_encoder = bool(getattr(config, "is_encoder_decoder", False))
+    return ModelTraits(
+        cache=cache,
+        cache_name=name,
+        takes_positions="position_ids" in takes,
+        takes_logits_to_keep="logits_to_keep" in takes,
+        has_encoder=has_encoder,
+        windows=(int(window),) if has_windows and isinstance(window, int) else (),
+        is_recurrent=name == "cache_params" or any(k in str(kinds) for k in ("mamba", "linear")),
+        vocab_size=int(text.vocab_size),
+        prompt_inputs=prompt_inputs,
+    )
+
+
+def refuse(model: object, reason: str) -> NoReturn:
+    """Say why a model cannot be exported for generation. Raises: not-generative."""
+    raise problem("not-generative", model=type(model).__name__, reason=reason)
+
+
+__all__ = ["CacheKind", "ModelTraits", "refuse", "traits_of"]

@@ -1,0 +1,121 @@
+"""The generation record: what of a model the loop needs beside its programs, kept in their file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.archive.errors import Refused
+from monograph.archive.schema.values import dtype_code, dtype_of
+from monograph.diagnostics import problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FORMAT: Final = 1
+MEMBER: Final = "generation.json"
+"""The name of the record among the extra files of an archive."""
+BATCH: Final = -1
+"""Stands for the batch in the shapes and the numbers of an empty cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the loop needs.
+
+    `masks_ahead` tells whether masks have the length of the cache. `initial` are the parts of an
+    empty static cache: a dtype and a shape, or a number.
+    """
+
+    cache: str
+    masks_ahead: bool
+    has_encoder: bool
+    max_batch: int
+    max_length: int
+    vocab_size: int
+    eos_token_ids: tuple[int, ...] = ()
+    pad_token_id: int | None = None
+    start_token_id: int | None = None
+    prompt_inputs: tuple[str, ...] = ()
+    initial: tuple[Any, ...] = ()
+
+    def text(self) -> str:
+        """The record as JSON."""
+        return json.dumps({"format": FORMAT, **asdict(self)})
+
+    def empty_cache(self, batch: int, device: torch.device) -> list[Any]:
+        """The parts of a static cache that nothing was written to."""
+        found: list[Any] = []
+        for each in self.initial:
+            if isinstance(each, int):  # True and False as well, which are no BATCH
+                found.append(batch if each == BATCH else each)
+            else:
+                shape = [batch if size == BATCH else size for size in each[1]]
+                found.append(torch.zeros(shape, dtype=dtype_of(each[0]), device=device))
+        return found
+
+
+def initial_parts(parts: Sequence[Any], wider: Sequence[Any], batch: int) -> tuple[Any, ...]:
+    """What the parts of an empty cache are, of one of this batch and one that is wider.
+
+    Raises: ValueError, where it is not zeros.
+    """
+    found: list[Any] = []
+    for part, other in zip(parts, wider, strict=True):
+        if isinstance(part, torch.Tensor):
+            if bool(part.any()):
+                raise ValueError("an empty cache of this model holds numbers")
+            sizes = zip(part.shape, other.shape, strict=True)
+            shape = [BATCH if a != b else a for a, b in sizes]
+            found.append((dtype_code(part.dtype), shape))
+        elif part == BATCH or not isinstance(part, int):
+            raise ValueError(f"an empty cache of this model holds {part!r}")
+        else:
+            found.append(BATCH if (part, other) == (batch, batch + 1) else part)
+    return tuple(found)
+
+
+def read_record(text: str) -> Record:
+    """The record of a file.
+
+    Raises: archive-invalid.
+    """
+    try:
+        given = json.loads(text)
+        kind = given.pop("format")
+        for name in ("eos_token_ids", "prompt_inputs", "initial"):
+            given[name] = tuple(given[name])
+        record = Record(**given)
+        _check(kind, record)
+    except (AttributeError, KeyError, Refused, TypeError, ValueError) as error:
+        raise problem("archive-invalid", member=MEMBER, reason=str(error)[:120]) from None
+    return record
+
+
+def _check(kind: object, record: Record) -> None:
+    """Hold every field to its type. Raises: TypeError, ValueError."""
+    if kind != FORMAT:
+        raise ValueError("its format is another")
+    numbers = (record.max_batch, record.max_length, record.vocab_size, *record.eos_token_ids)
+    optional = (record.pad_token_id, record.start_token_id)
+    for each in (*numbers, *(one for one in optional if one is not None)):
+        if type(each) is not int or each < 0:
+            raise ValueError(f"{each!r} is no number of tokens")
+    flags = (record.has_encoder, record.masks_ahead)
+    if any(type(each) is not bool for each in flags) or type(record.cache) is not str:
+        raise TypeError("it does not say what cache it has")
+    if not all(type(each) is str for each in record.prompt_inputs):
+        raise TypeError("its inputs have no names")
+    for each in record.initial:
+        if type(each) in {int, bool}:
+            continue
+        dtype, shape = each
+        dtype_of(dtype)
+        if not all(type(size) is int and size >= BATCH for size in shape):
+            raise ValueError("its empty cache has no sizes")
+
+
+__all__ = ["MEMBER", "Record", "initial_parts", "read_record"]

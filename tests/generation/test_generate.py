@@ -1,0 +1,307 @@
+"""Language models captured for generation give the tokens that the library's `generate` gives.
+
+Tiny configurations with random weights; prompts of several sizes, padded on the left and not;
+texts that end at different times; before and after a file.
+"""
+
+import io
+
+import pytest
+import torch
+
+from monograph import ContractError, MonographError, generation
+from tests.seeding import reseed
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SMALL = {
+    "vocab_size": 128,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.3,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+WINDOWS = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8}
+EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
+MAMBA = {"num_heads": 8, "head_dim": 8, "state_size": 16, "n_groups": 2, "chunk_size": 8}
+JAMBA = {
+    "num_experts": 2,
+    "num_experts_per_tok": 1,
+    "mamba_d_state": 8,
+    "attn_layer_period": 2,
+    "attn_layer_offset": 1,
+    "expert_layer_period": 2,
+    "expert_layer_offset": 1,
+}
+CAUSAL = {
+    "llama": ("Llama", {}),
+    "qwen2": ("Qwen2", {}),
+    "qwen3": ("Qwen3", {"head_dim": 8}),
+    "gemma2": ("Gemma2", {"head_dim": 8, **WINDOWS}),
+    "gemma3": ("Gemma3Text", {"head_dim": 8, **WINDOWS}),
+    "mistral": ("Mistral", {"sliding_window": 8}),
+    "mixtral": ("Mixtral", {**EXPERTS, "sliding_window": None}),
+    "gpt2": ("GPT2", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}),
+    "phi3": ("Phi3", {}),
+    "mamba2": ("Mamba2", {**MAMBA, "expand": 2}),
+    "jamba": ("Jamba", JAMBA),
+}
+QUICK = {("llama", "dynamic"), ("llama", "static"), ("gemma2", "dynamic"), ("mistral", "static")}
+KINDS = [
+    pytest.param(name, kind, marks=[] if (name, kind) in QUICK else pytest.mark.slow)
+    for name in CAUSAL
+    for kind in ("dynamic", "static")
+]
+PROMPTS = ((2, 7, 0), (3, 5, 2), (1, 1, 0), (4, 12, 5))
+"""Rows, length, and how much of the last row is padding."""
+SAMPLED = {"do_sample": True, "top_k": 20, "top_p": 0.9, "temperature": 0.8}
+
+
+def causal(name):
+    """Give a model of two layers."""
+    reseed(0)
+    family, changes = CAUSAL[name]
+    config = getattr(transformers, f"{family}Config")(**{**SMALL, **changes})
+    kind = "GPT2LMHeadModel" if name == "gpt2" else f"{family.removesuffix('Text')}ForCausalLM"
+    return getattr(transformers, kind)(config).eval()
+
+
+def prompt(rows, length, padding):
+    """Token ids and mask; the last row has most padding."""
+    ids = torch.randint(3, 128, (rows, length))
+    mask = torch.ones_like(ids)
+    for row in range(rows):
+        mask[row, : min(padding, length - 1) * row // max(rows - 1, 1)] = 0
+    return ids * mask, mask
+
+
+def loaded(program):
+    """Save and read back."""
+    file = io.BytesIO()
+    program.save(file)
+    file.seek(0)
+    return generation.load(file)
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_tokens_are_those_of_the_library(name, kind):
+    """Greedy and sampled, with a penalty, until each text ends."""
+    model = causal(name)
+    program = generation.export(model, max_batch=4, max_length=80, cache=kind)
+    for form in (program, loaded(program)):
+        ended = set()
+        for rows, length, padding in PROMPTS:
+            ids, mask = prompt(rows, length, padding)
+            given = {"attention_mask": mask, "max_new_tokens": 50}
+            expected = model.generate(ids, **given)
+            ended |= {int(n) for n in (expected == 2).int().argmax(1)}
+            assert torch.equal(form.generate(ids, **given), expected)
+            given |= {**SAMPLED, "repetition_penalty": 1.2, "max_new_tokens": 12}
+            found = []
+            for generate in (model.generate, form.generate):
+                torch.manual_seed(7)
+                found.append(generate(ids, **given))
+            assert torch.equal(*found)
+
+
+def llama(**changes):
+    """Give a Llama and its program."""
+    model = causal("llama")
+    return model, generation.export(model, **{"max_batch": 2, "max_length": 24, **changes})
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_texts_end_at_different_times(kind):
+    """Those that ended are padded; all end with the last one, which may be at once."""
+    model, program = llama(cache=kind)
+    ids, mask = prompt(2, 6, 2)
+    free = model.generate(ids, attention_mask=mask, max_new_tokens=12, eos_token_id=[])
+    lengths = set()
+    for column in range(6, 18):
+        ends = [int(free[0, column])]
+        given = {"attention_mask": mask, "max_new_tokens": 12, "eos_token_id": ends}
+        expected = model.generate(ids, **given)
+        assert torch.equal(program.generate(ids, **given), expected)
+        lengths.add(expected.shape[1])
+    assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_two_states_share_nothing(kind):
+    """Steps of one leave the other alone, and logits are the model's."""
+    model, program = llama(cache=kind)
+    texts = [prompt(2, n, 0)[0] for n in (5, 9)]
+    states = [program.start(ids) for ids in texts]
+    for _ in range(6):
+        for place, state in enumerate(states):
+            with torch.no_grad():
+                wanted = model(texts[place]).logits[:, -1]
+            torch.testing.assert_close(state.logits, wanted, atol=1e-4, rtol=1e-4)
+            tokens = state.logits.argmax(-1)
+            texts[place] = torch.cat([texts[place], tokens[:, None]], 1)
+            program.step(state, tokens)
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_what_is_refused_leaves_the_state_alone(kind):
+    """Too long, too many, no token, of another program: by name, before anything runs."""
+    _, program = llama(cache=kind)
+    _, other = llama(cache=kind)
+    ids, _ = prompt(2, 20, 0)
+    state = program.start(ids)
+    before = [each.clone() for each in state.cache if isinstance(each, torch.Tensor)]
+    good = state.logits.argmax(-1)
+    attempts = {
+        "generation-limit": [
+            lambda: program.generate(ids, max_new_tokens=6),
+            lambda: program.generate(ids.repeat(2, 1), max_new_tokens=1),
+            lambda: program.start(torch.ones(1, 25, dtype=torch.long)),
+            lambda: program.start(torch.ones(0, 5, dtype=torch.long)),
+            lambda: program.start(ids, torch.ones(2, 19, dtype=torch.long)),
+            lambda: program.step(state, good[:1]),
+        ],
+        "token-out-of-range": [
+            lambda: program.start(ids + 126),
+            lambda: program.step(state, good - 1000),
+        ],
+        "foreign-state": [lambda: other.step(state, good)],
+        "contract-broken": [lambda: program.start(ids.int())],
+    }
+    for name, calls in attempts.items():
+        for attempt in calls:
+            with pytest.raises(ContractError) as refused:
+                attempt()
+            assert refused.value.diagnostic.name == name
+    now = [each for each in state.cache if isinstance(each, torch.Tensor)]
+    assert all(torch.equal(*pair) for pair in zip(before, now, strict=True))
+    for _ in range(4):
+        program.step(state, good)
+    with pytest.raises(ContractError) as refused:
+        program.step(state, good)
+    assert refused.value.diagnostic.name == "generation-limit"
+    assert program.generate(ids, max_new_tokens=5, eos_token_id=[]).shape == (2, 25)
+
+
+def test_models_that_are_refused():
+    """In training, without a cache, with fewer positions, without windows."""
+    model = causal("llama")
+    attempts = [
+        lambda: generation.export(model.train(), max_length=16),
+        lambda: generation.export(model.eval(), max_length=500),
+        lambda: generation.export(model.eval(), max_length=16, cache="sliding"),
+        lambda: generation.export(torch.nn.Linear(2, 2), max_length=16),
+    ]
+    for attempt in attempts:
+        with pytest.raises(MonographError) as refused:
+            attempt()
+        assert refused.value.diagnostic.name == "not-generative"
+
+
+def test_an_adapter_changes_what_is_generated():
+    """And shares the rest of the weights."""
+    model, program = llama()
+    ids, _ = prompt(2, 6, 0)
+    name = "model.layers.0.mlp.up_proj.weight"
+    changed = torch.randn_like(model.get_parameter(name))
+    other = program.with_state({name: changed})
+    expected = program.generate(ids, max_new_tokens=18)
+    base = "lm_head.weight"
+    assert other.programs.state_dict[base] is program.programs.state_dict[base]
+    with torch.no_grad():
+        model.load_state_dict({name: changed.clone()}, strict=False)
+    given = {"max_new_tokens": 18}
+    assert torch.equal(other.generate(ids, **given), model.generate(ids, **given))
+    assert not torch.equal(expected, other.generate(ids, **given))
+
+
+def test_a_streamer_is_told_everything():
+    """One of transformers has `put` and `end`; a function is told the tokens."""
+    _, program = llama()
+    ids, _ = prompt(1, 4, 0)
+    told = []
+    tokens = program.generate(ids, max_new_tokens=5, eos_token_id=[], streamer=told.append)
+    assert torch.equal(torch.cat([each.flatten() for each in told]), tokens[0])
+    finished = []
+
+    class Streamer:
+        put = staticmethod(told.append)
+        end = staticmethod(lambda: finished.append(True))
+
+    program.generate(ids, max_new_tokens=2, streamer=Streamer())
+    assert finished == [True]
+
+
+def test_options_that_make_no_sense():
+    """Are refused before anything runs."""
+    _, program = llama()
+    ids, _ = prompt(1, 4, 0)
+    for options in (
+        {"temperature": 0.0},
+        {"top_k": -1},
+        {"top_p": 1.5},
+        {"repetition_penalty": 0.0},
+        {"max_new_tokens": 0},
+    ):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            program.generate(ids, **options)
+    with pytest.raises(TypeError, match="pixel_values"):
+        program.generate(ids, pixel_values=torch.ones(1))
+
+
+# --- models with an encoder ----------------------------------------------------------------------
+def encoders(name):
+    """Give a model, what makes a source, and example inputs."""
+    reseed(0)
+    ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    if name == "t5":
+        sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+        config = transformers.T5Config(
+            vocab_size=128, **sizes, **ends, decoder_start_token_id=0, initializer_factor=5.0
+        )
+        model = transformers.T5ForConditionalGeneration(config)
+        return model.eval(), prompt, {}
+    sizes = {
+        f"{part}_{what}": number
+        for part in ("encoder", "decoder")
+        for what, number in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 64))
+    }
+    sizes |= {"vocab_size": 128, "d_model": 32, "decoder_start_token_id": 3, "init_std": 0.3}
+    if name == "bart":
+        config = transformers.BartConfig(max_position_embeddings=64, **sizes, **ends)
+        config.forced_eos_token_id = None
+        model = transformers.BartForConditionalGeneration(config)
+        return model.eval(), prompt, {}
+    config = transformers.WhisperConfig(
+        num_mel_bins=8, max_source_positions=50, max_target_positions=64, **sizes, **ends
+    )
+    model = transformers.WhisperForConditionalGeneration(config).eval()
+    return (
+        model,
+        lambda rows, *_: (torch.randn(rows, 8, 100), None),
+        {"input_features": torch.randn(1, 8, 100)},
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["t5", *(pytest.param(n, marks=pytest.mark.slow) for n in ("bart", "whisper"))]
+)
+def test_tokens_of_models_with_an_encoder(name):
+    """Of sources of other lengths, padded and not."""
+    model, source, inputs = encoders(name)
+    program = generation.export(model, max_batch=4, max_length=60, inputs=inputs)
+    for form in (program, loaded(program)):
+        for sizes in PROMPTS:
+            read, mask = source(*sizes)
+            given = {} if mask is None else {"attention_mask": mask}
+            # Whisper's own generate makes segments of what this gives.
+            expected = transformers.GenerationMixin.generate(
+                model, read, max_new_tokens=40, do_sample=False, num_beams=1, **given
+            )
+            assert torch.equal(form.generate(read, mask, max_new_tokens=40), expected)
