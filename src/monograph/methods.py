@@ -12,8 +12,8 @@ import torch
 
 from monograph.api import export
 from monograph.diagnostics import problem
-from monograph.programs import Programs, entry
 from monograph.program.transforms.root_renaming import without_prefix
+from monograph.programs import Programs, entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ import torch
 from monograph.diagnostics import ContractError, problem
 from monograph.generation.record import MEMBER, Record, read_record
 from monograph.generation.sampling import Sampler, end, tell
-from monograph.generation.steps import Step
+from monograph.generation.steps import DecodeStep, Step
 from monograph.lazy_imports import deferred
 from monograph.programs import Programs
 
@@ -55,7 +55,7 @@ class GenerationProgram:
     def __init__(self, programs: Programs, record: Record) -> None:
         self.programs, self.record = programs, record
         self._prefill = Step([each for name, each in programs.items() if _is(name, "prefill")])
-        self._decode = Step([each for name, each in programs.items() if _is(name, "decode")])
+        self._decode = DecodeStep([each for name, each in programs.items() if _is(name, "decode")])
         first = next(iter(programs.values()))
         self._device = next(iter(first.state_dict.values())).device
 
@@ -130,14 +130,13 @@ class GenerationProgram:
                     mask = torch.cat([mask, mask.new_ones(state.batch, 1)], 1)
                 args = (ids, mask, state.positions, state.cache)
             try:
-                logits, changed = self._decode(*args)
+                logits = self._decode(*args)
             except ContractError:
                 raise
             except BaseException:
                 state.is_broken = True
                 raise
             state.positions = state.positions + 1
-        _replace(state.cache, changed)
         state.mask, state.logits, state.length = mask, logits, state.length + 1
         return logits
 

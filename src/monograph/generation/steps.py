@@ -1,5 +1,6 @@
 """One kind of step: the programs that do it at one length or another, and which of them admits it.
 
+Each call is checked: by the straight-line code of the contract, which costs a hundredth of a step.
 The program that did the last step is asked first: it is another one only where a window fills.
 """
 
@@ -8,6 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import ContractError
+from monograph.generation.straight_line import compiled_step
+from monograph.program.calling.checks import compile_checks
+from monograph.program.contract import state_asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,25 +23,61 @@ class Step:
     """Calls whichever program admits what it is given."""
 
     def __init__(self, programs: Sequence[ExportedProgram]) -> None:
-        self._modules = [each.module() for each in programs]
+        self._calls = [each.module() for each in programs]
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the step.
 
-        Raises: contract-broken (of the first program that was asked).
+        Raises: contract-broken (of the program that was asked first).
         """
         refusal: ContractError | None = None
-        for place, module in enumerate(self._modules):
+        for place, call in enumerate(self._calls):
             try:
-                result = module(*args)
+                result = call(*args, **kwargs)
             except ContractError as error:
                 refusal = refusal or error
                 continue
             if place:
-                self._modules.insert(0, self._modules.pop(place))
+                self._calls.insert(0, self._calls.pop(place))
             return result
         assert refusal is not None, "there is a program"
         raise refusal
 
 
-__all__ = ["Step"]
+class DecodeStep(Step):
+    """A step whose last argument is a list of the parts of a cache; it changes them in the list."""
+
+    def __init__(self, programs: Sequence[ExportedProgram]) -> None:
+        self._calls = [_Decode(each) for each in programs]
+
+
+class _Decode:
+    """The program of one regime, made when it is first called."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        state = {**program.constants, **program.state_dict}
+        self._asked = [state[name] for name in state_asked(program.contract)]
+        self._program = program
+        self._check: Any = None
+        self._run: Any = None
+        _, changed = program.out_spec.children()
+        self._places = [int(place) for place in changed.context]
+
+    def __call__(self, *args: Any) -> Any:
+        """The logits; the cache is changed in its list.
+
+        Raises: contract-broken.
+        """
+        if self._run is None:
+            self._check = compile_checks(self._program.contract)
+            self._run = compiled_step(self._program)
+        *given, cache = args
+        leaves = (*given, *cache)
+        self._check((*leaves, *self._asked))
+        logits, *changed = self._run(*leaves)
+        for place, part in zip(self._places, changed, strict=True):
+            cache[place] = part
+        return logits
+
+
+__all__ = ["DecodeStep", "Step"]
