@@ -2,8 +2,8 @@
 
 import pytest
 
-from monograph import exportdb
-from tests.docs.exportdb_page import PAGE, by_torch, page, written
+from monograph import explain, exportdb
+from tests.docs.exportdb_page import FOLDER, PAGE, by_torch, case_page, page, written
 
 
 def test_the_page_is_current():
@@ -11,6 +11,21 @@ def test_the_page_is_current():
     theirs = written()
     assert theirs.keys() == {*exportdb.cases, "version"}
     assert page(theirs) == PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", exportdb.cases.values(), ids=exportdb.cases)
+def test_the_page_of_each_case_is_current(case):
+    """Its source, and the graph it gives today."""
+    assert case_page(case) == (FOLDER / f"{case.name}.md").read_text(encoding="utf-8")
+
+
+def test_no_page_is_of_a_case_that_is_gone():
+    """And each error name that has a case names it, with its page, where it is explained."""
+    assert {path.stem for path in FOLDER.glob("*.md")} == {*exportdb.cases}
+    for case in exportdb.cases.values():
+        if case.error:
+            assert f"`{case.name}` (docs/exportdb/{case.name}.md)" in explain(case.error)
 
 
 @pytest.mark.slow
