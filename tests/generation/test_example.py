@@ -1,0 +1,18 @@
+"""The example that chats runs: it trains, exports, and answers in a process without the library."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.repo.sources import ROOT
+
+
+@pytest.mark.slow
+def test_the_example_answers():
+    """After a few steps of training it says something."""
+    pytest.importorskip("transformers")
+    command = [sys.executable, ROOT / "examples" / "chat.py", "--steps", "3", "--ask", "3 + 4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "3 + 4 =" in done.stdout
