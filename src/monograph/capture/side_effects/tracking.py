@@ -464,12 +464,12 @@ def _write(owner: Any, name: str, value: Any) -> None:
 
 
 def _write_attribute(owner: Any, name: str, value: Any) -> None:
-    """Past what a class of Python makes of it; some classes of C allow only their own way."""
-    kind: Any = type if isinstance(owner, type) else object
+    """Past what a class of Python makes of it; classes of C have their own ways, for a reason."""
     arguments: tuple[Any, ...] = (owner, name) if value is MISSING else (owner, name, value)
-    try:
-        (kind.__delattr__ if value is MISSING else kind.__setattr__)(*arguments)
-    except TypeError:
+    method = "__delattr__" if value is MISSING else "__setattr__"
+    if isinstance(getattr(type(owner), method), FunctionType):
+        getattr(type if isinstance(owner, type) else object, method)(*arguments)
+    else:
         (delattr if value is MISSING else setattr)(*arguments)
 
 
