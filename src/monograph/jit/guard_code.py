@@ -106,6 +106,8 @@ class GuardWriter:
         self._constant_names: dict[int, str] = {}
         self._checked: set[str] = set()
         self._kept: list[Any] = []
+        self._asked: dict[int, str] = {}
+        """Where the first operator was that read a tensor, by identity."""
         self._touched: set[int] = set()
         self._met: set[str] = set()
         self._fixed: set[str] = set()
@@ -128,15 +130,25 @@ class GuardWriter:
         return name
 
     def check(
-        self, fails: str, about: str, expected: Any, read: str = "None", *, fixed: bool = False
+        self,
+        fails: str,
+        about: str,
+        expected: Any,
+        read: str = "None",
+        *,
+        fixed: bool = False,
+        place: str = "",
     ) -> None:
-        """Guard that a condition does not hold; `fixed`, if only a change of `tags` makes it."""
+        """Guard that a condition does not hold; `fixed`, if only a change of `tags` makes it.
+
+        `place` is who asks, if that is not the code that runs now.
+        """
         if fails in self._checked:
             return
         self._checked.add(fails)
         n_lines = len(self.lines)
         self._line(f"if {fails}: return {len(self.guards)}", fixed=fixed)
-        self.guards.append(SegmentGuard(about, expected, self._place(), read, n_lines))
+        self.guards.append(SegmentGuard(about, expected, place or self._place(), read, n_lines))
 
     def _line(self, line: str, *, fixed: bool) -> None:
         if fixed:
@@ -256,7 +268,11 @@ class GuardWriter:
         if id(tensor) not in self._touched:
             self._touched.add(id(tensor))
             fails, expected = tensor_condition(self, name, tensor)
-            self.check(fails, self.label(tensor), expected, name)
+            self.check(fails, self.label(tensor), expected, name, place=self.asked(tensor))
+
+    def asked(self, tensor: torch.Tensor) -> str:
+        """Where the first operator was that read a tensor."""
+        return self._asked.get(id(tensor), "")
 
     def has_metadata_of(self, tensor: torch.Tensor) -> bool:
         """Whether all that a tensor is but its data is guarded."""
@@ -264,6 +280,7 @@ class GuardWriter:
 
     def tensor_class(self, tensor: torch.Tensor) -> str:
         """Guard the class of a tensor; return its name."""
+        self._asked.setdefault(id(tensor), self._place())
         name = self.names[id(tensor)]
         kind = "P" if type(tensor) is torch.nn.Parameter else "T"
         about = f"type({self.label(tensor)})"

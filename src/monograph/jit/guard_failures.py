@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.host.execution_modes import MODE_STATE
 from monograph.jit.guard_code import description
 
 if TYPE_CHECKING:
@@ -28,20 +29,36 @@ class GuardFailure:
         return f"{self.about} was {self.expected}, is {self.found} (asked at {self.place})"
 
 
-def failure_of(segment: CompiledSegment, state: list[Any]) -> GuardFailure | None:
-    """The first guard that does not hold; None where all do."""
+def failure_of(
+    segment: CompiledSegment, state: list[Any], entry: str = "the entry"
+) -> GuardFailure | None:
+    """The first guard that does not hold; None where all do. `entry` is the segment's place."""
     index = _first(segment, state)
     if index is None:
         return None
     if index < 0 or index >= len(segment.guards):
         if index == -2:
-            return GuardFailure("the modes of PyTorch", str(segment.modes), "others", "the entry")
-        return GuardFailure("the structure of the inputs", "as before", "another", "the entry")
+            before, now = _modes(segment.modes, MODE_STATE())
+            return GuardFailure("the modes of PyTorch", before, now, entry)
+        return GuardFailure("the structure of the inputs", "as before", "another", entry)
     guard = segment.guards[index]
     found = _value(segment, guard.read, guard.n_lines, state)
     if isinstance(guard.expected, dict) and isinstance(found, torch.Tensor):
         return _of_tensor(guard.about, guard.expected, description(found), guard.place)
     return GuardFailure(guard.about, _text(guard.expected), _text(found), guard.place)
+
+
+_MODES = ("grad", "inference", "default dtype", "deterministic", "autocast")
+
+
+def _modes(before: Any, now: Any) -> tuple[str, str]:
+    """The modes that differ, by name."""
+    named = zip(_MODES, before, now, strict=False)
+    other = [(name, one, two) for name, one, two in named if one != two]
+    return (
+        ", ".join(f"{name} {one}" for name, one, _ in other),
+        ", ".join(f"{name} {two}" for name, _, two in other),
+    )
 
 
 def _of_tensor(

@@ -31,6 +31,7 @@ def optimize(
     nopython: bool = False,
     dynamic: bool | None = None,
     cache_size_limit: int = 8,
+    debug: bool = False,
 ) -> Optimizer:
     """Run functions and modules just in time: what can be captured as graphs, the rest as it is.
 
@@ -50,11 +51,14 @@ def optimize(
     its place; a name is "eager", "monograph", "inductor" or another that torch lists. With
     `nopython`, the first graph break raises. `dynamic` has no effect yet: sizes are guarded as they
     are, and others are compiled for themselves. `cache_size_limit` is how often the code from one
-    place on is compiled before the function runs as it is.
+    place on is compiled before the function runs as it is. With `debug`, each graph that is
+    compiled is shown on standard error, with its guards and what is done around it.
 
     Raises: backend-unknown.
     """
-    return Optimizer(backend, nopython=nopython, dynamic=dynamic, limit=cache_size_limit)
+    return Optimizer(
+        backend, nopython=nopython, dynamic=dynamic, limit=cache_size_limit, debug=debug
+    )
 
 
 class Optimizer:
@@ -67,6 +71,7 @@ class Optimizer:
         nopython: bool,
         dynamic: bool | None,
         limit: int,
+        debug: bool = False,
     ) -> None:
         """Look the backend up. Raises: backend-unknown."""
         self.backend = find_backend(backend)
@@ -78,6 +83,7 @@ class Optimizer:
             nopython=nopython,
             dynamic=dynamic,
             observe=observe,
+            debug=debug,
         )
         self._functions: WeakKeyDictionary[Any, OptimizedFunction] = WeakKeyDictionary()
         self._replaced: list[AbstractContextManager[None]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,12 @@ class ProgramPoint:
         self.is_exact = False
         """Whether metadata were met that differ in the middle of a segment."""
 
+    @property
+    def place(self) -> str:
+        """The file and line of the innermost function."""
+        plan = self.plans[-1]
+        return f"{plan.code.co_filename}:{plan.code.co_firstlineno}"
+
     def is_held(self, state: list[Any]) -> bool:
         """Whether the guards of a segment hold already."""
         return any(failure_of(segment, state) is None for segment in self.segments)
@@ -62,8 +69,10 @@ class PointTable:
         nopython: bool = False,
         dynamic: bool | None = None,
         observe: Callable[..., Any] | None = None,
+        debug: bool = False,
     ) -> None:
-        """`observe` is told of graph breaks, recompilations and compiled segments."""
+        """`observe` is told of graph breaks and recompilations, `debug` prints what is compiled."""
+        self.debug = debug
         self.compile = backend
         self.reads_metadata: bool = getattr(backend, "reads_metadata", True)
         self.name = name
@@ -110,6 +119,9 @@ class PointTable:
 
     def log(self, source: str, graph: GraphModule | None) -> None:
         """Say what was compiled, to who listens to `monograph.jit` at DEBUG."""
+        if self.debug:
+            said = f"{self.name}: compiled\n{source}\n{graph and graph.graph}"
+            print(said, file=sys.stderr)  # noqa: T201 - asked for
         if LOGGER.isEnabledFor(logging.DEBUG):
             LOGGER.debug("%s: compiled\n%s\n%s", self.name, source, graph and graph.graph)
 
@@ -117,7 +129,7 @@ class PointTable:
         """Tell of the guards that failed, where segments were there already."""
         failure = None
         for segment in point.segments:
-            failure = failure_of(segment, state)
+            failure = failure_of(segment, state, point.place)
             if failure is not None:
                 LOGGER.info("%s: compiled again: %s", self.name, failure)
                 if self.observe is not None:

@@ -91,7 +91,12 @@ class _ReplayWriter:
         self._body = body
         self._constants = constants
         self._inputs = [
-            (name, segment.guards.label(tensor), *tensor_condition(segment.guards, name, tensor))
+            (
+                name,
+                segment.guards.label(tensor),
+                segment.guards.asked(tensor),
+                *tensor_condition(segment.guards, name, tensor),
+            )
             for name, tensor in segment.inputs
             if not segment.guards.has_metadata_of(tensor)
         ]
@@ -103,8 +108,8 @@ class _ReplayWriter:
 
     def guard_metadata(self) -> None:
         """Guard all metadata of the inputs."""
-        for name, label, fails, expected in self._inputs:
-            self._guards.check(fails, label, expected, name)
+        for name, label, place, fails, expected in self._inputs:
+            self._guards.check(fails, label, expected, name, place=place)
 
     def written(self) -> tuple[str, Any]:
         """The source and the function."""

@@ -22,6 +22,14 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 def as_html(source: Source, *, title: str = "What the export found") -> str:
     """Return all findings as one HTML page with a table to search and sort them."""
     found = findings(source)
+    sections = [_section(i, each) for i, each in enumerate(found)]
+    return whole_page(
+        title, "\n".join([_table(found) if found else "<p>nothing to report</p>", *sections])
+    )
+
+
+def whole_page(title: str, body: str) -> str:
+    """A page around a body of HTML, with the style and the script of reports."""
     parts = files("monograph.report").joinpath("parts")
     style = parts.joinpath("page.css").read_text(encoding="utf-8")
     script = parts.joinpath("page.js").read_text(encoding="utf-8")
@@ -33,8 +41,7 @@ def as_html(source: Source, *, title: str = "What the export found") -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             f"<title>{escape(title)}</title><style>{style}</style></head><body>",
             f"<h1>{escape(title)}</h1>",
-            _table(found) if found else "<p>nothing to report</p>",
-            *[_section(i, each) for i, each in enumerate(found)],
+            body,
             f"<script>{script}</script></body></html>",
             "",
         ]
@@ -135,4 +142,4 @@ def _code(text: str) -> str:
     )
 
 
-__all__ = ["POLICY", "as_html"]
+__all__ = ["POLICY", "as_html", "whole_page"]

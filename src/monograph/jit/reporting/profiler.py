@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.jit.optimizing import optimize
+from monograph.jit.reporting.pages import page, paragraph, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,30 +81,55 @@ class CompilationProfiler:
         ]
         return json.dumps({"graphs": self.n_graphs, "breaks": breaks, "recompilations": again})
 
-    def _breaks_text(self) -> list[str]:
-        if not self.breaks:
-            return ["No graph breaks."]
-        rows = [
+    def to_html(self) -> str:
+        """The report as one page that needs nothing else."""
+        counts = f"{self.n_graphs} graphs with {self.n_operators} operators"
+        return page(
+            "Graph breaks and recompilations",
+            [
+                paragraph(counts),
+                table("Graph breaks", _BREAKS, self._breaks()),
+                table("Recompilations", _RECOMPILATIONS, self._recompilations()),
+                table("What to do", ("Function", "Advice"), self._advice()),
+            ],
+        )
+
+    def _breaks(self) -> list[tuple[str, str]]:
+        return [
             (f"{reason} at {place}", str(count))
             for (reason, place), count in self.breaks.most_common()
         ]
-        return ["Graph breaks:", *_table(("Graph Break Reason", "Count"), rows)]
 
-    def _recompilations_text(self) -> list[str]:
-        if not self.recompilations:
-            return ["No recompilations."]
+    def _recompilations(self) -> list[tuple[str, str, str]]:
         rows: list[tuple[str, str, str]] = []
         for name, failures in self.recompilations.items():
             for index, (each, count) in enumerate(Counter(failures).most_common()):
                 first, number = ("", "") if index else (name, str(len(failures)))
                 rows.append((first, number, f"{each} ({count}x)"))
-        advice = [
-            f"  {name}: {each}"
+        return rows
+
+    def _advice(self) -> list[tuple[str, str]]:
+        return [
+            (name, each)
             for name, failures in self.recompilations.items()
             for each in dict.fromkeys(_advice(failure, len(failures)) for failure in failures)
         ]
-        title = ("Function", "Num Recompiles", "Recompile Reasons")
-        return ["Recompilations:", *_table(title, rows), "What to do:", *advice]
+
+    def _breaks_text(self) -> list[str]:
+        if not self.breaks:
+            return ["No graph breaks."]
+        return ["Graph breaks:", *_table(_BREAKS, self._breaks())]
+
+    def _recompilations_text(self) -> list[str]:
+        if not self.recompilations:
+            return ["No recompilations."]
+        advice = [f"  {name}: {each}" for name, each in self._advice()]
+        rows = _table(_RECOMPILATIONS, self._recompilations())
+        return ["Recompilations:", *rows, "What to do:", *advice]
+
+
+_BREAKS: Final = ("Graph Break Reason", "Count")
+_RECOMPILATIONS: Final = ("Function", "Num Recompiles", "Recompile Reasons")
 
 
 def _advice(failure: GuardFailure, n: int) -> str:
@@ -116,7 +142,7 @@ def _advice(failure: GuardFailure, n: int) -> str:
         tensor, _, what = about.rpartition(".")
         return f"make the {what} of `{tensor}` the same in every call"
     if about == "the modes of PyTorch":
-        return "call it under one grad mode and autocast"
+        return "call it under one grad mode, inference mode, default dtype and autocast"
     if about.startswith(("len(", "keys of")):
         return f"keep {about} the same, or pass what is in it as arguments"
     words = f"keep `{about}` out of the function, or pass it as a tensor"
@@ -168,6 +194,28 @@ class CallExplanation:
         breaks = [{"reason": r, "place": p, "count": n} for r, p, n in self.breaks]
         return json.dumps({"name": self.name, "segments": segments, "breaks": breaks})
 
+    def to_html(self) -> str:
+        """The same as one page that needs nothing else."""
+        segments = [
+            (str(index), each.reason or "return", "\n".join(_operators(each)))
+            for index, each in enumerate(self.segments)
+        ]
+        guards = [
+            (str(index), guard.about, _shown(guard.expected), guard.place)
+            for index, each in enumerate(self.segments)
+            for guard in each.guards
+        ]
+        breaks = [(f"{reason} at {place}", str(n)) for reason, place, n in self.breaks]
+        return page(
+            f"What a call of {self.name} compiles",
+            [
+                paragraph(str(self).splitlines()[0]),
+                table("Graph breaks", _BREAKS, breaks),
+                table("Segments", ("Segment", "Ends with", "Operators"), segments),
+                table("Guards", ("Segment", "About", "Expected", "Asked at"), guards),
+            ],
+        )
+
     def __str__(self) -> str:
         counts = f"{self.op_count} operators, {self.graph_break_count} graph breaks"
         lines = [f"{self.name}: {self.graph_count} graphs, {counts}"]
@@ -177,6 +225,11 @@ class CallExplanation:
             lines += [f"    {operator}" for operator in _operators(each)]
             lines += [f"    guard {g.about} (asked at {g.place})" for g in each.guards]
         return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 100 else f"{text[:97]}..."
 
 
 def _operators(segment: CompiledSegment) -> list[str]:
