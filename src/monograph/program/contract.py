@@ -19,6 +19,7 @@ from monograph.capture.queries.query_kinds import UNCHECKED, Answer, asks_tensor
 from monograph.diagnostics import Frame, Place, place
 from monograph.integers import Expr, maximum, relation_text
 from monograph.integers import text as expr_text
+from monograph.lazy_imports import deferred
 from monograph.program.printing import dtype_text
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class ModesClause:
 InputClause = TensorClause | NumberClause | FloatClause | ValueClause
 
 
+_contract_html = deferred("monograph.program.html:contract_html")
+
 SymbolRange = tuple[Expr, int | None, int | None]
 """A symbol with the least and the greatest value it may have; an end of None is open."""
 
@@ -161,6 +164,15 @@ class Contract:
 
     def __str__(self) -> str:
         return "\n".join(f"{title}\n{_table(rows)}" for title, rows in tables(self) if rows)
+
+    def __repr__(self) -> str:
+        inputs, ranges, *others = tables(self)
+        parts = [": ".join(row[:2]) for row in (*inputs[1], *ranges[1])]
+        parts += [f"{len(rows)} {title}" for title, rows in others if rows]
+        return f"<Contract {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        return _contract_html(self)
 
 
 def tables(contract: Contract) -> list[tuple[str, list[tuple[str, ...]]]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from monograph.diagnostics import Cause, Diagnostic, Edit
 from monograph.dims import DimHint
 from monograph.integers import Real, eq, evaluate
+from monograph.lazy_imports import deferred
 from monograph.program.contract import spots, where
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Spot
     from monograph.integers import Expr, Facts
 
+_report_html = deferred("monograph.program.html:report_html")
 _LOGGER: Final = logging.getLogger("monograph")
 
 
@@ -206,6 +208,9 @@ class Report:
             for line in (title, *(f"    {each}   {each.place}".rstrip() for each in found))
         ]
         return "\n".join(lines) or "nothing to report"
+
+    def _repr_html_(self) -> str:
+        return _report_html(self)
 
 
 def report_of(

@@ -12,6 +12,8 @@ from monograph.program.signature import InputKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from monograph.program.contract import Contract
+    from monograph.program.export_report import Report
     from monograph.program.program import ExportedProgram
 
 STYLE = "text-align:left;font-family:monospace;padding:0 1em 0 0"
@@ -42,14 +44,40 @@ def program_html(program: ExportedProgram) -> str:
             _table(("input", "kind", "type", "target"), inputs),
             _table(("output", "kind", "type", "target"), outputs),
             _folded(f"state ({len(state)})", _table(("name", "kind", "type", "target"), state)),
-            _folded(
-                "contract",
-                "".join(_table((title,), rows) for title, rows in tables(program.contract) if rows),
-            ),
+            _folded("contract", contract_html(program.contract)),
+            _report_folded(program.report),
             _folded("code", f"<pre>{escape(code)}</pre>"),
             "</div>",
         ]
     )
+
+
+def contract_html(contract: Contract) -> str:
+    """Return the contract as tables."""
+    return "".join(_table((title,), rows) for title, rows in tables(contract) if rows)
+
+
+def report_html(report: Report) -> str:
+    """Return what an export found out as a list per kind, under its title."""
+    lines = str(report).split("\n")
+    rows = [
+        f"<li>{escape(x.strip())}</li>" if x[:1] == " " else f"<b>{escape(x)}</b>" for x in lines
+    ]
+    return f"<div>{''.join(rows)}</div>"
+
+
+def _report_folded(report: Report) -> str:
+    """The report of a draft, or of an export that found something; else nothing."""
+    n = len(report.problems)
+    is_empty = str(report) == "nothing to report"
+    title = f"report ({n} problem{'' if n == 1 else 's'})" if n else "report"
+    return "" if is_empty else _folded(title, report_html(report))
+
+
+def program_line(program: ExportedProgram) -> str:
+    """Return the program in one line: how large it is, and what it takes."""
+    inputs = repr(program.contract).removeprefix("<Contract ")
+    return f"<ExportedProgram {summary(program)}; {inputs}"
 
 
 def summary(program: ExportedProgram) -> str:

@@ -6,6 +6,7 @@ It is a description. It runs as `program.module()`, which takes what the origina
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -46,6 +47,7 @@ _compile_flatten = deferred("monograph.program.structure:compile_flatten")
 _boundary = deferred("monograph.program.trust_boundary:boundary")
 _control_flow_text = deferred("monograph.program.control_flow_text:control_flow_text")
 _program_html = deferred("monograph.program.html:program_html")
+_program_line = deferred("monograph.program.html:program_line")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
 _converted = deferred("monograph.program.transforms.conversion:converted")
 _lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
@@ -440,6 +442,11 @@ class ExportedProgram:
             f"Graph signature: {signature}\n"
             f"Range constraints: {{{ranges}}}\n"
         )
+
+    def __repr__(self) -> str:
+        with suppress(Exception):  # a debugger shows what is half made, too
+            return _program_line(self)
+        return object.__repr__(self)
 
     def _repr_html_(self) -> str:
         with self._boundary("printed"):
