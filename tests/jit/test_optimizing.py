@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import threading
+import typing
 import warnings
 import weakref
 
@@ -267,3 +268,23 @@ def test_inference_and_no_grad_around():
                 assert not fast(X).requires_grad
             with torch.inference_mode():
                 assert fast(X).is_inference()
+
+
+def test_base_classes_are_not_told_of_the_class_of_an_optimized_module():
+    """A registry of subclasses, and one that reads their annotations, as models have."""
+    seen = []
+
+    class Base(nn.Module):
+        def __init_subclass__(cls, **kwargs):
+            super().__init_subclass__(**kwargs)
+            seen.append(typing.get_type_hints(cls))
+
+    class Sub(Base):
+        config: int
+
+        def forward(self, x):
+            return x * 2
+
+    assert torch.equal(optimize()(Sub())(X), X * 2)
+    assert len(seen) == 1
+    typing.get_type_hints(type(optimize()(Sub())))

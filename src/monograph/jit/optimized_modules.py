@@ -23,8 +23,11 @@ class _OptimizedModule:
     """Mixed into the class of an optimized module."""
 
     monograph_call: Any
-    monograph_calls: dict[int, OptimizedFunction]
+    monograph_calls: dict[int, Any]
     monograph_original: Any
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        """No class of the user's: its own `__init_subclass__` is not told."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
