@@ -19,14 +19,29 @@ from monograph.bytecode.linking import link
 from monograph.diagnostics import MonographError
 from monograph.jit import callables
 from monograph.jit.attribute_reads import note_read
-from monograph.jit.calls import arguments_of, check_call, find_leaf, forward_of, plain_callee
+from monograph.jit.calls import (
+    arguments_of,
+    check_call,
+    find_leaf,
+    forward_of,
+    is_size,
+    plain_callee,
+)
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.containers import change, change_of
 from monograph.jit.effects.instructions import DONE
 from monograph.jit.effects.output import write_print
+from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
-from monograph.jit.program_points import chain_of, is_mark, note_callee, plan_of, values_of
+from monograph.jit.program_points import (
+    chain_of,
+    is_called_plainly,
+    is_mark,
+    note_callee,
+    plan_of,
+    values_of,
+)
 from monograph.jit.recording import NotRecordable, OperatorObserver, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
 from monograph.jit.state_recipes import NotMade
@@ -43,6 +58,7 @@ __all__ = ["CallRecorder", "WatchedInterpreter", "watched"]
 
 _RISKY: Final = object()
 _SPREADING: Final = (list, tuple, enumerate, zip)
+_GENERATOR: Final = 0x20
 _CALLS: Final = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
 
 
@@ -60,8 +76,10 @@ def _unknown(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 
 
 def _watched_step(name: str, handler: Any) -> Any:
-    if name in FREE:
+    if name in FREE and name not in HOLDS_SIZES:
         return handler
+    if name in FREE:
+        return _settling(handler)
     watch = WATCHES.get(name, _unknown)
 
     def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
@@ -70,6 +88,12 @@ def _watched_step(name: str, handler: Any) -> Any:
         if recorder.segment is None:
             recorder.leave_observer()
             return handler(frame, argument)
+        if recorder.segment.varies and (
+            name not in AWARE
+            or frame.code.co_flags & _GENERATOR
+            or (name == "RETURN_VALUE" and not is_called_plainly(frame))
+        ):
+            recorder.settle(frame, argument if name == "MAKE_CELL" else None)
         try:
             recorder.check_native(frame)
             verdict = watch(recorder, frame, argument)
@@ -89,6 +113,17 @@ def _watched_step(name: str, handler: Any) -> Any:
     return step
 
 
+def _settling(handler: Any) -> Any:
+    def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
+        interpreter: Any = frame.interpreter
+        segment = interpreter.recorder.segment
+        if segment is not None and segment.varies:
+            interpreter.recorder.settle(frame)
+        return handler(frame, argument)
+
+    return step
+
+
 @once_per_code
 def watched(code: CodeType) -> Body:
     """The body of a code object whose instructions tell the recorder."""
@@ -98,6 +133,10 @@ def watched(code: CodeType) -> Body:
         for name, (handler, argument) in zip(body.names, body.steps, strict=True)
     ]
     return replace(body, steps=steps, stopped={})
+
+
+def _plain(named: dict[str, Any]) -> dict[str, Any]:
+    return {key: plain(value) for key, value in named.items()}
 
 
 class CallRecorder(Hooks):
@@ -128,6 +167,7 @@ class CallRecorder(Hooks):
     def begin(self, point: ProgramPoint, frames: list[InterpreterFrame]) -> None:
         """Record a segment from here on."""
         segment = SegmentRecorder(self.points.place_of(self.interpreter))
+        segment.varies = point.varies and not self.points.reads_metadata
         segment.keep(frames)  # `pending` knows them by their identity
         guards = segment.guards
         index = 0
@@ -152,13 +192,17 @@ class CallRecorder(Hooks):
                     guards.meet(value, f"s[{index}]", "a value on the stack")
                     index += 1
         self._segment, self._point = segment, point
-        self._is_known = point.is_held([v for frame in frames for v in values_of(frame)])
+        state = [v for frame in frames for v in values_of(frame)]
+        self._is_known = not point.is_left and point.is_held(state)
+        point.is_left = False
         self._observer.__enter__()
 
     def _drop(self) -> SegmentRecorder:
         segment = self._segment
         assert segment is not None, "a segment is being recorded"
         self._segment = None
+        if segment.varies:
+            settle_frames(self.interpreter.current)
         self._is_observing = not self._observer.is_asked
         self.leave_observer()
         self._is_observing = self._observer.is_asked
@@ -169,6 +213,13 @@ class CallRecorder(Hooks):
         if self._is_observing:
             self._is_observing = False
             self._observer.__exit__(None, None, None)
+
+    def settle(self, frame: InterpreterFrame, slot: int | None = None) -> None:
+        """Leave no sizes on the stack of a frame, and in one of its variables."""
+        settle = self.segment.settle
+        frame.stack[:] = [plain(value, settle) for value in frame.stack]
+        if slot is not None:
+            frame.slots[slot] = plain(frame.slots[slot], settle)
 
     def end(self, value: Any) -> None:
         """The call returns a value."""
@@ -323,6 +374,9 @@ class CallRecorder(Hooks):
         leaf = find_leaf(callee, args, kwargs)
         if leaf is not None:
             return partial(self._call_leaf, leaf, callee)
+        owner: Any = getattr(callee, "__self__", None)
+        if getattr(callee, "__name__", "") == "size" and is_size(segment, "size", owner, args):
+            return partial(self._size, owner)
         changed = change_of(callee, args)
         if changed is not None and segment.guards.is_known(changed[0]):
             return partial(self._change, changed)
@@ -333,6 +387,9 @@ class CallRecorder(Hooks):
         if callee is print:
             return partial(write_print, segment, self.here(), callee)
         return None
+
+    def _size(self, tensor: torch.Tensor, dim: int, /) -> int:
+        return self.segment.size(tensor, dim)
 
     def _change(self, changed: Any, /, *_: Any, **kwargs: Any) -> Any:
         owner, name, args = changed
@@ -388,7 +445,8 @@ class CallRecorder(Hooks):
         nodes = (tuple(segment.argument(args)), segment.argument(kwargs))
         with self._observer.one_call() as seen:
             try:
-                result = (function or target)(*args, **kwargs)
+                seen.is_empty = any(isinstance(v, torch.Tensor) and not v.numel() for v in args)
+                result = (function or target)(*plain(tuple(args)), **_plain(kwargs))
             except BaseException as error:
                 self.stop(f"an operator raises {type(error).__name__}")
                 raise

@@ -48,8 +48,10 @@ __all__ = [
     "find_leaf",
     "forward_of",
     "is_plain_data",
+    "is_size",
     "open_function",
     "plain_callee",
+    "takes_sizes",
 ]
 
 Leaf = tuple[str, Any]
@@ -364,7 +366,8 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
     if isinstance(owner, torch.Tensor):
         if name not in callables.METADATA_METHODS:
             raise NotRecordable(f"`Tensor.{name}`")
-        segment.metadata(owner, name)
+        if not is_size(segment, name, owner, values):
+            segment.metadata(owner, name)
         return
     for value in values:
         _check_plain(value)
@@ -418,6 +421,23 @@ def check_special(interpreter: ThreadState, value: Any, *names: str) -> None:
     if isinstance(value, tuple) or kind in DICT_VIEWS:
         return
     raise NotRecordable(f"`{names[0]}` of an object of type `{kind.__name__}`")
+
+
+def is_size(segment: SegmentRecorder, name: str, owner: Any, values: list[Any]) -> bool:
+    """Whether a call asks for a size that is a value of the graph."""
+    if name != "size" or not isinstance(owner, torch.Tensor) or not segment.has_sizes(owner):
+        return False
+    return len(values) == 1 and type(values[0]) is int and -owner.dim() <= values[0] < owner.dim()
+
+
+def takes_sizes(callee: Any, args: list[Any], *, is_named: bool) -> bool:
+    """Whether a call may be given sizes: of an operator, or of a function that is interpreted."""
+    callee, args, kwargs = callee_of(callee, args, {})
+    if find_leaf(callee, args, kwargs) is not None:
+        return True
+    if type(callee) is not FunctionType or is_named or id(callee) in callables.MODE_QUESTIONS:
+        return False
+    return callables.enters(callee) and not callee.__code__.co_flags & _GENERATORS
 
 
 def _called(callee: Any) -> str:

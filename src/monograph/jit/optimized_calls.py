@@ -123,8 +123,11 @@ class OptimizedFunction:
             if type(values) is list:
                 return segment, values
             if values == OTHER:
-                segment.guard_metadata()
-                point.is_exact = True
+                if segment.varies:
+                    point.is_left = True
+                else:
+                    segment.guard_metadata()
+                    point.is_exact = self.table.dynamic is False
         return None
 
     def _step(self, segment: CompiledSegment, values: list[Any]) -> Any:
@@ -156,6 +159,7 @@ class OptimizedFunction:
         """Go on from a point, recording what no segment is there for."""
         table = self.table
         if point.segments and not table.is_native:
+            point.varies = self.table.dynamic is not False
             self._compile_again(point, state)
             if table.is_native and given is not None:
                 return self.function(*given[0], **given[1])

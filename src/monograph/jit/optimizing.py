@@ -49,10 +49,12 @@ def optimize(
 
     `backend` is called with a `torch.fx.GraphModule` and example inputs, and returns what runs in
     its place; a name is "eager", "monograph", "inductor" or another that torch lists. With
-    `nopython`, the first graph break raises. `dynamic` has no effect yet: sizes are guarded as they
-    are, and others are compiled for themselves. `cache_size_limit` is how often the code from one
-    place on is compiled before the function runs as it is. With `debug`, each graph that is
-    compiled is shown on standard error, with its guards and what is done around it.
+    `nopython`, the first graph break raises. With `dynamic=None`, sizes that Python asks for are
+    values of the graph from the second compilation on, so that it serves other sizes, too; with
+    True, from the first; with False, never. Only "eager" has such graphs: other backends compile
+    for sizes. `cache_size_limit` is how often the code from one place on is compiled before the
+    function runs as it is. With `debug`, each graph that is compiled is shown on standard error,
+    with its guards and what is done around it.
 
     Raises: backend-unknown.
     """

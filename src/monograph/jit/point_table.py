@@ -33,14 +33,18 @@ _MOST_GIVEN_WAY: Final = 24
 class ProgramPoint:
     """One point, with the segments that were recorded from it."""
 
-    __slots__ = ("is_exact", "plans", "segments")
+    __slots__ = ("is_exact", "is_left", "plans", "segments", "varies")
 
-    def __init__(self, plans: tuple[FramePlan, ...]) -> None:
+    def __init__(self, plans: tuple[FramePlan, ...], *, varies: bool = False) -> None:
         """The plans are of the frames that are open here."""
         self.plans = plans
         self.segments: list[CompiledSegment] = []
         self.is_exact = False
         """Whether metadata were met that differ in the middle of a segment."""
+        self.varies = varies
+        """Whether sizes are values of the graphs that are recorded from here."""
+        self.is_left = False
+        """Whether a graph has just found other metadata, though its guards hold."""
 
     @property
     def place(self) -> str:
@@ -103,7 +107,7 @@ class PointTable:
         key = tuple([key_of(plan) for plan in plans])
         found = self.points.get(key)
         if found is None:
-            found = self.points[key] = ProgramPoint(plans)
+            found = self.points[key] = ProgramPoint(plans, varies=self.dynamic is True)
         return found
 
     def note_break(self, reason: str, frame: InterpreterFrame, place: str = "") -> None:

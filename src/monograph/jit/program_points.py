@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FramePlan",
     "chain_of",
+    "is_called_plainly",
     "is_mark",
     "key_of",
     "make_frames",
@@ -100,13 +101,19 @@ def chain_of(frame: InterpreterFrame) -> list[InterpreterFrame] | None:
     """
     frames = [frame]
     while frame.back is not None:
-        back = frame.back
-        name = back.body.names[back.ip - 1]
-        if name not in _PLAIN_CALLS or not _is_callee(back, frame):
+        if not is_called_plainly(frame):
             return None
-        frames.append(back)
-        frame = back
+        frame = frame.back
+        frames.append(frame)
     return frames[::-1]
+
+
+def is_called_plainly(frame: InterpreterFrame) -> bool:
+    """Whether what a frame returns is what its caller's instruction pushes."""
+    back = frame.back
+    return back is None or (
+        back.body.names[back.ip - 1] in _PLAIN_CALLS and _is_callee(back, frame)
+    )
 
 
 _RESUMED: Final = Mark("resumed")

@@ -27,9 +27,12 @@ from monograph.jit.graphs.expectations import (
     OF_SHAPE,
     expect_length,
     expect_metadata,
+    expect_rank,
     expect_same,
     expect_shape,
+    expect_value,
 )
+from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SizeInt
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
@@ -75,6 +78,8 @@ class Observation:
     is_tainted: bool = False
     """Whether the shape of a result depends on data."""
     draws: bool = False
+    is_empty: bool = False
+    """Whether a tensor that it was given has no elements."""
     may_draw: bool = False
     """Whether it would have drawn random numbers from tensors with elements."""
     may_raise: bool = False
@@ -120,6 +125,8 @@ class SegmentRecorder:
         """Conditions on data that are assumed to be as they were, with the instruction."""
         self.n_calls = 0
         self.mutates = self.draws = self.sets_modes = False
+        self.varies = False
+        """Whether sizes are values of the graph."""
         self.is_exact = False
         """Whether metadata that Python did not ask for matter, too."""
         self.expectations: list[tuple[Node, Any, tuple[Any, ...]]] = []
@@ -213,7 +220,6 @@ class SegmentRecorder:
         if not is_plain(tensor):
             raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
         name = self.guards.tensor_class(tensor)
-        self.is_exact |= not tensor.numel()
         with self.graph.inserting_after(self._last_input):
             node = self.graph.placeholder(f"input_{len(self.inputs)}")
         self.nodes[id(tensor)] = self._last_input = node
@@ -241,6 +247,56 @@ class SegmentRecorder:
         else:
             self.expect(node, expect_shape, tuple(tensor.shape))
 
+    # --- sizes ------------------------------------------------------------------------------
+
+    def has_sizes(self, tensor: torch.Tensor) -> bool:
+        """Whether the sizes of a tensor are values of the graph."""
+        return self.varies and id(tensor) not in self.tainted
+
+    def size(self, tensor: torch.Tensor, dim: int) -> SizeInt:
+        """The size of a dimension, as a value of the graph. Raises: NotRecordable, IndexError."""
+        node, rank, value = self.node_of(tensor), tensor.dim(), tensor.shape[dim]
+        read = ""
+        if self.guards.is_known(tensor):
+            name = self.guards.names[id(tensor)]
+            about = f"{self.guards.label(tensor)}.ndim"
+            self.guards.check(f"{name}.ndim != {rank}", about, rank, f"{name}.ndim")
+            read = f"{name}.shape[{dim}]"
+        else:
+            self.expect(node, expect_rank, rank)
+        return SizeInt.made(value, self.graph.call_method("size", (node, dim)), read)
+
+    def settle(self, size: SizeInt) -> int:
+        """A size must be what it is, from here on. Raises nothing."""
+        value = int(size)
+        if size.read:
+            about = "a size" if size.read.count("[") != 1 else size.read.partition(".")[2]
+            self.guards.check(f"{size.read} != {value}", about, value, size.read)
+        else:
+            self.expect(size.node, expect_value, value)
+        return value
+
+    def compute(self, symbol: str, left: Any, right: Any) -> SizeInt:
+        """An operator of two numbers, one of which is a size."""
+        function = ARITHMETIC[symbol]
+        value = function(int(left), int(right))
+        one, two = (each.read if type(each) is SizeInt else repr(each) for each in (left, right))
+        node = self.graph.call_function(function, (self.argument(left), self.argument(right)))
+        return SizeInt.made(value, node, f"({one} {symbol} {two})" if one and two else "")
+
+    def decide(self, symbol: str, left: Any, right: Any) -> bool:
+        """Compare two numbers, one of which is a size, and rely on what comes out."""
+        value = ORDER[symbol](int(left), int(right))
+        one, two = (each.read if type(each) is SizeInt else repr(each) for each in (left, right))
+        if one and two:
+            text = f"({one} {symbol} {two})"
+            self.guards.check(f"{text} is not {value}", text, value, text)
+        else:
+            args = (self.argument(left), self.argument(right))
+            node = self.graph.call_function(ORDER[symbol], args)
+            self.expect(node, expect_value, value)
+        return value
+
     def expected(self) -> list[Node]:
         """Write what is expected into the graph, as calls behind the nodes."""
         made: list[Node] = []
@@ -260,6 +316,8 @@ class SegmentRecorder:
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
         kind = type(value)
+        if kind is SizeInt:
+            return value.node
         if kind in _BASE_ARGUMENTS:
             return value
         if kind in (list, tuple, torch.Size):
@@ -288,6 +346,7 @@ class SegmentRecorder:
         written = {storage_of(each) for each in seen.written}
         self.mutates |= not written.isdisjoint(self._storages)
         self.is_exact |= bool(written) or seen.draws or seen.may_draw
+        self.is_exact |= seen.is_empty and any(word in str(target) for word in _DRAWING)
         for storage in written.intersection(self.shown):
             self.risky_at = self.risky_at or self.shown[storage]
         self._result(result, node, is_tainted=tainted)
@@ -338,6 +397,8 @@ class SegmentRecorder:
         self.writes.append(Write(owner, code, values))
 
 
+_DRAWING: Final = ("drop", "rrelu", "attention", "rand", "normal", "bernoulli", "nomial", "gumbel")
+"""Parts of the names of functions that draw nothing for tensors without elements."""
 _OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
 
 

@@ -24,6 +24,7 @@ from monograph.host.version_tags import MEMORY
 from monograph.jit.effects.data_checks import check_lines
 from monograph.jit.graphs.expectations import OtherMetadata
 from monograph.jit.graphs.graph_code import SegmentGraph
+from monograph.jit.graphs.sizes import SizeInt
 from monograph.jit.guard_code import tensor_condition
 from monograph.jit.program_points import FramePlan, is_mark, key_of, plan_of
 from monograph.jit.state_recipes import RecipeWriter
@@ -63,6 +64,8 @@ class CompiledSegment:
     hits: int = 0
     modes: Any = None
     draws: bool = False
+    varies: bool = False
+    """Whether sizes are values of its graph."""
     inputs: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
     writer: _ReplayWriter | None = None
     """What writes the code once more, with guards of all metadata; None where it has them."""
@@ -140,8 +143,8 @@ def compile_segment(
     began = time.perf_counter()
     outputs: list[Any] = []
 
-    def output(tensor: torch.Tensor) -> str | None:
-        node = segment.nodes.get(id(tensor))
+    def output(value: Any) -> str | None:
+        node = value.node if type(value) is SizeInt else segment.nodes.get(id(value))
         if node is None:
             return None
         if node not in outputs:
@@ -158,7 +161,7 @@ def compile_segment(
     body: list[str] = []
     graph = None
     checks: list[Node] = []
-    if segment.n_calls:
+    if segment.n_calls or outputs or segment.expectations:
         segment.graph.output(tuple(outputs))
         checks = checks if is_exact else segment.expected()
         graph = SegmentGraph(segment.graph)
@@ -198,6 +201,7 @@ def compile_segment(
         seconds=time.perf_counter() - began,
         modes=segment.modes,
         draws=segment.draws,
+        varies=segment.varies and not is_exact,
         writer=None if is_exact else writer,
     )
 

@@ -18,10 +18,11 @@ from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
 from monograph.jit.attribute_reads import is_of_torch, note_absence
 from monograph.jit.callables import TENSOR_VALUES
-from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data
+from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data, takes_sizes
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.instructions import CHANGES, DONE
+from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SizeInt, plain
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import NotRecordable
 from monograph.jit.state_recipes import ITERATORS
@@ -124,7 +125,11 @@ def _store_deref(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> 
 @_watch("LOAD_ATTR", "LOAD_METHOD")
 def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> Any:
     owner = frame.stack[-1]
+    if type(owner) is SizeInt:
+        owner = frame.stack[-1] = recorder.segment.settle(owner)
     if isinstance(owner, torch.Tensor):
+        if name == "shape" and _takes_sizes(recorder, frame, owner):
+            return DONE
         if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
             frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
             return DONE
@@ -143,6 +148,17 @@ def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) 
     if is_function and not recorder.enters_any(found.fget):
         raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
     return None
+
+
+def _takes_sizes(recorder: CallRecorder, frame: InterpreterFrame, owner: torch.Tensor) -> bool:
+    """Give the sizes of a tensor to the next instruction, if all it does is to take some."""
+    segment = recorder.segment
+    names = tuple(frame.body.names[frame.ip : frame.ip + 2])
+    takes = names[:1] == ("UNPACK_SEQUENCE",) or names == ("LOAD_CONST", "BINARY_SUBSCR")
+    if not takes or not segment.has_sizes(owner):
+        return False
+    frame.stack[-1] = tuple([segment.size(owner, dim) for dim in range(owner.dim())])
+    return True
 
 
 # --- operators and items --------------------------------------------------------------------------
@@ -196,6 +212,14 @@ _CHANGING: Final = {(list, "+="): "extend", (dict, "|="): "update"}
 def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
     if _operands(recorder, frame, 2):
         return _compute(recorder, frame, _IN_PLACE.get(symbol) or BINARY[symbol].function, 2)
+    if _sizes(recorder, frame):
+        plain_symbol = symbol.removesuffix("=")
+        if plain_symbol in ARITHMETIC and _is_defined(plain_symbol, frame.stack[-1]):
+            right = frame.stack.pop()
+            result = recorder.segment.compute(plain_symbol, frame.stack[-1], right)
+            frame.stack[-1] = result
+            return DONE
+        recorder.settle(frame)
     left, right = frame.stack[-2:]
     guards = recorder.segment.guards
     is_changed = type(left) in CONTAINERS and type(left) not in (tuple, frozenset)
@@ -215,6 +239,20 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
     return None
 
 
+def _sizes(recorder: CallRecorder, frame: InterpreterFrame) -> bool:
+    """Whether two numbers are taken, one of which is a size; any other sizes are settled."""
+    kinds = [type(each) for each in frame.stack[-2:]]
+    if SizeInt in kinds and all(kind in (SizeInt, int) for kind in kinds):
+        return True
+    if recorder.segment.varies:
+        recorder.settle(frame)
+    return False
+
+
+def _is_defined(symbol: str, right: int) -> bool:
+    return symbol in "+-*" or int(right) != 0
+
+
 @_watch("COMPARE_OP")
 def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
     if _operands(recorder, frame, 2):
@@ -222,6 +260,12 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
         if left is None or right is None:
             raise NotRecordable("a tensor is compared with None")
         return _compute(recorder, frame, COMPARISONS[symbol][0], 2)
+    if _sizes(recorder, frame):
+        if symbol in ORDER:
+            right = frame.stack.pop()
+            frame.stack[-1] = recorder.segment.decide(symbol, frame.stack[-1], right)
+            return DONE
+        recorder.settle(frame)
     for each in frame.stack[-2:]:
         if type(each) in CONTAINERS and not is_plain_data(each, compared=True):
             raise NotRecordable("containers of objects are compared")
@@ -274,6 +318,11 @@ def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
         return _compute(recorder, frame, operator.getitem, 2)
     if isinstance(key, torch.Tensor):
         raise NotRecordable("a tensor is an index of a container")
+    if recorder.segment.varies:
+        frame.stack[-1] = key = plain(key, recorder.segment.settle)
+        if type(key) is not int or type(owner) is not tuple:
+            recorder.settle(frame)
+            owner = frame.stack[-2]
     recorder.segment.touch(owner)
     recorder.segment.touch(key)
     if type(owner) in CONTAINERS and not is_plain_data(key, compared=True):
@@ -446,6 +495,9 @@ def _call(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> Non
     stack[at] = callee = recorder.callee(stack[at])
     if first is not NULL and second is not NULL:
         args.insert(0, second)
+    if recorder.segment.varies and not takes_sizes(callee, args, is_named=bool(names)):
+        recorder.settle(frame)
+        args = [plain(each) for each in args]
     split = len(args) - len(names)
     kwargs = dict(zip(names, args[split:], strict=True))
     if callee is super and not args:

@@ -23,8 +23,10 @@ __all__ = [
     "OtherMetadata",
     "expect_length",
     "expect_metadata",
+    "expect_rank",
     "expect_same",
     "expect_shape",
+    "expect_value",
 ]
 
 
@@ -56,7 +58,21 @@ def expect_length(values: Any, length: int) -> None:
         raise OtherMetadata
 
 
-EXPECTATIONS: Final = frozenset({expect_metadata, expect_same, expect_shape, expect_length})
+def expect_rank(tensor: torch.Tensor, rank: int) -> None:
+    """Raises: OtherMetadata."""
+    if tensor.dim() != rank:
+        raise OtherMetadata
+
+
+def expect_value(value: Any, expected: Any) -> None:
+    """Raises: OtherMetadata."""
+    if value != expected:
+        raise OtherMetadata
+
+
+EXPECTATIONS: Final = frozenset(
+    {expect_metadata, expect_same, expect_shape, expect_length, expect_rank, expect_value}
+)
 """What graphs call to check what Python was told of tensors; no operators of the program."""
 _FACTS: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
     "dtype": operator.attrgetter("dtype"),

@@ -1,0 +1,308 @@
+"""Sizes that vary: one graph for many, decisions on them as guards, 0 and 1 as any other."""
+
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from monograph.jit import optimize
+from tests.jit.running import plain, quiet
+
+PROGRAMS = {}
+
+
+def program(function):
+    """One of a matrix of any sizes."""
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+def unpacked(x):
+    rows, columns = x.shape
+    return x.view(rows * columns), torch.arange(columns) * rows, x.reshape(1, rows, -1)
+
+
+@program
+def asked_one_by_one(x):
+    return x * x.shape[0] + x.size(1), torch.zeros(x.size(-1) + 1, x.shape[-2])
+
+
+@program
+def returned(x):
+    n, m = x.shape
+    return n, m, (n + 1, (m, n * m)), x.sum() * n
+
+
+@program
+def branches(x):
+    n, m = x.shape
+    if n > 3:
+        x = x * 2
+    if n == m:
+        return x.t()
+    if m * n != 6:
+        x = x + n
+    return x if m else x.sum()
+
+
+@program
+def loops(x):
+    total = x
+    for i in range(x.shape[0]):
+        total = total + i
+    while total.shape[1] > 3:
+        total = total[:, 1:]
+    return total
+
+
+@program
+def slices(x):
+    n, m = x.shape
+    half = n // 2
+    return x[:half], x[half:, : m - 1], x[-1:], x[:, m // 2 :: 2]
+
+
+@program
+def derived(x):
+    y = torch.cat([x, x, x])
+    n, m = y.shape
+    z = y.view(3, n // 3, m)
+    if n > 9:
+        z = z.sum(0)
+    return z, n % 2, z.shape[0] * 2
+
+
+@program
+def texts(x):
+    n, m = x.shape
+    return f"{n} by {m}", str(n), [n, m], {"n": n}, {n: m}, n / (m + 1), float(m), -n, n**2
+
+
+@program
+def kept_in_lists(x):
+    n, m = x.shape
+    kept = [n]
+    kept.append(m)
+    pair = (n, m)
+    first, *rest = pair
+    return x.new_ones(kept), rest, first, max(pair), sum(kept), pair == (2, 3), n in pair
+
+
+@program
+def closures(x):
+    n, m = x.shape
+
+    def inner(k):
+        return x.reshape(m, n) * k
+
+    return inner(n), [each * n for each in (x, x + 1)], tuple(x * m for _ in range(2))
+
+
+def by_name(x, n, *, m=1):
+    return x.reshape(-1) * n + m
+
+
+@program
+def passed_on(x):
+    n, m = x.shape
+    args = (n,)
+    return by_name(x, n), by_name(x, n=m), by_name(x, *args, m=n), by_name(x, m, m=m)
+
+
+@program
+def generators(x):
+    def rows():
+        n, m = x.shape
+        for i in range(n):
+            yield x[i] * m, n
+
+    def sizes(n):
+        yield n
+        yield n + 1
+
+    return list(rows()), list(sizes(x.shape[0]))
+
+
+@program
+def exceptions(x):
+    n, m = x.shape
+    try:
+        y = x.view(n // 2, 2, m)
+    except RuntimeError:
+        y = x
+    try:
+        k = n // m
+    except ZeroDivisionError as error:
+        k = str(error)
+    if n == 6:
+        raise ValueError(n, m)
+    return y, k
+
+
+@program
+def breaks(x):
+    n, m = x.shape
+    y = x * n
+    print("sizes", n, m)
+    y = y + m
+    import time
+
+    time.monotonic()
+    return y.reshape(m, n), n * m, [n]
+
+
+class Box:
+    last = 0
+
+
+@program
+def attributes(x):
+    n, m = x.shape
+    Box.last = n
+    box = Box()
+    box.size = m
+    return (
+        x * box.size + Box.last,
+        type(n),
+        type(box.size),
+        n is box,
+        isinstance(n, int),
+        n.bit_length(),
+    )
+
+
+class Rows:
+    def __init__(self, x):
+        self.x = x
+
+    def __len__(self):
+        return self.x.shape[0]
+
+    def __getitem__(self, key):
+        return key
+
+    def __index__(self):
+        return self.x.shape[1]
+
+    @property
+    def size(self):
+        return self.x.size(0)
+
+
+@program
+def special_methods(x):
+    rows = Rows(x)
+    n, m = x.shape
+    return len(rows), rows[n], rows.size * m, sorted([n, m], key=lambda k: -k), bool(rows)
+
+
+@program
+def functions(x):
+    n, m = x.shape
+    y = F.pad(x, (1, m)) if n else x
+    return (
+        y,
+        torch.full((n, m), n),
+        math.sqrt(n),
+        F.layer_norm(x, (m,)) if m else x,
+        torch.Size((n, m)),
+    )
+
+
+@program
+def writes(x):
+    n, m = x.shape
+    y = x.clone()
+    y += n
+    y[: n // 2] = m
+    return y
+
+
+@program
+def draws(x):
+    n, m = x.shape
+    y = F.dropout(x, 0.5, True)
+    return y, torch.randn(n, m) if n > 2 else y
+
+
+@program
+def conditions(x):
+    n, m = x.shape
+    ok = n and m
+    return x * 2 if ok else x, not n, n or m, min(m, n), 1 < n < 5, bool(m)
+
+
+@program
+def other_layouts(x):
+    y = x.t()
+    n, m = y.shape
+    z = y.contiguous()
+    return z is y, z.view(n * m), z.is_contiguous(), y.stride()
+
+
+SIZES = list(itertools.product((3, 2, 0, 1, 6), (4, 3, 1, 0, 6)))
+
+
+def run(wrap, name):
+    """What a program gives over all sizes."""
+    torch.manual_seed(1)
+    function, seen = wrap(PROGRAMS[name]), []
+    for n, m in SIZES:
+        x = torch.arange(n * m, dtype=torch.float32).reshape(n, m)
+        try:
+            seen.append(plain(function(x)))
+        except Exception as error:
+            seen.append(plain(error))
+        seen.append(torch.rand(()).item())
+    return seen
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_eager_code(name, dynamic):
+    """Results, types and errors are those of eager code at every size."""
+    expected = run(lambda each: each, name)
+    found = quiet(run, optimize(dynamic=dynamic, cache_size_limit=64), name)
+    assert str(found) == str(expected)
+
+
+@pytest.mark.parametrize("name", ["unpacked", "asked_one_by_one", "returned", "slices"])
+def test_few_graphs(name):
+    """One for the first sizes, one for all others, one from the start, as many as there are."""
+    for dynamic, most in ((None, 2), (True, 1)):
+        optimizer = optimize(dynamic=dynamic, cache_size_limit=64)
+        quiet(run, optimizer, name)
+        assert len(optimizer.entries) <= most
+    optimizer = optimize(dynamic=False, cache_size_limit=64)
+    quiet(run, optimizer, name)
+    assert len(optimizer.entries) > 15
+
+
+def test_a_module():
+    """A layer is recorded twice at most, whatever is given to it."""
+
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = nn.Linear(8, 24)
+
+        def forward(self, x):
+            batch, seq, width = x.shape
+            q, k, v = self.line(x).split(width, dim=2)
+            q = q.view(batch, seq, 2, width // 2).transpose(1, 2)
+            k = k.view(batch, seq, 2, width // 2).transpose(1, 2)
+            v = v.view(batch, seq, 2, width // 2).transpose(1, 2)
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return mixed.transpose(1, 2).reshape(batch, seq, width)
+
+    net = Heads()
+    optimizer = optimize()
+    fast = optimizer(net)
+    for batch, seq in ((2, 5), (3, 5), (1, 1), (0, 4), (5, 9), (2, 5)):
+        x = torch.randn(batch, seq, 8)
+        assert torch.equal(fast(x), net(x))
+    assert len(optimizer.entries) == 2
