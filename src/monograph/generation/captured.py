@@ -92,7 +92,7 @@ class Entries:
         if traits.has_encoder:
             return {"encode": self.encode, "prefill": self.begin, "decode": self.go_on}
         first = self.prefill if traits.cache == "dynamic" else self.prefill_in_place
-        return {"prefill": first, "decode": self.decode}
+        return {"prefill": first, "decode": self.decode, "unpadded": self.decode_unpadded}
 
     def changed(self, cache: Any, before: Any) -> dict[str, Any]:
         """The parts of a cache that are not the tensors they were, by their places."""
@@ -134,6 +134,14 @@ class Entries:
         given = self.layout.built(cache)
         logits, after = self.caller.read(
             model, input_ids, attention_mask, position_ids, given, {}, is_first=False
+        )
+        return logits, self.changed(after, cache)
+
+    def decode_unpadded(self, model: Any, input_ids: Any, position_ids: Any, cache: Any) -> Any:
+        """One token of texts without padding, which the library attends to without a mask."""
+        given = self.layout.built(cache)
+        logits, after = self.caller.read(
+            model, input_ids, None, position_ids, given, {}, is_first=False
         )
         return logits, self.changed(after, cache)
 

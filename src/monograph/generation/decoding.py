@@ -6,6 +6,7 @@ program that began it. No model and no library is needed.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,14 @@ class DecodingState:
     """Where one batch of texts stands: its cache, its mask and how many tokens there are.
 
     `logits` are those of the next token, [batch, vocab]. It is made by `GenerationProgram.start`
-    and changed by `step`; two states of one program share nothing but the weights.
+    and changed by `step`; its mask is None where nothing is padded. Two states of one program share
+    nothing but the weights.
     """
 
     owner: GenerationProgram
     logits: torch.Tensor
     cache: list[Any]
-    mask: torch.Tensor
+    mask: torch.Tensor | None
     positions: torch.Tensor
     length: int
     source: tuple[torch.Tensor, ...] = ()
@@ -56,6 +58,8 @@ class GenerationProgram:
         self.programs, self.record = programs, record
         self._prefill = Step([each for name, each in programs.items() if _is(name, "prefill")])
         self._decode = DecodeStep([each for name, each in programs.items() if _is(name, "decode")])
+        unpadded = [each for name, each in programs.items() if _is(name, "unpadded")]
+        self._unpadded = DecodeStep(unpadded) if unpadded else None
         first = next(iter(programs.values()))
         self._device = next(iter(first.state_dict.values())).device
 
@@ -83,7 +87,8 @@ class GenerationProgram:
             if self.record.cache == "dynamic":
                 args = (input_ids, attention_mask, positions, *self._more(inputs))
                 logits, cache = self._prefill(*args)
-                mask = attention_mask
+                is_padded = self._unpadded is None or not bool(attention_mask.all())
+                mask = attention_mask if is_padded else None
             else:
                 mask = attention_mask
                 if self.record.masks_ahead:
@@ -120,17 +125,9 @@ class GenerationProgram:
             raise problem(
                 "generation-limit", what="tokens in the cache", given=state.length + 1, limit=limit
             )
-        mask = state.mask
         with torch.no_grad():
-            ids = tokens[:, None]
-            if state.source:
-                args = (ids, *state.source, state.cache)
-            else:
-                if not self.record.masks_ahead:
-                    mask = torch.cat([mask, mask.new_ones(state.batch, 1)], 1)
-                args = (ids, mask, state.positions, state.cache)
             try:
-                logits = self._decode(*args)
+                logits, mask = self._decoded(state, tokens[:, None])
             except ContractError:
                 raise
             except BaseException:
@@ -139,6 +136,22 @@ class GenerationProgram:
             state.positions = state.positions + 1
         state.mask, state.logits, state.length = mask, logits, state.length + 1
         return logits
+
+    def _decoded(
+        self, state: DecodingState, ids: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The next logits and the mask; the cache is changed."""
+        mask = state.mask
+        if state.source:
+            return self._decode(ids, *state.source, state.cache), mask
+        if mask is None and self._unpadded is not None:
+            with suppress(ContractError):  # at a length that only the masked step admits
+                return self._unpadded(ids, state.positions, state.cache), None
+        if mask is None:
+            mask = torch.ones(state.batch, state.length, dtype=torch.long, device=ids.device)
+        if not self.record.masks_ahead:
+            mask = torch.cat([mask, mask.new_ones(state.batch, 1)], 1)
+        return self._decode(ids, mask, state.positions, state.cache), mask
 
     # --- whole texts ------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ entry is captured at an example; where its contract leaves out other lengths, an
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +23,7 @@ from monograph.methods import EntryCall, export_methods
 from monograph.programs import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from monograph.generation.model_traits import CacheKind
     from monograph.program import ExportedProgram
@@ -107,9 +108,12 @@ class _Entries:
         else:
             self._cover("prefill", map(self._prefill, lengths))
             self._cover("decode", map(self._decode, lengths))
+            if not self.examples.is_static and not self.traits.is_recurrent:
+                with suppress(ExportError):  # the masked step is there
+                    self._cover("unpadded", map(self._unpadded, lengths))
         return Programs(self.programs)
 
-    def _cover(self, kind: str, calls: Iterable[tuple[EntryCall, Sequence[Any]]]) -> None:
+    def _cover(self, kind: str, calls: Iterable[tuple[EntryCall, Any]]) -> None:
         """Capture the first call, and each that no entry admits yet.
 
         Raises: as `export`, of the first.
@@ -128,14 +132,22 @@ class _Entries:
             made.append(program)
             self.programs[name] = program
 
-    def _one(self, name: str, example: EntryCall, declared: Sequence[Any]) -> ExportedProgram:
-        shapes = {name: tuple(declared)}
+    def _one(self, name: str, example: EntryCall, declared: Any) -> ExportedProgram:
+        """Capture; a number of the cache that turns out to be constant is declared so."""
+        shapes = {name: declared if isinstance(declared, dict) else tuple(declared)}
         found = export_methods(
             self.examples.model, {name: example}, dynamic_shapes=shapes, **self.options
-        )
-        return found[name]
+        )[name]
+        fixed = {each.path for each in found.report.specializations}
+        if isinstance(declared, dict) or not isinstance(declared[-1], list):
+            return found
+        places = [i for i in range(len(declared[-1])) if f"cache[{i}]" in fixed]
+        if not places:
+            return found
+        parts = [None if i in places else each for i, each in enumerate(declared[-1])]
+        return self._one(name, example, [*declared[:-1], parts])
 
-    def _prefill(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+    def _prefill(self, n: int) -> tuple[EntryCall, Any]:
         examples = self.examples
         tokens = Dim.AUTO(min=examples.least, max=examples.max_length)
         row = {0: self.batch, 1: tokens}
@@ -152,10 +164,10 @@ class _Entries:
             names = ("input_ids", "attention_mask", "position_ids", "cache")
             shapes = dict(zip(names, declared, strict=False))
             shapes |= {"inputs": {name: {0: self.batch} for name in more}}
-            return EntryCall(args, more), shapes  # pyright: ignore[reportReturnType]
+            return EntryCall(args, more), shapes
         return EntryCall(args, {}), declared
 
-    def _decode(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+    def _decode(self, n: int) -> tuple[EntryCall, Any]:
         examples = self.examples
         row = {0: self.batch}
         mask = row
@@ -164,16 +176,22 @@ class _Entries:
         parts = examples.layout.parts(examples.cache(BATCH, n))
         return EntryCall((*examples.token(BATCH, n), parts), {}), [row, mask, row, self._parts(n)]
 
-    def _encode(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+    def _unpadded(self, n: int) -> tuple[EntryCall, Any]:
+        tokens, _, positions = self.examples.token(BATCH, n)
+        parts = self.examples.layout.parts(self.examples.cache(BATCH, n))
+        row = {0: self.batch}
+        return EntryCall((tokens, positions, parts), {}), [row, row, self._parts(n)]
+
+    def _encode(self, n: int) -> tuple[EntryCall, Any]:
         assert isinstance(self.examples, EncoderExamples), "there is an encoder"
         row = self._row()
         return EntryCall(self.examples.source(BATCH, n), {}), [row, row]
 
-    def _begin(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+    def _begin(self, n: int) -> tuple[EntryCall, Any]:
         row = self._row()
         return EntryCall(self.examples.prompt(BATCH, n), {}), [{0: self.batch}, row, row]
 
-    def _go_on(self, n: int) -> tuple[EntryCall, Sequence[Any]]:
+    def _go_on(self, n: int) -> tuple[EntryCall, Any]:
         row, parts = self._row(), self.examples.layout.parts(self.examples.cache(BATCH, n))
         declared = [{0: self.batch}, row, row, self._parts(n)]
         return EntryCall((*self.examples.prompt(BATCH, n), parts), {}), declared
