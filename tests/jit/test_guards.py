@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 
-from monograph.host.version_tags import TagList, tags_are_trusted
 from monograph.jit import optimize
+from monograph.jit.version_tags import TagList, tags_are_trusted
 from tests.jit.running import plain, quiet
 
 CHANGES = {}

@@ -48,3 +48,12 @@ def test_no_file_is_named_for_nothing():
         if {*source.path.relative_to(PACKAGE).with_suffix("").parts} & vague
     ]
     assert not found
+
+
+def test_nothing_written_names_where_it_was_written():
+    """Pages and fixtures are generated in somebody's checkout, which is nobody's business."""
+    here = str(ROOT).encode()
+    written = (each for name in ("docs", "tests", "bench") for each in (ROOT / name).rglob("*.*"))
+    kinds = {".md", ".pt2", ".json", ".py", ".toml"}
+    found = [each for each in written if each.suffix in kinds and here in each.read_bytes()]
+    assert not found

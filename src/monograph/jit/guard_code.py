@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.host.version_tags import TagList
+from monograph.jit.version_tags import TagList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
-from monograph.host.version_tags import MEMORY
-from monograph.jit.effects.data_checks import check_lines
 from monograph.jit.graphs.expectations import OtherMetadata
 from monograph.jit.graphs.graph_code import SegmentGraph
 from monograph.jit.graphs.sizes import SizeInt
 from monograph.jit.guard_code import tensor_condition
 from monograph.jit.program_points import FramePlan, is_mark, key_of, plan_of
 from monograph.jit.state_recipes import RecipeWriter
+from monograph.jit.version_tags import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +166,7 @@ def compile_segment(
         graph = SegmentGraph(segment.graph)
         body += _graph_call(segment, len(outputs))
     conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
-    body += [f"  {line}" for line in check_lines(conditions, _leaving(segment, "return None"))]
+    body += [f"  {line}" for line in _check_lines(conditions, _leaving(segment, "return None"))]
     body += [f"  {line}" for line in (*recipe.lines, *writes)]
     body.append(f"  return [{result}]")
     constants = dict(segment.guards.constants)
@@ -318,3 +317,11 @@ def _writes(segment: SegmentRecorder, recipe: RecipeWriter) -> list[str]:
                 f"for _ in {recipe.function(range)}({n}): {recipe.function(next)}({name}, None)"
             )
     return made
+
+
+def _check_lines(conditions: list[tuple[str, bool]], leave: list[str]) -> list[str]:
+    """What leaves a replay where a condition is another than it was."""
+    lines: list[str] = []
+    for name, value in conditions:
+        lines += [f"if bool({name}) is not {value}:", *[f"  {each}" for each in leave]]
+    return lines

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from monograph.jit.call_recording import CallRecorder
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["check_lines", "note_check"]
+__all__ = ["note_check"]
 
 _JUMPS_IF: Final = {"POP_JUMP_IF_FALSE": False, "POP_JUMP_IF_TRUE": True}
 _MOST_INSTRUCTIONS: Final = 80
@@ -48,11 +48,3 @@ def _only_raises(body: Body, at: int) -> bool:
         if name.startswith(_ENDING):
             return False
     return False
-
-
-def check_lines(conditions: list[tuple[str, bool]], leave: list[str]) -> list[str]:
-    """What leaves a replay where a condition is another than it was."""
-    lines: list[str] = []
-    for name, value in conditions:
-        lines += [f"if bool({name}) is not {value}:", *[f"  {each}" for each in leave]]
-    return lines
