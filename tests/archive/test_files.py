@@ -345,3 +345,28 @@ def test_lowered_programs_come_back():
     assert torch.equal(left(x), right(x))
     assert torch.equal(left.running_mean, right.running_mean)
     loaded_there(saved(program))
+
+
+class FixesItsNumber(torch.nn.Module):
+    """Compares an integer that may vary, so that it may not."""
+
+    def forward(self, x, n):
+        """Take one of two ways."""
+        x = x + 1 if n == 4 else x - 1
+        return torch.arange(x.shape[0]) + x * n
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_number_that_a_guard_fixes_is_still_an_input():
+    """It has a value in the graph, and a condition in the contract."""
+    model, shapes = FixesItsNumber(), ({0: monograph.Dim.AUTO}, monograph.Dim.AUTO)
+    program = monograph.export(
+        model, (torch.ones(3), 4), dynamic_shapes=shapes, control_flow="refuse"
+    )
+    file = io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    again = monograph.load(file).module()
+    assert torch.equal(again(torch.ones(5), 4), model(torch.ones(5), 4))
+    with pytest.raises(ContractError, match="n == 4"):
+        again(torch.ones(5), 5)

@@ -56,14 +56,22 @@ def _users(frame: FrameType | None) -> str | None:
         code: CodeType = frame.f_code
         if code.co_filename.startswith(OURS):
             # The loop of the interpreter has the interpreted frame in a variable.
-            inner: Any = frame.f_locals.get("frame") if code.co_name == "run" else None
-            found = getattr(inner, "code", None)
+            found = getattr(_local(frame, "frame"), "code", None) if code.co_name == "run" else None
             code = found if found is not None else code
         if _is_users(code.co_filename):
             name = code.co_qualname.rpartition("<locals>.")[2]
             return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
         frame = frame.f_back
     return None
+
+
+def _local(frame: FrameType, name: str) -> Any:
+    """A variable of a function that runs, to whose values nothing refers afterwards."""
+    variables: Any = frame.f_locals
+    found = variables.get(name)
+    if type(variables) is dict:  # from Python 3.13 on it is no copy
+        variables.clear()
+    return found
 
 
 def _is_users(file: str) -> bool:

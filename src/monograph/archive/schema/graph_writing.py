@@ -144,7 +144,8 @@ class GraphSerializer:
         if isinstance(value, torch.Tensor):
             return self._value(node.name, value, node)
         settled = plain_value(value)
-        if isinstance(settled, Expr | Real | Relation):
+        is_symbolic = isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+        if is_symbolic or isinstance(settled, Expr | Real | Relation):
             return self._value(node.name, settled, node)
         written = self.arguments.write(value) if type(value) in CONSTANTS else NOTHING
         self.references[node] = written
