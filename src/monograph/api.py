@@ -104,7 +104,7 @@ def export(
         exporting=ExportingAnswers(is_exporting is True),
         relations_deferred=prefer_deferred_runtime_asserts_over_guards,
     )
-    hide_from_tracers()
+    hide_from_tracers(warns=strict)
     try:
         program = _exported(request, may_tell=is_exporting is None)
     except Exception as error:
@@ -193,7 +193,7 @@ def draft_export(
         exporting=ExportingAnswers(is_exporting),
         relations_deferred=prefer_deferred_runtime_asserts_over_guards,
     )
-    hide_from_tracers()
+    hide_from_tracers(warns=strict)
     try:
         return _first_draft(drafts(request))
     finally:

@@ -124,7 +124,6 @@ def test_two_threads_are_told_of_at_once():
 
 
 @needs_monitoring
-@pytest.mark.filterwarnings("ignore:tool . sees no lines")
 def test_tools_of_others_keep_their_places():
     """A debugger, coverage and a profiler are told what they are told without a capture."""
     told = []

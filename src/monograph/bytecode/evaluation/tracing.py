@@ -262,10 +262,10 @@ def hidden() -> Generator[None]:
         end()
 
 
-def begin() -> None:
-    """Take the trace function of the thread off."""
+def begin(*, warns: bool = True) -> None:
+    """Take the trace function of the thread off; `warns`, of tools that will miss lines."""
     _THREAD.depth += 1
-    if _MONITORING is not None and _THREAD.depth == 1:
+    if _MONITORING is not None and warns and _THREAD.depth == 1:
         _warn_tools_of(_MONITORING)
     function: Any = sys.gettrace()
     if function is None or function is _silent or _THREAD.depth > 1:
