@@ -117,7 +117,7 @@ def _variables(segment: SegmentRecorder, owner: Any) -> tuple[str, bool]:
     table = guards.constant(owner.__dict__)
     fixed = guards.tags.instance(owner)
     about = f"{guards.label(owner)}.__dict__"
-    guards.check(f"{own}.__dict__ is not {table}", about, None, fixed=fixed)
+    guards.check(f"{own}.__dict__ is not {table}", about, "as it was", fixed=fixed)
     return table, fixed and guards.tags.table(owner.__dict__)
 
 
@@ -220,7 +220,7 @@ def _of_module(segment: SegmentRecorder, owner: torch.nn.Module, name: str, valu
             tables = guards.constant(held)
             namespace, fixed = _variables(segment, owner)
             moved = f"{namespace}[{table!r}] is not {tables}"
-            guards.check(moved, f"{guards.label(owner)}.{table}", None, fixed=fixed)
+            guards.check(moved, f"{guards.label(owner)}.{table}", "as it was", fixed=fixed)
             fixed = fixed and guards.tags.table(held)
             guards.attribute(owner, name, value, f"{tables}[{name!r}]", fixed=fixed)
             return

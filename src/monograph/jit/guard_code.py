@@ -8,6 +8,7 @@ has another type, is a guard that fails.
 from __future__ import annotations
 
 import enum
+import reprlib
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from types import (
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.bytecode.evaluation.frame import MISSING
 from monograph.jit.version_tags import TagList
 
 if TYPE_CHECKING:
@@ -75,6 +77,22 @@ class SegmentGuard:
     place: str
     read: str
     n_lines: int
+
+    def __str__(self) -> str:
+        """What is wanted, and who asked."""
+        asked = f", asked at {self.place}" if self.place else ""
+        return f"{self.about} is {_shown(self.expected)}{asked}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict) and "dtype" in value:
+        parts: dict[str, Any] = value
+        return f"{parts['dtype']}{[*parts['shape']]} on {parts['device']}"
+    if isinstance(value, str | type | FunctionType | BuiltinFunctionType):
+        return str(getattr(value, "__qualname__", value))
+    if value is MISSING:
+        return "not there"
+    return reprlib.repr(value) if type(value) in (*ATOMS, tuple) else f"the {type(value).__name__}"
 
 
 def is_constant(value: Any) -> bool:

@@ -63,6 +63,12 @@ def optimize(
     )
 
 
+_AS_A_DECORATOR: Final = (
+    "optimize(backend) was called with what a function takes: as a decorator it is written"
+    " @optimize(), since a function without the parentheses is taken for a backend"
+)
+
+
 class Optimizer:
     """What `optimize(...)` returns: it makes optimized functions and modules, and knows them."""
 
@@ -90,11 +96,13 @@ class Optimizer:
         self._functions: WeakKeyDictionary[Any, OptimizedFunction] = WeakKeyDictionary()
         self._replaced: list[AbstractContextManager[None]] = []
 
-    def __call__(self, target: Any) -> Any:
+    def __call__(self, target: Any, /, *others: Any, **named: Any) -> Any:
         """Make the optimized form of a function, method, class of modules or module.
 
         Raises: TypeError, of anything else.
         """
+        if others or named or isinstance(target, torch.Tensor):
+            raise TypeError(_AS_A_DECORATOR)
         if isinstance(target, torch.nn.Module):
             return as_module(target, self._caller)
         if isinstance(target, OptimizedFunction):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["OTHER", "CompiledSegment", "compile_segment"]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class CompiledSegment:
     """A segment that was recorded: what it relies on, its graph, and where it ends.
 
@@ -68,6 +68,12 @@ class CompiledSegment:
     inputs: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
     writer: _ReplayWriter | None = None
     """What writes the code once more, with guards of all metadata; None where it has them."""
+
+    def __repr__(self) -> str:
+        """In one line; the guards and the graph are attributes."""
+        ending = self.reason or "the return"
+        operators = f"operators: {self.n_operators}, then {ending}"
+        return f"<segment; {operators}; guards: {len(self.guards)}, hits: {self.hits}>"
 
     def guard_metadata(self) -> None:
         """Rely on all metadata of the inputs from now on, which tells entries apart early."""

@@ -223,7 +223,7 @@ class CallExplanation:
         for index, each in enumerate(self.segments):
             lines.append(f"  segment {index}: ends with {each.reason or 'the return'}")
             lines += [f"    {operator}" for operator in _operators(each)]
-            lines += [f"    guard {g.about} (asked at {g.place})" for g in each.guards]
+            lines += [f"    guard: {text}" for text in dict.fromkeys(map(str, each.guards))]
         return "\n".join(lines)
 
 
