@@ -313,6 +313,18 @@ def test_files_that_cannot_be_written_or_have_changed(source, monkeypatch):
     assert [each.name for each in source.parent.iterdir()] == ["model.py"]
 
 
+def test_of_two_files_both_are_written_or_none(tmp_path):
+    """One that was changed meanwhile is found before the other is written."""
+    names = [tmp_path / each for each in ("a.py", "b.py")]
+    for name in names:
+        name.write_text("one\n", encoding="utf-8")
+    files = [(edited_sources.read(name), "two\n") for name in names]
+    names[1].write_text("mine\n", encoding="utf-8")
+    with pytest.raises(OSError, match="changed meanwhile"):
+        edited_sources.write_all(files)
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == "one\n"
+
+
 def test_whose_file_it_is(folder):
     """Files of the project, and no links out of it, no environments in it, no other files."""
     roots = (folder,)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.diagnostics.code_origin import is_standard
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
 SITES = {"site-packages", "dist-packages"}
 
@@ -34,15 +34,19 @@ class SourceFile:
     encoding: str
     text: str
 
+    def check_writable(self) -> None:
+        """Hold that the file is what was read, and may be written. Raises: OSError."""
+        if self.path.read_bytes() != self.data:
+            raise OSError(f"{self.path} was changed meanwhile, and is left as it is")
+        if not os.access(self.path, os.W_OK):
+            raise PermissionError(f"{self.path} may not be written")
+
     def write(self, text: str) -> None:
         """Replace the file by one with this text, in one step, with its encoding and its mode.
 
         Raises: OSError (it cannot be written, or is not what was read).
         """
-        if self.path.read_bytes() != self.data:
-            raise OSError(f"{self.path} was changed meanwhile, and is left as it is")
-        if not os.access(self.path, os.W_OK):
-            raise PermissionError(f"{self.path} may not be written")
+        self.check_writable()
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -70,6 +74,14 @@ def read(path: str | Path) -> SourceFile:
     data = Path(path).read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return SourceFile(Path(path), data, encoding, data.decode(encoding))
+
+
+def write_all(edited: Sequence[tuple[SourceFile, str]]) -> None:
+    """Write files, none of them where one may not be. Raises: OSError."""
+    for file, _ in edited:
+        file.check_writable()
+    for file, text in edited:
+        file.write(text)
 
 
 def shown(path: Path) -> str:
@@ -125,4 +137,4 @@ def _lines(text: str) -> list[str]:
     return io.StringIO(text, newline="").readlines()
 
 
-__all__ = ["SourceFile", "imported_as", "is_users", "read", "shown"]
+__all__ = ["SourceFile", "imported_as", "is_users", "read", "shown", "write_all"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monograph.autofix.attempts import Attempt, AttemptRequest, attempt
-from monograph.autofix.edited_sources import is_users, read, shown
+from monograph.autofix.edited_sources import is_users, read, shown, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -134,9 +134,8 @@ class _EditSearch:
                 found.message = f"the edits change what the model gives: {found.verified}"
                 return found
         if write:
-            for file, text in self._edited.items():
-                self._files[file].write(text)
-                found.written.append(shown(Path(file)))
+            write_all([(self._files[file], text) for file, text in self._edited.items()])
+            found.written += [shown(Path(file)) for file in self._edited]
         return found
 
     def _further(self, now: Attempt) -> Attempt | None:
