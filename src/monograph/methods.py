@@ -160,6 +160,9 @@ def _as_function(model: torch.nn.Module, found: Any, *, by_name: bool) -> Callab
 
         call_submodule.__signature__ = inspect.signature(inner.forward)  # pyright: ignore[reportFunctionMemberAccess] - inspect looks there
         return call_submodule
+    if isinstance(found, torch.nn.Module):
+        reason = "it is a module, which is not called with the model: name its path"
+        raise problem("entry-not-found", entry=type(found).__name__, reason=reason)
     owner = getattr(found, "__self__", None)
     if by_name or any(owner is each for each in model.modules()):
         return found

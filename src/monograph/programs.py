@@ -43,7 +43,8 @@ class Methods:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Say which entries there are. Raises: AttributeError."""
-        raise AttributeError(f"no entry is called {name!r}: there are {', '.join(self._modules)}")
+        there = ", ".join(self.__dict__.get("_modules", ()))  # not yet there in a copy being made
+        raise AttributeError(f"no entry is called {name!r}: there are {there}")
 
     def __dir__(self) -> list[str]:
         return list(self._modules)

@@ -271,6 +271,32 @@ def test_entries_tell_of_themselves():
         programs.module().encode()
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_methods_are_copied(copied):
+    """As any module is; one of deep copies has a state of its own."""
+    model, programs = pair()
+    methods = copied(programs.module())
+    seen = model.seen.clone()
+    expected = torch.relu(model.image(X)) * model.scale
+    torch.testing.assert_close(methods.encode_image(X), expected)
+    assert torch.equal(model.seen, seen) == (copied is copy.deepcopy)
+
+
+def test_a_module_is_no_function_of_the_model():
+    """It would be called with the model: one of the model is named by its path."""
+    error = refused(nn.Linear(4, 3), {"encode": call(X).of(nn.Linear(4, 3))})
+    assert error.diagnostic.name == "entry-not-found"
+
+
+def test_weights_made_in_inference_mode_are_refused():
+    """Autograd cannot train them."""
+    with torch.inference_mode():
+        weight = torch.randn(3, 4)
+    programs = monograph.export_methods(nn.Linear(4, 3), {"forward": call(X)})
+    with pytest.raises(MonographError, match="inference mode"):
+        programs.with_state({"weight": weight})
+
+
 @pytest.mark.slow
 def test_onnx_models_share_one_file_of_weights(tmp_path):
     """Its size is that of the weights; an entry that keeps state is refused by name."""

@@ -117,6 +117,8 @@ def _as(name: str, own: torch.Tensor, given: Any) -> torch.Tensor:
     if not own.is_meta and own.device != given.device:
         reason = f"`{name}` is on {own.device} in the program, and on {given.device} here"
         raise problem("weights-do-not-fit", reason=reason)
+    if given.is_inference() and own.requires_grad:
+        raise problem("weights-do-not-fit", reason=f"`{name}` was made in inference mode: clone it")
     lies_alike = own.stride() == given.stride()
     if not lies_alike or given.is_conj() != own.is_conj() or given.is_neg() != own.is_neg():
         given = torch.empty_like(own, device=given.device).copy_(given.detach())
