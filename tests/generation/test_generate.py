@@ -251,6 +251,7 @@ def test_options_that_make_no_sense():
     for options in (
         {"temperature": 0.0},
         {"top_k": -1},
+        {"top_k": 5.0},
         {"top_p": 1.5},
         {"repetition_penalty": 0.0},
         {"max_new_tokens": 0},
@@ -259,6 +260,67 @@ def test_options_that_make_no_sense():
             program.generate(ids, **options)
     with pytest.raises(TypeError, match="pixel_values"):
         program.generate(ids, pixel_values=torch.ones(1))
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CACHE)
+def test_padding_without_a_mask_is_what_the_library_takes_for_it(kind):
+    """Tokens that are the pad, unless texts end with it."""
+    model, program = llama(cache=kind)
+    ids, _ = prompt(2, 6, 0)
+    ids[0, :2], ids[1, 3] = 0, 9
+    for options in ({}, {"pad_token_id": 9}, {"eos_token_id": [0, 2]}, {"repetition_penalty": 1.5}):
+        expected = model.generate(ids, max_new_tokens=12, **options)
+        assert torch.equal(program.generate(ids, max_new_tokens=12, **options), expected)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"top_k": 3},
+        {"do_sample": True, "temperature": 0.6, "top_p": 0.9},
+        {"repetition_penalty": 1.5},
+        {"suppress_tokens": [500]},
+        {"num_beams": 1, "min_length": 0, "remove_invalid_values": False},
+    ],
+)
+def test_settings_of_a_model_are_heeded(settings):
+    """Those of its generation_config, else the library's, where `generate` is not told."""
+    model = causal("llama")
+    model.generation_config.update(**settings)
+    program = loaded(generation.export(model, max_batch=2, max_length=24, cache="static"))
+    ids, _ = prompt(2, 6, 0)
+    for options in ({}, {"do_sample": True}, {"do_sample": False}, {"do_sample": True, "top_k": 0}):
+        found = []
+        for generate in (model.generate, program.generate):
+            torch.manual_seed(3)
+            found.append(generate(ids, max_new_tokens=14, **options))
+        assert torch.equal(*found)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"suppress_tokens": [5]},
+        {"begin_suppress_tokens": [5]},
+        {"forced_bos_token_id": 0},
+        {"forced_eos_token_id": 2},
+        {"min_new_tokens": 1},
+        {"min_length": 9},
+        {"num_beams": 2},
+        {"min_p": 0.1},
+        {"no_repeat_ngram_size": 2},
+        {"bad_words_ids": [[5]]},
+    ],
+)
+def test_settings_that_the_loop_does_not_know_are_refused(settings):
+    """By their names, before anything is captured."""
+    model = causal("llama")
+    model.generation_config.update(**settings)
+    with pytest.raises(MonographError) as refused:
+        generation.export(model, max_length=16)
+    assert refused.value.diagnostic.name == "not-generative"
+    assert next(iter(settings)) in refused.value.diagnostic.headline
 
 
 # --- models with an encoder ----------------------------------------------------------------------
@@ -311,3 +373,17 @@ def test_tokens_of_models_with_an_encoder(name):
                 model, read, max_new_tokens=40, do_sample=False, num_beams=1, **given
             )
             assert torch.equal(form.generate(read, mask, max_new_tokens=40), expected)
+            if mask is not None:
+                expected = model.generate(read, max_new_tokens=9)
+                assert torch.equal(form.generate(read, max_new_tokens=9), expected)
+    with pytest.raises(TypeError, match="num_beams"):
+        program.generate(read, mask, num_beams=4)
+
+
+def test_a_decoder_needs_a_token_to_begin_with():
+    """Or the first token of the vocabulary would be taken for it."""
+    model, _, _ = encoders("t5")
+    model.generation_config.update(decoder_start_token_id=None)
+    model.generation_config.bos_token_id = model.generation_config.decoder_start_token_id = None
+    with pytest.raises(MonographError, match="begins with"):
+        generation.export(model, max_length=16)

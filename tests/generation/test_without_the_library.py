@@ -51,6 +51,10 @@ CHANGES = [
     {"initial": [["torch.load", [1]]]},
     {"eos_token_ids": None},
     {"has_encoder": 1},
+    {"do_sample": 1},
+    {"temperature": "hot"},
+    {"top_k": 2.5},
+    {"top_p": None},
     {"unknown": 1},
 ]
 

@@ -14,7 +14,7 @@ import torch
 
 from monograph.diagnostics import ContractError, problem
 from monograph.generation.record import MEMBER, Record, read_record
-from monograph.generation.sampling import Sampler, end, tell
+from monograph.generation.sampling import end, tell
 from monograph.generation.steps import DecodeStep, Step
 from monograph.lazy_imports import deferred
 from monograph.programs import Programs
@@ -161,11 +161,11 @@ class GenerationProgram:
         attention_mask: torch.Tensor | None = None,
         *,
         max_new_tokens: int = 20,
-        do_sample: bool = False,
-        temperature: float = 1.0,
+        do_sample: bool | None = None,
+        temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
-        repetition_penalty: float = 1.0,
+        repetition_penalty: float | None = None,
         eos_token_id: int | Sequence[int] | None = None,
         pad_token_id: int | None = None,
         streamer: Any = None,
@@ -176,16 +176,22 @@ class GenerationProgram:
         A text that has ended goes on with `pad_token_id`; all end where the last one does. Of a
         model with an encoder `input_ids` are what the encoder reads (or its features), and the
         result begins with the token that the decoder begins with. `streamer` is one of
-        transformers, or a function of tokens.
+        transformers, or a function of tokens. What is None is as the model's generation_config
+        says, else as the library has it: `top_k` is 50 then, and 0 keeps all tokens. Without a mask
+        tokens of a prompt that are `pad_token_id` are padding, unless texts end with that.
 
         Raises: generation-limit, token-out-of-range, contract-broken: before anything runs.
         """
-        sampler = Sampler(do_sample, temperature, top_k, top_p, repetition_penalty)
+        sampler = self.record.sampler((do_sample, temperature, top_k, top_p, repetition_penalty))
         ends = self._ends(eos_token_id)
         pad = pad_token_id if pad_token_id is not None else self.record.pad_token_id
         pad = ends[0] if pad is None and ends else pad
         self._check_room(input_ids, max_new_tokens)
+        if attention_mask is None and not self.record.has_encoder:
+            attention_mask = _mask_of(input_ids, pad, ends)
         if self.record.has_encoder:
+            if inputs:
+                raise TypeError(f"beside the source it takes nothing, and got {list(inputs)}")
             state, tokens = self._encoded(input_ids, attention_mask)
         else:
             state, tokens = self.start(input_ids, attention_mask, **inputs), input_ids
@@ -319,6 +325,14 @@ def load(file: str | os.PathLike[str] | IO[bytes], **options: Any) -> Generation
 
 def _is(name: str, kind: str) -> bool:
     return name == kind or name.startswith(f"{kind}_")
+
+
+def _mask_of(ids: torch.Tensor, pad: int | None, ends: Sequence[int]) -> torch.Tensor | None:
+    """The mask that the library takes for prompts without one; None where all tokens are text."""
+    if pad is None or pad in ends or ids.ndim != 2 or ids.dtype not in {torch.int, torch.long}:
+        return None
+    is_text = ids != pad
+    return None if bool(is_text.all()) else is_text.long()
 
 
 def _replace(cache: list[Any], changed: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from monograph.generation.cache_layout import declarations
 from monograph.generation.captured import Entries
 from monograph.generation.decoding import GenerationProgram
 from monograph.generation.examples import BATCH, EncoderExamples, Examples
-from monograph.generation.model_traits import refuse, traits_of
+from monograph.generation.model_traits import refuse, settings_of, traits_of
 from monograph.generation.record import Record
 from monograph.methods import EntryCall, export_methods
 from monograph.programs import Programs
@@ -54,14 +54,17 @@ def export(
     given = dict(inputs or {})
     ids = given.pop("input_ids", None)
     traits = traits_of(model, cache, max_length, tuple(given))
+    settings = settings_of(model, traits.vocab_size)
     if model.training:
         refuse(model, "it is in training mode: call model.eval() first")
     with torch.no_grad():
         kind = EncoderExamples if traits.has_encoder else Examples
         examples = kind(model, traits, max_length, ids, given)
         programs = _Entries(examples, max_batch).captured()
-    config: Any = model.config
     made: Any = model.generation_config  # pyright: ignore[reportAttributeAccessIssue] - traits_of looked
+    starts = (made.decoder_start_token_id, made.bos_token_id)
+    if traits.has_encoder and starts == (None, None):
+        refuse(model, "its generation_config names no token that its decoder begins with")
     record = Record(
         cache=cache,
         masks_ahead=examples.masks_ahead,
@@ -71,10 +74,10 @@ def export(
         vocab_size=traits.vocab_size,
         eos_token_ids=_as_tuple(made.eos_token_id),
         pad_token_id=made.pad_token_id,
-        start_token_id=getattr(made, "decoder_start_token_id", None)
-        or getattr(config, "decoder_start_token_id", None),
+        start_token_id=next((each for each in starts if each is not None), None),
         prompt_inputs=traits.prompt_inputs,
         initial=examples.initial,
+        **settings,
     )
     return GenerationProgram(programs, record)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from monograph.diagnostics import problem
 
@@ -75,6 +75,42 @@ def traits_of(
         vocab_size=int(text.vocab_size),
         prompt_inputs=prompt_inputs,
     )
+
+
+SAMPLING: Final = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
+NEUTRAL: Final[dict[str, tuple[Any, ...]]] = {
+    **dict.fromkeys(("num_beams", "num_return_sequences", "num_beam_groups"), (1,)),
+    **dict.fromkeys(("typical_p", "encoder_repetition_penalty", "guidance_scale"), (1.0,)),
+    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size"), (0,)),
+    **dict.fromkeys(("encoder_no_repeat_ngram_size", "epsilon_cutoff", "eta_cutoff"), (0,)),
+    **dict.fromkeys(("remove_invalid_values", "renormalize_logits", "token_healing"), (False,)),
+    **dict.fromkeys(("bad_words_ids", "sequence_bias", "stop_strings", "use_mtp"), ([], {}, False)),
+    **dict.fromkeys(("forced_bos_token_id", "forced_eos_token_id", "min_p", "top_h"), ()),
+    **dict.fromkeys(("exponential_decay_length_penalty", "watermarking_config"), ()),
+    **dict.fromkeys(("penalty_alpha", "dola_layers", "prompt_lookup_num_tokens", "max_time"), ()),
+    **dict.fromkeys(("constraints", "force_words_ids", "diversity_penalty"), ([], 0)),
+}
+"""Settings that change tokens, which the loop does not know, and what leaves tokens as they are."""
+
+
+def settings_of(model: Any, vocab_size: int) -> dict[str, Any]:
+    """What a model's generation_config says of how tokens are chosen.
+
+    Raises: not-generative, where it says what the loop does not do.
+    """
+    made = model.generation_config
+    held = {name: getattr(made, name, None) for name in NEUTRAL}
+    found = [n for n, value in held.items() if value is not None and value not in NEUTRAL[n]]
+    found += [
+        name
+        for name in ("suppress_tokens", "begin_suppress_tokens")
+        if any(0 <= token < vocab_size for token in getattr(made, name, None) or ())
+    ]
+    if found:
+        reason = f"its generation_config sets `{found[0]}`, which the loop does not do"
+        refuse(model, f"{reason}: set it to None if its tokens are to be chosen without")
+    own = {name: getattr(made, name, None) for name in SAMPLING}
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def refuse(model: object, reason: str) -> NoReturn:

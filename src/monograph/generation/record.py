@@ -11,6 +11,7 @@ import torch
 from monograph.archive.errors import Refused
 from monograph.archive.schema.values import dtype_code, dtype_of
 from monograph.diagnostics import problem
+from monograph.generation.sampling import Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,19 @@ class Record:
     start_token_id: int | None = None
     prompt_inputs: tuple[str, ...] = ()
     initial: tuple[Any, ...] = ()
+    do_sample: bool = False
+    temperature: float = 1.0
+    top_k: int = 50
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+
+    def sampler(self, given: Sequence[Any]) -> Sampler:
+        """What chooses tokens, by the options given and, of those that are None, the model's.
+
+        Raises: ValueError.
+        """
+        pairs = zip(Sampler.__slots__, given, strict=True)
+        return Sampler(*[getattr(self, name) if g is None else g for name, g in pairs])
 
     def text(self) -> str:
         """The record as JSON."""
@@ -90,6 +104,7 @@ def read_record(text: str) -> Record:
             given[name] = tuple(given[name])
         record = Record(**given)
         _check(kind, record)
+        _check_sampling(record)
     except (AttributeError, KeyError, Refused, TypeError, ValueError) as error:
         raise problem("archive-invalid", member=MEMBER, reason=str(error)[:120]) from None
     return record
@@ -104,7 +119,7 @@ def _check(kind: object, record: Record) -> None:
     for each in (*numbers, *(one for one in optional if one is not None)):
         if type(each) is not int or each < 0:
             raise ValueError(f"{each!r} is no number of tokens")
-    flags = (record.has_encoder, record.masks_ahead)
+    flags = (record.has_encoder, record.masks_ahead, record.do_sample)
     if any(type(each) is not bool for each in flags) or type(record.cache) is not str:
         raise TypeError("it does not say what cache it has")
     if not all(type(each) is str for each in record.prompt_inputs):
@@ -116,6 +131,13 @@ def _check(kind: object, record: Record) -> None:
         dtype_of(dtype)
         if not all(type(size) is int and size >= BATCH for size in shape):
             raise ValueError("its empty cache has no sizes")
+
+
+def _check_sampling(record: Record) -> None:
+    """Hold what tokens are chosen by to its types. Raises: TypeError."""
+    numbers = (record.temperature, record.top_p, record.repetition_penalty)
+    if type(record.top_k) is not int or any(type(n) not in {int, float} for n in numbers):
+        raise TypeError("it does not say how tokens are chosen")
 
 
 __all__ = ["MEMBER", "Record", "initial_parts", "read_record"]

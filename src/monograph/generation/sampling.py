@@ -22,7 +22,7 @@ class Sampler:
         """Hold every option to what it may be. Raises: ValueError."""
         if not self.temperature > 0:
             raise ValueError(f"temperature must be above 0, not {self.temperature}")
-        if self.top_k is not None and (self.top_k is True or self.top_k < 0):
+        if self.top_k is not None and (type(self.top_k) is not int or self.top_k < 0):
             raise ValueError(f"top_k must be a positive int, not {self.top_k}")
         if self.top_p is not None and not 0 <= self.top_p <= 1:
             raise ValueError(f"top_p must lie between 0 and 1, not {self.top_p}")
