@@ -3,8 +3,11 @@
 A scenario is given what makes a function or module optimized, and returns all that it saw.
 """
 
+import abc
 import copy
+import gc
 import types
+import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -1126,6 +1129,194 @@ def gradient_inside(wrap):
 
     call = wrap(f)
     return [call(x34(seed)) for seed in range(4)]
+
+
+@scenario
+def ranges_and_slices_that_compare_equal(wrap):
+    by = wrap(lambda x, r: x * r.stop + r.start - r.step)
+    ranges = (range(0, 4, 2), range(0, 3, 2), range(0), range(5, 5), range(7, 3), range(0, 1, 9))
+    seen = [by(x34(), each) for each in (*ranges, *ranges)]
+    part = wrap(lambda x, s: x[s])
+    for each in (slice(1, 2), slice(1.0, 2.0), slice(np.int64(1), None), slice(True, 2)):
+        try:
+            seen.append(part(x34(), each))
+        except TypeError as error:
+            seen.append(str(error))
+    return seen
+
+
+UNSET = str(b"unset!", "ascii")
+
+
+@scenario
+def identity_of_texts_and_numbers(wrap):
+    same = wrap(lambda x, a, b: x if a is b else -x)
+    given = wrap(lambda x, a=UNSET: x if a is UNSET else -x)
+    one, two = int("1000"), int("1000")
+    pairs = ((one, one), (one, two), (two, one), (UNSET, UNSET), (UNSET, str(b"unset!", "ascii")))
+    seen = [same(x34(), *pair) for pair in (*pairs, *pairs)]
+    return [*seen, given(x34()), given(x34(), str(b"unset!", "ascii")), given(x34(), UNSET)]
+
+
+@scenario
+def split_where_a_tensor_says(wrap):
+    def f(x, at):
+        parts = torch.tensor_split(x, at)
+        x += 1
+        return len(parts), [part.shape[0] for part in parts]
+
+    call = wrap(f)
+    return [call(torch.ones(6, 4), torch.tensor(at)) for at in ([2], [3], [2, 3], [2], 2, 3)]
+
+
+@scenario
+def classes_are_registered(wrap):
+    kind = abc.ABCMeta("Kind", (), {})
+
+    class One:
+        pass
+
+    class Base:
+        pass
+
+    class Sub(Base):
+        pass
+
+    def f(x, a, b):
+        return x * 2 if isinstance(a, kind) else x, isinstance(b, Base), callable(a), bool(a)
+
+    call = wrap(f)
+    seen = [call(x34(), One(), Sub()), call(x34(), One(), Sub())]
+    kind.register(One)
+    seen.append(call(x34(), One(), Sub()))
+    One.__call__ = lambda self: 1
+    seen.append(call(x34(), One(), Sub()))
+    One.__bool__ = lambda self: False
+    seen.append(call(x34(), One(), Sub()))
+    Sub.__bases__ = (One,)
+    return [*seen, call(x34(), One(), Sub())]
+
+
+@scenario
+def classes_take_attributes_over(wrap):
+    class Descriptor:
+        def __get__(self, owner, kind):
+            return 7
+
+    class Owner:
+        held = Descriptor()
+
+    owner = Owner()
+    owner.n = 2
+    call = wrap(lambda x: x * owner.n + owner.held)
+    seen = [call(x34()), call(x34())]
+    Owner.n = property(lambda self: 5)
+    seen.append(call(x34()))
+    owner.__dict__["held"] = 3
+    seen.append(call(x34()))
+    Descriptor.__set__ = lambda self, owner, value: None
+    return [*seen, call(x34())]
+
+
+@scenario
+def truth_of_objects_and_modules(wrap):
+    class Box:
+        pass
+
+    class Layer(nn.Module):
+        pass
+
+    box, layer = Box(), Layer()
+    call = wrap(lambda x: (x if box else -x, 1 if layer else 2))
+    seen = [call(x34()), call(x34())]
+    Layer.__len__ = lambda self: 0
+    seen.append(call(x34()))
+    Box.__len__ = lambda self: 0
+    return [*seen, call(x34())]
+
+
+@scenario
+def answers_of_code_that_is_not_seen(wrap):
+    class Key:
+        pass
+
+    key = Key()
+    table = weakref.WeakKeyDictionary({key: 1})
+    flags = torch.backends.cuda.matmul
+
+    def f(x):
+        return x * len(table), flags.allow_tf32, torch.is_anomaly_enabled()
+
+    call = wrap(f)
+    seen = [call(x34()), call(x34())]
+    before = flags.allow_tf32
+    flags.allow_tf32 = not before
+    del key
+    gc.collect()
+    try:
+        with torch.autograd.set_detect_anomaly(True):
+            seen.append(call(x34()))
+    finally:
+        flags.allow_tf32 = before
+    return [*seen, call(x34())]
+
+
+@scenario
+def generators_are_left(wrap):
+    seen, kept = [], []
+
+    def rows(x):
+        try:
+            for i in range(x.shape[0]):
+                yield x[i] * i
+        finally:
+            seen.append("closed")
+
+    def f(x, how):
+        total = torch.zeros(4)
+        iterator = rows(x)
+        for i, row in enumerate(iterator):
+            if i == 2:
+                break
+            total = total + row
+        if how == 1:
+            iterator.close()
+        elif how == 2:
+            kept.append(iterator)
+        del iterator
+        seen.append("behind")
+        return total
+
+    call = wrap(f)
+    results = []
+    for n, how in ((3, 0), (3, 0), (5, 1), (2, 1), (4, 2), (3, 2), (0, 0), (5, 0)):
+        results += [call(torch.ones(n, 4), how), list(seen)]
+    kept.clear()
+    return [*results, list(seen)]
+
+
+@scenario
+def objects_are_told_of_their_end(wrap):
+    seen = []
+
+    class Handle:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            seen.append(self.n)
+
+    def f(x, n):
+        one = Handle(n)
+        y = x * one.n
+        del one
+        seen.append("between")
+        two = Handle(n + 10)
+        seen.append("end")
+        return y * two.n
+
+    call = wrap(f)
+    return [each for n in (1, 1, 2, 1, 3) for each in (call(x34(), n), list(seen))]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

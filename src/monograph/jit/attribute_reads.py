@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from types import (
     FunctionType,
     GetSetDescriptorType,
@@ -17,6 +18,7 @@ import torch
 
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.jit import callables
 from monograph.jit.callables import TENSOR_ATTRIBUTES
 from monograph.jit.guard_code import ATOMS, is_constant
 from monograph.jit.recording import NotRecordable
@@ -198,17 +200,25 @@ def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
         return
     guards = segment.guards
     if name in variables:
+        class_attribute(segment, kind, name, found)  # where that is a property, it is asked first
+        if type(found).__flags__ & (1 << 9) and found is not MISSING:
+            _check_descriptor(segment, type(found), f"{kind.__qualname__}.{name}")
         table, fixed = _variables(segment, owner)
         guards.attribute(owner, name, value, f"{table}[{name!r}]", fixed=fixed)
         return
     if isinstance(owner, torch.nn.Module):
         _of_module(segment, owner, name, value)
         return
-    if type(lookup(kind, "__getattr__")) is not FunctionType:
+    if not _is_seen(lookup(kind, "__getattr__")):
         raise NotRecordable(f"attribute `{name}` of an object of type `{kind.__name__}`")
     # `__getattr__` has answered: what it read is guarded, as it was interpreted.
     if kind.__dictoffset__:
         _check_not_own(segment, owner, name, f"{guards.label(owner)}.{name}", "nothing")
+
+
+def _is_seen(function: Any) -> bool:
+    """Whether what calling a special method does is interpreted."""
+    return type(function) is FunctionType and callables.enters(function)
 
 
 def _of_module(segment: SegmentRecorder, owner: torch.nn.Module, name: str, value: Any) -> None:
@@ -240,11 +250,22 @@ def _from_class(segment: SegmentRecorder, owner: Any, name: str, found: Any, val
     if isinstance(found, MemberDescriptorType | GetSetDescriptorType):
         _of_c_descriptor(segment, owner, name, found, value)
         return
+    if type(found).__flags__ & (1 << 9):
+        _check_descriptor(segment, type(found), f"{kind.__qualname__}.{name}")
     if guards.is_known(owner) and kind.__dictoffset__ and not isinstance(found, property):
         about = f"{guards.label(owner)}.{name}"
         _check_not_own(segment, owner, name, about, f"{kind.__qualname__}.{name}")
     if kind.__flags__ & (1 << 9):
         _constant_of_class(segment, kind, name, found, value)
+
+
+def _check_descriptor(segment: SegmentRecorder, kind: type, label: str) -> None:
+    """Guard what makes objects of a class descriptors. Raises: NotRecordable."""
+    get = lookup(kind, "__get__")
+    if type(get) is FunctionType and not _is_seen(get) and kind is not enum.property:
+        raise NotRecordable(f"`{label}` is a descriptor")
+    for name in ("__get__", "__set__", "__delete__"):
+        class_attribute(segment, kind, name, lookup(kind, name))
 
 
 def _of_c_descriptor(

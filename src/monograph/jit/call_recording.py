@@ -29,6 +29,7 @@ from monograph.jit.calls import (
 )
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.containers import change, change_of
+from monograph.jit.effects.finalizers import is_finalized
 from monograph.jit.effects.instructions import DONE
 from monograph.jit.effects.output import write_print
 from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames
@@ -165,7 +166,10 @@ class CallRecorder(Hooks):
     # --- beginning and ending ---------------------------------------------------------------
 
     def begin(self, point: ProgramPoint, frames: list[InterpreterFrame]) -> None:
-        """Record a segment from here on."""
+        """Record a segment from here on, if nothing that the frames hold is told of its end."""
+        is_root = len(frames) == 1 and not frames[0].ip
+        if not is_root and any(is_finalized(v) for frame in frames for v in values_of(frame)):
+            return
         segment = SegmentRecorder(self.points.place_of(self.interpreter))
         segment.varies = point.varies and not self.points.reads_metadata
         segment.keep(frames)  # `pending` knows them by their identity

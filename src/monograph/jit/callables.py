@@ -219,7 +219,6 @@ MODE_QUESTIONS: Final = {
         *(
             torch.overrides.has_torch_function,
             torch.compiler.is_compiling,
-            torch.is_anomaly_enabled,
         ),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 from collections import deque
 from types import (
@@ -12,6 +13,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    UnionType,
     WrapperDescriptorType,
 )
 from typing import TYPE_CHECKING, Any, Final
@@ -108,6 +110,8 @@ def check_call(
     if find_leaf(callee, args, kwargs) is not None:
         segment.argument(args)
         segment.argument(kwargs)
+        if _called(callee).endswith("tensor_split`") and _any_tensor([*args[1:], *kwargs.values()]):
+            raise NotRecordable("`tensor_split` at what a tensor says")
         return
     if type(callee) is ReferenceType and segment.guards.is_known(callee):
         name, label = segment.guards.names[id(callee)], segment.guards.label(callee)
@@ -233,6 +237,8 @@ def _check_python_class(segment: SegmentRecorder, cls: type, args: list[Any]) ->
     for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
         if type(special) is FunctionType:
             _check_function(segment, special, [cls, *args])
+    if lookup(cls, "__del__") is not MISSING:
+        raise NotRecordable(f"an object with a `__del__` is made: `{cls.__qualname__}`")
     if issubclass(cls, torch.nn.Module):
         raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
     if is_error:
@@ -266,15 +272,51 @@ def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) 
     elif callee is setattr and len(values) == 3 and type(values[1]) is str:
         check_write(segment, *values)
     elif key in callables.HOLDING:
+        _check_class_of(segment, callee, values)
         for value in values:
             _check_held(segment, callee, value)
     elif key in callables.COMPUTING:
+        _check_class_of(segment, callee, values)
         _check_computed(segment, callee, values)
     else:
         owner = getattr(callee, "__self__", None)
         if type(callee) in (MethodDescriptorType, WrapperDescriptorType) and values:
             owner, values = values[0], values[1:]
         _check_method(segment, callee, owner, values)
+
+
+def _check_class_of(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    """Guard what a question about a class depends on, if that can change."""
+    kind = type(values[0]) if values else type
+    if callee is callable:
+        class_attribute(segment, kind, "__call__", lookup(kind, "__call__"))
+    elif callee is bool:
+        for name in ("__bool__", "__len__"):
+            class_attribute(segment, kind, name, lookup(kind, name))
+    elif callee in (isinstance, issubclass) and len(values) == 2:
+        _check_subclass(segment, values[0] if callee is issubclass else kind, values[1])
+
+
+_ABC: Final = type(collections.abc.Sized)
+
+
+def _check_subclass(segment: SegmentRecorder, kind: Any, cls: Any) -> None:
+    """Guard what a class derives from, or is registered as, if that can change."""
+    if isinstance(cls, tuple | UnionType):
+        for each in cls if isinstance(cls, tuple) else cls.__args__:
+            _check_subclass(segment, kind, each)
+        return
+    is_abstract = isinstance(cls, _ABC)
+    if type(cls) is not type and not is_abstract:
+        return  # what it answers is interpreted
+    if not isinstance(kind, type) or not (is_abstract or kind.__flags__ & (1 << 9)):
+        return
+    guards = segment.guards
+    fixed = type(cls) is type and type(kind) is type and guards.tags.kind(kind)
+    ask, one, two = (guards.constant(each) for each in (issubclass, kind, cls))
+    found = issubclass(kind, cls)
+    about = f"whether {kind.__qualname__} is a {cls.__qualname__}"
+    guards.check(f"{ask}({one}, {two}) is not {found}", about, found, fixed=fixed)
 
 
 def _is_generator(segment: SegmentRecorder, values: list[Any]) -> bool:
@@ -300,6 +342,12 @@ def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
         _check_plain(value)
 
 
+_ASKED_BY_C: Final = (
+    *("__len__", "__iter__", "__next__", "__getitem__", "__bool__", "__index__", "__int__"),
+    *("__float__", "__abs__", "__round__"),
+)
+
+
 def _check_plain(value: Any) -> None:
     """Raises: NotRecordable, of what C may do anything with."""
     kind = type(value)
@@ -307,7 +355,13 @@ def _check_plain(value: Any) -> None:
         return
     if is_constant(value) or kind in (FunctionType, MethodType, functools.partial):
         return
-    if is_python_class(kind) or kind in _OPEN_KINDS or isinstance(value, tuple):
+    if kind in _OPEN_KINDS or isinstance(value, tuple) or kind is InterpretedGenerator:
+        return
+    if is_python_class(kind):
+        for name in _ASKED_BY_C:
+            special = lookup(kind, name)
+            if type(special) is FunctionType and not callables.enters(special):
+                raise NotRecordable(f"`{kind.__qualname__}.{name}` is called by C")
         return
     raise NotRecordable(f"an object of type `{kind.__name__}` is handed to C")
 

@@ -129,12 +129,15 @@ class GuardWriter:
         self._touched: set[int] = set()
         self._met: set[str] = set()
         self._fixed: set[str] = set()
+        self._atoms: dict[int, list[str]] = {}
+        """Where numbers and texts were read, by identity."""
         self._place = place
 
     def forget(self) -> None:
         """Keep nothing alive any longer but constants; no object is met from here on."""
         self._kept.clear()
         self.names.clear()
+        self._atoms.clear()
         self.labels.clear()
         self._constant_names.clear()
 
@@ -235,17 +238,29 @@ class GuardWriter:
         if value is None or type(value) in (bool, type(Ellipsis), type(NotImplemented)):
             self.check(f"{read} is not {value}", label, value, read, fixed=fixed)
             return
-        if type(value) in (slice, range):
-            raise_if_odd(value)
+        if type(value) is slice and is_odd(value):
+            self.check(f"{read} is not {self.constant(value)}", label, value, read, fixed=fixed)
+            return
         kind, expected = self.constant(type(value)), self.constant(value)
         name = read
         if not read.isidentifier():
             name = f"a{len(self.lines)}"
             self._line(f"{name} = {read}", fixed=fixed)
         fails = f"{name} is not {expected} and (type({name}) is not {kind} or {name} != {expected}"
-        if isinstance(value, float | complex):  # 0.0 == -0.0
+        if isinstance(value, float | complex | range | slice):  # 0.0 == -0.0, as others here
             fails += f" or repr({name}) != {self.constant(repr(value))}"
         self.check(f"{fails})", label, value, name, fixed=fixed)
+        self._kept.append(value)
+        self._atoms.setdefault(id(value), []).append(name)
+
+    def atoms_are_one(self, left: Any, right: Any) -> None:
+        """Guard whether two numbers or texts are one object."""
+        one, two = (self._atoms.get(id(each)) or [self.constant(each)] for each in (left, right))
+        for name in (*one[1:], *two[1:]):
+            first = one[0] if name in one else two[0]
+            self.check(f"{first} is not {name}", f"whether {name} is {first}", True)
+        if left is not right:
+            self.check(f"{one[0]} is {two[0]}", f"whether {one[0]} is {two[0]}", False)
 
     def attribute(
         self, owner: Any, name: str, value: Any, read: str, *, fixed: bool = False
@@ -372,11 +387,10 @@ def exactly(values: Any) -> tuple[Any, ...]:
 CONTAINERS: Final = frozenset({list, tuple, deque, dict, OrderedDict, set, frozenset})
 
 
-def raise_if_odd(value: Any) -> None:
-    """Raises: NotGuardable, of slices between what is no number."""
+def is_odd(value: slice) -> bool:
+    """Whether a slice is between what is no number."""
     parts = (value.start, value.stop, value.step)
-    if not all(part is None or type(part) is int for part in parts):
-        raise NotGuardable("a slice between objects")
+    return not all(part is None or type(part) is int for part in parts)
 
 
 TENSORS: Final = (torch.Tensor,)

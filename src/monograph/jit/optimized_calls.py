@@ -113,6 +113,7 @@ class OptimizedFunction:
             if not segment.plans:
                 return values[0]
             at, state = self._step(segment, values)
+            del found, values  # what the frames let go of ends
         return state
 
     def _find(
@@ -167,6 +168,7 @@ class OptimizedFunction:
             return _go_on(make_frames(point.plans, state, _NOBODY, link), None)
         recorder = CallRecorder(table)
         frames = make_frames(point.plans, state, recorder.interpreter, watched)
+        state.clear()  # what the frames let go of ends
         try:
             return _chain(frames, recorder.interpreter, None, lambda: recorder.begin(point, frames))
         finally:

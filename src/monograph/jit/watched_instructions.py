@@ -16,11 +16,12 @@ import torch
 from monograph.bytecode.evaluation.frame import MISSING, NULL, cell_contents
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
-from monograph.jit.attribute_reads import is_of_torch, note_absence
+from monograph.jit.attribute_reads import class_attribute, is_of_torch, note_absence
 from monograph.jit.callables import TENSOR_VALUES
 from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data, takes_sizes
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.data_checks import note_check
+from monograph.jit.effects.finalizers import is_entered_by_with, runs_code_when_left
 from monograph.jit.effects.instructions import CHANGES, DONE
 from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SizeInt, plain
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
@@ -42,7 +43,7 @@ FREE: Final = frozenset(
         *("POP_TOP", "PUSH_NULL", "COPY", "SWAP", "ROTATE", "LOAD_CONST", "BUILD_TUPLE"),
         *("BUILD_LIST", "LIST_TO_TUPLE", "JUMP", "POP_JUMP_IF_NONE"),
         *("POP_JUMP_IF_NOT_NONE", "LOAD_ASSERTION_ERROR", "COPY_FREE_VARS", "CHECK_EXC_MATCH"),
-        *("PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "YIELD_VALUE", "END_SEND", "RAISE_VARARGS"),
+        *("PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "END_SEND", "RAISE_VARARGS"),
         *("STOPITERATION_ERROR", "SET_FUNCTION_ATTRIBUTE", "BUILD_SLICE"),
     }
 )
@@ -290,6 +291,9 @@ def _is(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     guards = recorder.segment.guards
     if left is None or right is None or is_constant(left) or is_constant(right):
         return
+    if type(left) is type(right) and type(left) in ATOMS:
+        guards.atoms_are_one(left, right)
+        return
     # Of tensors that are one object, what made them so is expected of the graph.
     recorder.segment.is_exact |= left is not right and isinstance(left, torch.Tensor)
     if guards.is_known(left) and guards.is_known(right) and left is not right:
@@ -427,6 +431,13 @@ def _iterate(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
         _spread(recorder, frame, None)
 
 
+@_watch("YIELD_VALUE")
+def _yield(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
+    del recorder
+    if runs_code_when_left(frame, frame.ip - 1) and not is_entered_by_with(frame):
+        raise NotRecordable("a generator stops where leaving it runs code")
+
+
 @_watch("FOR_ITER")
 def _for(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     iterator = frame.stack[-1]
@@ -452,14 +463,19 @@ def _truth(recorder: CallRecorder, frame: InterpreterFrame, target: Any) -> None
             return
         raise NotRecordable("a branch on data")
     recorder.segment.touch(value)
-    if kind in ATOMS or kind in CONTAINERS or is_constant(value) or isinstance(value, tuple):
+    is_of_python = kind.__flags__ & (1 << 9)
+    if kind in ATOMS or kind in CONTAINERS or (is_constant(value) and not is_of_python):
         return
-    if lookup(kind, "__bool__") is MISSING and lookup(kind, "__len__") is MISSING:
-        return
-    if find_special(recorder.interpreter, kind, "__bool__") is not None:
-        return
-    if find_special(recorder.interpreter, kind, "__len__") is None:
-        raise NotRecordable(f"the truth of an object of type `{kind.__name__}`")
+    for name in ("__bool__", "__len__"):
+        found = lookup(kind, name)
+        class_attribute(recorder.segment, kind, name, found)
+        if found is not MISSING:
+            if (
+                find_special(recorder.interpreter, kind, name) is None
+                and found is not tuple.__len__
+            ):
+                raise NotRecordable(f"the truth of an object of type `{kind.__name__}`")
+            return
 
 
 @_watch("FORMAT_VALUE", "CONVERT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BUILD_STRING")
