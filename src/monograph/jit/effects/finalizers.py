@@ -16,6 +16,8 @@ from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.special_methods import lookup
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from monograph.bytecode import InterpreterFrame
 
 __all__ = ["is_finalized", "runs_code_when_left"]
@@ -32,7 +34,12 @@ def is_entered_by_with(frame: InterpreterFrame) -> bool:
     return frame.back is not None and frame.back.code is _ENTER
 
 
-_ENTER: Final = contextlib._GeneratorContextManager.__enter__.__code__  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+@contextlib.contextmanager
+def _sample() -> Generator[None]:
+    yield
+
+
+_ENTER: Final = type(_sample()).__enter__.__code__
 
 
 def is_finalized(value: Any) -> bool:
