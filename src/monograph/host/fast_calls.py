@@ -12,36 +12,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host.overloads import aten
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_aten = torch.ops.aten
-
 _FUNCTIONS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
     {
-        _aten.add.Tensor: torch.add,
-        _aten.cat.default: torch.cat,
-        _aten.cos.default: torch.cos,
-        _aten.div.Tensor: torch.div,
-        _aten.embedding.default: torch.embedding,
-        _aten.index_copy_.default: torch.Tensor.index_copy_,
-        _aten.linear.default: torch.nn.functional.linear,
-        _aten.matmul.default: torch.matmul,
-        _aten.mean.dim: torch.mean,
-        _aten.mul.Tensor: torch.mul,
-        _aten.neg.default: torch.neg,
-        _aten.pow.Tensor_Scalar: torch.pow,
-        _aten.reshape.default: torch.reshape,
-        _aten.rsqrt.default: torch.rsqrt,
-        _aten.scaled_dot_product_attention.default: (
+        aten.add.Tensor: torch.add,
+        aten.cat.default: torch.cat,
+        aten.cos.default: torch.cos,
+        aten.div.Tensor: torch.div,
+        aten.embedding.default: torch.embedding,
+        aten.index_copy_.default: torch.Tensor.index_copy_,
+        aten.linear.default: torch.nn.functional.linear,
+        aten.matmul.default: torch.matmul,
+        aten.mean.dim: torch.mean,
+        aten.mul.Tensor: torch.mul,
+        aten.neg.default: torch.neg,
+        aten.pow.Tensor_Scalar: torch.pow,
+        aten.reshape.default: torch.reshape,
+        aten.rsqrt.default: torch.rsqrt,
+        aten.scaled_dot_product_attention.default: (
             torch.nn.functional.scaled_dot_product_attention
         ),
-        _aten.sin.default: torch.sin,
-        _aten.sub.Tensor: torch.sub,
-        _aten.tanh.default: torch.tanh,
-        _aten.transpose.int: torch.transpose,
-        _aten.unsqueeze.default: torch.unsqueeze,
-        _aten.view.default: torch.Tensor.view,
+        aten.sin.default: torch.sin,
+        aten.sub.Tensor: torch.sub,
+        aten.tanh.default: torch.tanh,
+        aten.transpose.int: torch.transpose,
+        aten.unsqueeze.default: torch.unsqueeze,
+        aten.view.default: torch.Tensor.view,
     }
 )
 
