@@ -9,7 +9,8 @@ import torch
 
 import monograph
 from monograph import cli
-from monograph.archive import inspected
+from monograph.archive import inspection
+from monograph.archive.inspecting import as_text
 from tests.archive.peers import quietly
 from tests.archive.test_files import every
 from tests.repo.sources import environment
@@ -105,6 +106,7 @@ def test_what_torch_does_not_check_is_shown(tmp_path, caplog):
     monograph.save(program, tmp_path / "picky.pt2")
     for condition in ("x.requires_grad is False", "x apart from y in memory"):
         assert f"model: torch.export does not check {condition}" in caplog.text
-        text, is_whole = inspected(tmp_path / "picky.pt2")
-        assert f"not checked by torch.export: {condition}" in text
-        assert is_whole
+        found = inspection(tmp_path / "picky.pt2")
+        assert f"not checked by torch.export: {condition}" in as_text(found)
+        assert condition in found["programs"][0]["unchecked_by_torch"]
+        assert found["is_whole"]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from monograph.archive.inspecting import inspected
+from monograph.archive.inspecting import inspection
 from monograph.archive.loading import load, load_all
 from monograph.archive.program_reading import program_of_schema
 from monograph.archive.program_writing import conditions, schema_of, unsaid
@@ -13,7 +13,7 @@ from monograph.archive.saving import save
 
 __all__ = [
     "conditions",
-    "inspected",
+    "inspection",
     "load",
     "load_all",
     "program_of_schema",

@@ -7,6 +7,7 @@ are shown all the same.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from monograph.program import ExportedProgram, dtype_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import torch
 
@@ -31,13 +32,13 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 MOST_OPERATORS = 12
 
 
-def inspected(
+def inspection(
     file: str | os.PathLike[str],
     *,
     checksums: bool = False,
     weights: str | os.PathLike[str] | None = None,
-) -> tuple[str, bool]:
-    """What a file holds, as text, and whether all of it can be read.
+) -> dict[str, Any]:
+    """What a file holds, as JSON has it; `is_whole` says whether all of it can be read.
 
     With `checksums`, weights of any size are summed.
 
@@ -45,20 +46,53 @@ def inspected(
     """
     path = Path(file)
     container = open_container(path)
-    lines = [f"{path.name}: {size_text(len(container.data))}, {len(container.members)} members"]
-    lines += [f"  {line}" for line in _extra(container)]
-    is_whole = True
+    programs: list[dict[str, Any]] = []
     for name in model_names(container):
-        lines += ["", f"program {name!r}"]
         try:
-            versions = _versions(container, name)
+            writer = _writer(container, name)
             program = load(path, model=name, checksums=checksums or None, weights=weights)
         except MonographError as error:
-            is_whole = False
-            lines += [f"  cannot be read: {error.diagnostic.headline}"]
-            continue
-        lines += [f"  {line}" for line in (*versions, *_program(program))]
-    return "\n".join(lines), is_whole
+            programs.append({"name": name, "error": error.diagnostic.headline})
+        else:
+            programs.append({"name": name, "written_by": writer, **_program(program)})
+    return {
+        "file": path.name,
+        "bytes": len(container.data),
+        "members": len(container.members),
+        "notes": list(_extra(container)),
+        "is_whole": not any("error" in each for each in programs),
+        "programs": programs,
+    }
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """An inspection as people read it."""
+    lines = [f"{found['file']}: {size_text(found['bytes'])}, {found['members']} members"]
+    lines += [f"  {line}" for line in found["notes"]]
+    for program in found["programs"]:
+        lines += ["", f"program {program['name']!r}"]
+        lines += [f"  {line}" for line in _lines(program)]
+    return "\n".join(lines)
+
+
+def _lines(program: Mapping[str, Any]) -> Iterator[str]:
+    if "error" in program:
+        yield f"cannot be read: {program['error']}"
+        return
+    yield f"written by {program['written_by']}"
+    yield from program["contract"]
+    yield from (f"not checked by torch.export: {each}" for each in program["unchecked_by_torch"])
+    yield f"returns {program['results']} values"
+    yield f"dialect {program['dialect']}"
+    counts = program["operators"]
+    yield f"{sum(counts.values())} calls of {len(counts)} operators"
+    for name, count in islice(counts.items(), MOST_OPERATORS):
+        yield f"  {count:6} {name}"
+    if len(counts) > MOST_OPERATORS:
+        yield f"         and {len(counts) - MOST_OPERATORS} more"
+    yield _tensors("parameters", program["parameters"])
+    yield _tensors("buffers and constants", program["others"])
+    yield "with example inputs" if program["has_example_inputs"] else "without example inputs"
 
 
 def _extra(container: Container) -> Iterator[str]:
@@ -70,7 +104,7 @@ def _extra(container: Container) -> Iterator[str]:
         yield "it has machine code, which is not read"
 
 
-def _versions(container: Container, model: str) -> Iterator[str]:
+def _writer(container: Container, model: str) -> str:
     """Which versions wrote a program.
 
     Raises: archive-invalid, archive-damaged.
@@ -83,30 +117,25 @@ def _versions(container: Container, model: str) -> Iterator[str]:
         known = f"schema {schema['major']}.{schema['minor']}, PyTorch {torch_version}"
     side = f"{OURS}{model}.json"
     if side not in container.members:
-        return iter([f"written by torch.export ({known})"])
+        return f"torch.export ({known})"
     with reading(side):
         record = mapping(parse_json(container.view(side)))
-        found = f"written by monograph ({known}, record of format {record.get('format')})"
-    return iter([found])
+        return f"monograph ({known}, record of format {record.get('format')})"
 
 
-def _program(program: ExportedProgram) -> Iterator[str]:
-    yield from str(program.contract).splitlines()
-    yield from (f"not checked by torch.export: {each}" for each in unsaid(program))
-    yield f"returns {program.out_spec.num_leaves} values"
-    yield f"dialect {program.dialect}"
-    counts = Counter(_operators(program.graph_module))
-    yield f"{counts.total()} calls of {len(counts)} operators"
-    for name, count in counts.most_common(MOST_OPERATORS):
-        yield f"  {count:6} {name}"
-    if len(counts) > MOST_OPERATORS:
-        yield f"         and {len(counts) - MOST_OPERATORS} more"
+def _program(program: ExportedProgram) -> dict[str, Any]:
     parameters = dict(program.named_parameters())
-    yield _tensors("parameters", parameters.values())
     others = {**program.constants, **program.state_dict}
-    yield _tensors("buffers and constants", [t for n, t in others.items() if n not in parameters])
-    has_examples = program.example_inputs is not None
-    yield "with example inputs" if has_examples else "without example inputs"
+    return {
+        "contract": str(program.contract).splitlines(),
+        "unchecked_by_torch": list(unsaid(program)),
+        "results": program.out_spec.num_leaves,
+        "dialect": program.dialect,
+        "operators": dict(Counter(_operators(program.graph_module)).most_common()),
+        "parameters": _counted(parameters.values()),
+        "others": _counted([t for name, t in others.items() if name not in parameters]),
+        "has_example_inputs": program.example_inputs is not None,
+    }
 
 
 def _operators(module: torch.nn.Module) -> Iterator[str]:
@@ -115,16 +144,25 @@ def _operators(module: torch.nn.Module) -> Iterator[str]:
         yield str(target) if hasattr(target, "_schema") else target.__name__
 
 
-def _tensors(title: str, found: Iterable[torch.Tensor]) -> str:
+def _counted(found: Iterable[torch.Tensor]) -> dict[str, Any]:
     """How many, of how many numbers and bytes; what is one under several names counts once."""
     tensors = list({id(tensor): tensor for tensor in found}.values())
-    if not tensors:
+    return {
+        "tensors": len(tensors),
+        "numbers": sum(each.numel() for each in tensors),
+        "bytes": sum(each.nbytes for each in tensors),
+        "dtypes": dict(Counter(dtype_text(each.dtype) for each in tensors).most_common()),
+        "without_data": any(each.is_meta for each in tensors),
+    }
+
+
+def _tensors(title: str, counted: Mapping[str, Any]) -> str:
+    if not counted["tensors"]:
         return f"no {title}"
-    total, count = sum(each.nbytes for each in tensors), sum(each.numel() for each in tensors)
-    dtypes = Counter(dtype_text(each.dtype) for each in tensors)
-    kinds = ", ".join(f"{number} {name}" for name, number in dtypes.most_common())
-    where = ", without data" if any(each.is_meta for each in tensors) else ""
-    return f"{len(tensors)} {title} ({kinds}): {count} numbers, {size_text(total)}{where}"
+    kinds = ", ".join(f"{number} {name}" for name, number in counted["dtypes"].items())
+    where = ", without data" if counted["without_data"] else ""
+    size = size_text(counted["bytes"])
+    return f"{counted['tensors']} {title} ({kinds}): {counted['numbers']} numbers, {size}{where}"
 
 
 def size_text(size: int) -> str:
@@ -139,4 +177,4 @@ def size_text(size: int) -> str:
     return f"{size} bytes" if not unit else f"{number:.1f} {UNITS[unit]}"
 
 
-__all__ = ["inspected", "size_text"]
+__all__ = ["as_text", "inspection", "size_text"]

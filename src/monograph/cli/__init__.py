@@ -6,7 +6,17 @@ Nothing of PyTorch is imported before a command needs it.
 from __future__ import annotations
 
 from monograph.cli.output import MISSING, RIGHT, WRONG, complain
-from monograph.cli.programs import convert, diff, export, inspect, report, run, show, verify
+from monograph.cli.programs import (
+    convert,
+    diff,
+    export,
+    inspect,
+    minify,
+    report,
+    run,
+    show,
+    verify,
+)
 from monograph.cli.reading import doctor, examples, explain
 from monograph.lazy_imports import deferred
 
@@ -36,6 +46,7 @@ __all__ = [
     "export",
     "inspect",
     "main",
+    "minify",
     "report",
     "run",
     "show",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib import metadata
 from typing import Any, NoReturn
 
 import typer
@@ -11,8 +10,10 @@ import typer
 from monograph.cli import fixing, programs, reading
 from monograph.cli.output import quiet, say
 from monograph.diagnostics import page_names
+from monograph.lazy_imports import deferred
 
 STATUS = "Exit status: 0 as it should be; 1 refused or different; 2 not there, or not understood."
+_version = deferred("importlib.metadata:version")
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, epilog=STATUS)
 verb = partial(app.command, epilog=STATUS)
 JSON: Any = typer.Option(False, "--json", help="the answer as JSON")
@@ -25,7 +26,7 @@ PLACE: Any = typer.Argument(help="package.module:attribute or file.py:attribute"
 def said_version(asked: bool) -> None:
     """Print the version, if it was asked for."""
     if asked:
-        say(f"monograph {metadata.version('monograph')}")
+        say(f"monograph {_version('monograph')}")
         raise typer.Exit
 
 
@@ -106,12 +107,13 @@ def report(
     output: str | None = typer.Option(None, "--output", "-o", help=".html, .json, .sarif or .txt"),
     dynamic: str | None = typer.Option(None, help='sizes that vary: "x: batch, 4"'),
     strict: bool = PLAIN,
+    json: bool = JSON,
 ) -> None:
     """Say everything that stands in the way of an export, and where its time goes.
 
     monograph report model.py:make -o problems.html
     """
-    end(programs.report(place, output, dynamic=dynamic, strict=strict))
+    end(programs.report(place, output, dynamic=dynamic, strict=strict, as_json=json))
 
 
 @verb()
@@ -149,24 +151,26 @@ def inspect(
     file: str = FILE,
     checksums: bool = typer.Option(default=False, help="read all weights and compare sums"),
     weights: str | None = typer.Option(None, help="where weights lie that are elsewhere"),
+    json: bool = JSON,
 ) -> None:
     """Print what a file holds: versions, programs, contracts, operators, weights.
 
     monograph inspect model.pt2
     """
-    end(programs.inspect(file, checksums=checksums, weights=weights))
+    end(programs.inspect(file, checksums=checksums, weights=weights, as_json=json))
 
 
 @verb()
 def show(
     file: str = FILE,
     python: bool = typer.Option(default=False, help="as a Python file that runs"),
+    json: bool = JSON,
 ) -> None:
     """Print the graph of a program and its contract.
 
     monograph show model.pt2
     """
-    end(programs.show(file, python=python))
+    end(programs.show(file, python=python, as_json=json))
 
 
 @verb()
@@ -242,6 +246,20 @@ def explain(
     monograph explain contract-broken
     """
     end(reading.explain(name, as_json=json))
+
+
+@verb()
+def minify(
+    place: str = PLACE,
+    output: str | None = typer.Option(None, "--output", "-o", help="the script that is written"),
+    backend: str = typer.Option("eager", help="what compiles the graphs, such as inductor"),
+    accuracy: bool = typer.Option(default=False, help="numbers unlike eager code's fail, too"),
+) -> None:
+    """Reduce a model that cannot be compiled, or is compiled wrongly, to a small script.
+
+    monograph minify model.py:make --backend inductor --accuracy -o smallest.py
+    """
+    end(programs.minify(place, output, backend=backend, accuracy=accuracy))
 
 
 WORDS: Any = typer.Argument(None, help="words that a case has")

@@ -1,4 +1,4 @@
-"""Commands on programs: inspect, show, diff, verify, export, report, convert, run."""
+"""Commands on programs: inspect, show, diff, verify, export, report, minify, convert, run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from monograph.program import ExportedProgram
 
-_inspected = deferred("monograph.archive:inspected")
+_inspection = deferred("monograph.archive:inspection")
+_inspection_text = deferred("monograph.archive.inspecting:as_text")
 _load = deferred("monograph.archive:load")
 _save = deferred("monograph.archive:save")
 _export = deferred("monograph.api:export")
 _verify = deferred("monograph.verification:verify")
+_minify = deferred("monograph.jit:minify")
 _draft = deferred("monograph.api:draft_export")
 _report_json = deferred("monograph.report:as_json")
 _report_text = deferred("monograph.report:as_text")
@@ -37,22 +39,25 @@ FORMS: Final = (".html", ".json", ".sarif", ".txt")
 
 
 @verb
-def inspect(file: str, *, checksums: bool = False, weights: str | None = None) -> int:
+def inspect(
+    file: str, *, checksums: bool = False, weights: str | None = None, as_json: bool = False
+) -> int:
     """Print what a file holds; give the exit status of the process."""
-    text, is_whole = _inspected(_file(file), checksums=checksums, weights=weights)
-    say(text)
-    return RIGHT if is_whole else WRONG
+    found = _inspection(_file(file), checksums=checksums, weights=weights)
+    say(json.dumps(found, indent=1) if as_json else _inspection_text(found))
+    return RIGHT if found["is_whole"] else WRONG
 
 
 @verb
-def show(file: str, *, python: bool = False) -> int:
+def show(file: str, *, python: bool = False, as_json: bool = False) -> int:
     """Print the graph of a program and its contract, or the program as a Python file."""
     program = _load(_file(file))
     if python:
-        say(program.to_python())
-        return RIGHT
-    say(program.graph_module.code.strip())
-    say(f"\n{program.contract}")
+        parts = {"python": program.to_python()}
+    else:
+        code = program.graph_module.code.strip()
+        parts = {"graph": code, "contract": str(program.contract)}
+    say(json.dumps(parts, indent=1) if as_json else "\n\n".join(parts.values()))
     return RIGHT
 
 
@@ -138,7 +143,12 @@ def export(
 
 @verb
 def report(
-    place: str, output: str | None = None, *, dynamic: str | None = None, strict: bool = True
+    place: str,
+    output: str | None = None,
+    *,
+    dynamic: str | None = None,
+    strict: bool = True,
+    as_json: bool = False,
 ) -> int:
     """Make a draft of what a factory gives, and say what stands in the way of an export."""
     if output is not None and Path(output).suffix not in FORMS:
@@ -152,14 +162,33 @@ def report(
             problems = len(made.report.problems)
         except MonographError as error:  # the module itself does not run
             made, problems = error, len(error.problems)
-    if output is None:
-        say(_report_text(made).rstrip())
-    else:
+    if output is not None:
         _write_report(made, output)
-        say(f"{output}: {problems} problem{'' if problems == 1 else 's'}")
+    if as_json:
+        say(_report_json(made).rstrip())
+        return WRONG if problems else RIGHT
+    said = f"{output}: {problems} problem{'' if problems == 1 else 's'}"
+    say(said if output is not None else _report_text(made).rstrip())
     for line in times():
         say(line)
     return WRONG if problems else RIGHT
+
+
+@verb
+def minify(
+    place: str, output: str | None = None, *, backend: str = "eager", accuracy: bool = False
+) -> int:
+    """Print, or write, the smallest script that fails as a factory's module does."""
+    given = _made(place)
+    with progress() as told:
+        told(f"reducing {place}")
+        script = _minify(given.module, given.args, backend=backend, accuracy=accuracy)
+    if output is None:
+        say(script.rstrip())
+    else:
+        Path(output).write_text(script, encoding="utf-8")
+        say(f"{output}: {script.count(chr(10))} lines")
+    return RIGHT
 
 
 @verb
@@ -277,6 +306,7 @@ __all__ = [
     "diff",
     "export",
     "inspect",
+    "minify",
     "report",
     "run",
     "show",

@@ -14,15 +14,18 @@ import os
 import re
 import sys
 import sysconfig
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlparse
+
+from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.metadata import Distribution
 
+# A third of what the command line needs to start is importing this.
+_distributions = deferred("importlib.metadata:distributions")
 _STANDARD: Final = tuple(
     {sysconfig.get_paths()[kind] + os.sep for kind in ("stdlib", "platstdlib")}
 )
@@ -70,7 +73,7 @@ def _is_distributed(file: str) -> bool:
 def _packages_beside(folder: str) -> frozenset[str]:
     """What is installed into a folder, or an archive, that is on the path."""
     found: set[str] = set()
-    for each in distributions(path=[folder]):
+    for each in _distributions(path=[folder]):
         found.update(_packages_of(each))
     return frozenset(found)
 
@@ -78,7 +81,7 @@ def _packages_beside(folder: str) -> frozenset[str]:
 @functools.cache
 def _packages_editable_in(folder: str) -> frozenset[str]:
     """The packages of a folder whose distribution is installed so that its sources stay there."""
-    for each in distributions():
+    for each in _distributions():
         root = _editable_root(each)
         if root is not None and (folder + os.sep).startswith(root + os.sep):
             named = set((each.read_text("top_level.txt") or "").split())
