@@ -25,6 +25,7 @@ if typing.TYPE_CHECKING:
     from monograph import (
         decomp_utils,
         dynamic_shapes,
+        estimation,
         exportdb,
         exported_program,
         generation,
@@ -46,6 +47,7 @@ if typing.TYPE_CHECKING:
         infer_dynamic_shapes,
         refine_dynamic_shapes,
     )
+    from monograph.estimation import Device, Estimate, estimate
     from monograph.interop import as_torch_export, from_torch, load_package
     from monograph.jit import CompilationProfiler, minify, optimize
     from monograph.methods import call, export_methods
@@ -75,7 +77,9 @@ else:
             "Constraint": "monograph.dims",
             "CustomDecompTable": "monograph.decomp_utils",
             "DecompositionTable": "monograph.passes",
+            "Device": "monograph.estimation",
             "Dim": "monograph.dims",
+            "Estimate": "monograph.estimation",
             "ExportBackwardSignature": "monograph.program",
             "ExportGraphSignature": "monograph.program",
             "ExportedProgram": "monograph.program",
@@ -95,6 +99,8 @@ else:
             "dims": "monograph.dims",
             "draft_export": "monograph.api",
             "dynamic_shapes": "monograph.dynamic_shapes:",
+            "estimate": "monograph.estimation",
+            "estimation": "monograph.estimation:",
             "export": "monograph.api",
             "export_methods": "monograph.methods",
             "exportdb": "monograph.exportdb:",
@@ -133,7 +139,9 @@ __all__ = [
     "CustomDecompTable",
     "DataDependentError",
     "DecompositionTable",
+    "Device",
     "Dim",
+    "Estimate",
     "ExportBackwardSignature",
     "ExportError",
     "ExportErrors",
@@ -161,6 +169,8 @@ __all__ = [
     "dims",
     "draft_export",
     "dynamic_shapes",
+    "estimate",
+    "estimation",
     "explain",
     "export",
     "export_methods",

@@ -52,7 +52,7 @@ number = 4
 """
 
 VERBS = ["export", "report", "fix", "inspect", "show", "run", "verify", "diff", "convert"]
-VERBS += ["minify", "explain", "examples", "doctor"]
+VERBS += ["minify", "explain", "estimate", "examples", "doctor"]
 
 
 @pytest.fixture
@@ -91,6 +91,17 @@ def test_shapes_of_the_factory(folder):
     status, said = invoked("export", "model.py:with_shapes", "-o", "m.pt2")
     assert status == 0, said
     assert "batch  0 …" in said
+
+
+def test_estimates(folder):
+    """Formulas, or numbers at given sizes, and a roofline."""
+    invoked("export", "model.py:make", "-o", "m.pt2", "--dynamic", "x: batch, 4")
+    status, said = invoked("estimate", "m.pt2")
+    assert status == 0
+    assert "32*batch bytes" in said
+    assert "at least" in invoked("estimate", "m.pt2", "--at", "batch=8", "--device", "1e12,1e9")[1]
+    status, said = invoked("estimate", "m.pt2", "--at", "batch=8", "--json")
+    assert json.loads(said)["activations"] == 2 * 8 * 4 * 4
 
 
 def test_differences_of_programs(folder):
@@ -132,6 +143,10 @@ def test_conversions(folder, target):
         (("convert", "relu.pt2", "--to", "tape", "-o", "x"), cli.MISSING, "not to tape"),
         (("explain", "contract-brokn"), cli.MISSING, "did you mean contract-broken"),
         (("examples", "quantum", "flux"), cli.MISSING, "no case has all of that"),
+        (("estimate", "none.pt2"), cli.MISSING, "there is no file none.pt2"),
+        (("estimate", "relu.pt2", "--at", "batch"), cli.MISSING, "name=number; not batch"),
+        (("estimate", "relu.pt2", "--at", "batch=3"), cli.WRONG, "there is no size batch"),
+        (("estimate", "relu.pt2", "--device", "fast"), cli.MISSING, "write a device as"),
         (("inspect", "none.pt2"), cli.MISSING, "there is no file none.pt2"),
         (("export", "-o", "m.pt2"), cli.MISSING, "name a factory"),
         (("export", "model.py:make", "--transformers", "A", "-o", "x"), cli.MISSING, "or a class"),

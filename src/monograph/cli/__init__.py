@@ -6,6 +6,7 @@ Nothing of PyTorch is imported before a command needs it.
 from __future__ import annotations
 
 from monograph.cli.output import MISSING, RIGHT, WRONG, complain
+from monograph.cli.planning import estimate
 from monograph.cli.programs import (
     convert,
     diff,
@@ -41,6 +42,7 @@ __all__ = [
     "convert",
     "diff",
     "doctor",
+    "estimate",
     "examples",
     "explain",
     "export",

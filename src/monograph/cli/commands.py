@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from monograph.cli import fixing, programs, reading
+from monograph.cli import fixing, planning, programs, reading
 from monograph.cli.output import quiet, say
 from monograph.diagnostics import page_names
 from monograph.lazy_imports import deferred
@@ -207,6 +207,23 @@ def verify(
     """
     given = {"samples": samples, "seed": seed}
     end(programs.verify(file, module, handed_over=handed_over, as_json=json, **given))
+
+
+SIZES: Any = typer.Option([], "--at", help="a size: name=number")
+
+
+@verb()
+def estimate(
+    file: str = FILE,
+    at: list[str] = SIZES,
+    device: str | None = typer.Option(None, help="for a roofline: 312e12,2e12,80e9"),
+    json: bool = JSON,
+) -> None:
+    """Print what a call of a program needs: parameters, FLOPs, bytes, and peak memory.
+
+    monograph estimate model.pt2 --at batch=8
+    """
+    end(planning.estimate(file, at=at, device=device, as_json=json))
 
 
 @verb()
