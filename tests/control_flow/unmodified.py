@@ -3,6 +3,8 @@
 Their calls take every way, and no round of each loop, one, and many.
 """
 
+from collections import OrderedDict
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -323,3 +325,27 @@ def bubble_sort(x):
         if not swapped:
             break
     return x
+
+
+class Fields(OrderedDict):
+    """Keeps what it is given as an item and as an attribute of one name, as libraries do."""
+
+    def __init__(self, value):
+        super().__init__()
+        self["value"] = value
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        super().__setattr__(name, value)
+
+
+@branching(*ALL)
+class ResultsWithFields(nn.Module):
+    """Each round reads a field of what it makes."""
+
+    def forward(self, x):
+        n = torch.zeros(())
+        while n < 3 and x.sum() < 5:
+            made = Fields(x + 1)
+            x, n = made.value, n + 1
+        return x, n

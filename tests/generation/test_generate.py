@@ -245,6 +245,33 @@ def test_a_streamer_is_told_everything():
     assert finished == [True]
 
 
+def test_a_copy_of_a_state_has_a_cache_of_its_own():
+    """Either copy goes on as if it were alone."""
+    _, program = llama()
+    ids, _ = prompt(2, 5, 0)
+    first = torch.tensor([5, 6])
+    expected = program.step(program.start(ids), first)
+    for function in (copy.copy, copy.deepcopy):
+        state = program.start(ids)
+        other = function(state)
+        program.step(other, torch.tensor([9, 9]))
+        assert torch.equal(program.step(state, first), expected)
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_new_tokens": 3}, {"max_length": 9}])
+def test_how_many_tokens_follow_is_as_the_model_says(settings):
+    """Where `generate` is not told."""
+    model = causal("llama")
+    model.generation_config.update(**settings)
+    program = loaded(generation.export(model, max_batch=2, max_length=27))
+    ids, _ = prompt(1, 6, 0)
+    expected = model.generate(ids, eos_token_id=[])
+    assert torch.equal(program.generate(ids, eos_token_id=[]), expected)
+    if "max_length" in settings:
+        with pytest.raises(ValueError, match="not -1"):
+            program.generate(torch.ones(1, 10, dtype=torch.long))
+
+
 def test_options_that_make_no_sense():
     """Are refused before anything runs."""
     _, program = llama()

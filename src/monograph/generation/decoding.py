@@ -7,13 +7,14 @@ program that began it. No model and no library is needed.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from monograph.diagnostics import ContractError, problem
-from monograph.generation.record import MEMBER, Record, read_record
+from monograph.generation.record import MEMBER, Record, empty_parts, read_record
 from monograph.generation.sampling import end, tell
 from monograph.generation.steps import DecodeStep, Step
 from monograph.lazy_imports import deferred
@@ -50,16 +51,27 @@ class DecodingState:
         """How many texts there are."""
         return self.logits.shape[0]
 
+    def __copy__(self) -> DecodingState:
+        """Fork the state: steps of the copy write to a cache of its own."""
+        cache = [each.clone() if isinstance(each, torch.Tensor) else each for each in self.cache]
+        return replace(self, cache=cache)
+
+    def __deepcopy__(self, _memo: object) -> DecodingState:
+        """Fork it, too: the program is shared."""
+        return copy(self)
+
 
 class GenerationProgram:
     """A language model that was captured, and what it takes to decode with it."""
 
     def __init__(self, programs: Programs, record: Record) -> None:
         self.programs, self.record = programs, record
-        self._prefill = Step([each for name, each in programs.items() if _is(name, "prefill")])
-        self._decode = DecodeStep([each for name, each in programs.items() if _is(name, "decode")])
-        unpadded = [each for name, each in programs.items() if _is(name, "unpadded")]
-        self._unpadded = DecodeStep(unpadded) if unpadded else None
+        kinds = {name: name.partition("_")[0] for name in programs}  # `decode_2` is a `decode`
+        self._steps: dict[str, Step] = {}
+        for kind in dict.fromkeys(kinds.values()):
+            found = [each for name, each in programs.items() if kinds[name] == kind]
+            makes = DecodeStep if kind in {"decode", "unpadded"} else Step
+            self._steps[kind] = makes(found)
         first = next(iter(programs.values()))
         self._device = next(iter(first.state_dict.values())).device
 
@@ -78,7 +90,6 @@ class GenerationProgram:
         Raises: generation-limit, token-out-of-range, contract-broken.
         """
         batch, length = self._check_prompt(input_ids, attention_mask)
-        self._check_tokens(input_ids)
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
         attention_mask = attention_mask.to(torch.long)
@@ -86,16 +97,16 @@ class GenerationProgram:
         with torch.no_grad():
             if self.record.cache == "dynamic":
                 args = (input_ids, attention_mask, positions, *self._more(inputs))
-                logits, cache = self._prefill(*args)
-                is_padded = self._unpadded is None or not bool(attention_mask.all())
+                logits, cache = self._steps["prefill"](*args)
+                is_padded = "unpadded" not in self._steps or not bool(attention_mask.all())
                 mask = attention_mask if is_padded else None
             else:
                 mask = attention_mask
                 if self.record.masks_ahead:
                     mask = mask.new_ones(batch, self.record.max_length)
                     mask[:, :length] = attention_mask
-                cache = self.record.empty_cache(batch, self._device)
-                logits, changed = self._prefill(
+                cache = empty_parts(self.record.initial, batch, self._device)
+                logits, changed = self._steps["prefill"](
                     input_ids, mask, positions, cache, *self._more(inputs)
                 )
                 _replace(cache, changed)
@@ -143,15 +154,15 @@ class GenerationProgram:
         """The next logits and the mask; the cache is changed."""
         mask = state.mask
         if state.source:
-            return self._decode(ids, *state.source, state.cache), mask
-        if mask is None and self._unpadded is not None:
+            return self._steps["decode"](ids, *state.source, state.cache), mask
+        if mask is None and "unpadded" in self._steps:
             with suppress(ContractError):  # at a length that only the masked step admits
-                return self._unpadded(ids, state.positions, state.cache), None
+                return self._steps["unpadded"](ids, state.positions, state.cache), None
         if mask is None:
             mask = torch.ones(state.batch, state.length, dtype=torch.long, device=ids.device)
         if not self.record.masks_ahead:
             mask = torch.cat([mask, mask.new_ones(state.batch, 1)], 1)
-        return self._decode(ids, mask, state.positions, state.cache), mask
+        return self._steps["decode"](ids, mask, state.positions, state.cache), mask
 
     # --- whole texts ------------------------------------------------------------------------------
 
@@ -160,7 +171,7 @@ class GenerationProgram:
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
         *,
-        max_new_tokens: int = 20,
+        max_new_tokens: int | None = None,
         do_sample: bool | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
@@ -183,12 +194,10 @@ class GenerationProgram:
         Raises: generation-limit, token-out-of-range, contract-broken: before anything runs.
         """
         sampler = self.record.sampler((do_sample, temperature, top_k, top_p, repetition_penalty))
-        ends = self._ends(eos_token_id)
-        pad = pad_token_id if pad_token_id is not None else self.record.pad_token_id
-        pad = ends[0] if pad is None and ends else pad
-        self._check_room(input_ids, max_new_tokens)
-        if attention_mask is None and not self.record.has_encoder:
-            attention_mask = _mask_of(input_ids, pad, ends)
+        max_new_tokens = self._check_room(input_ids, max_new_tokens)
+        ends, pad, attention_mask = self._ends(
+            input_ids, attention_mask, eos_token_id, pad_token_id
+        )
         if self.record.has_encoder:
             if inputs:
                 raise TypeError(f"beside the source it takes nothing, and got {list(inputs)}")
@@ -206,7 +215,7 @@ class GenerationProgram:
                 self._advance(state, tokens[:, -1])
             new = sampler.next_tokens(tokens, state.logits, padding)
             if ends:
-                new = new * unfinished + (pad or 0) * (1 - unfinished)
+                new = new * unfinished + pad * (1 - unfinished)
                 unfinished = unfinished & ~torch.isin(new, ending)
             tokens = torch.cat([tokens, new[:, None]], 1)
             tell(streamer, new)
@@ -214,6 +223,34 @@ class GenerationProgram:
                 break
         end(streamer)
         return tokens
+
+    def generate_whole(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        *,
+        max_new_tokens: int | None = None,
+        eos_token_id: int | Sequence[int] | None = None,
+        pad_token_id: int | None = None,
+    ) -> torch.Tensor:
+        """What `generate` gives, from the program that is the whole loop (`whole=True`).
+
+        How tokens are chosen is part of the program: as the model's generation_config said.
+
+        Raises: as `generate`; entry-not-found.
+        """
+        if "whole" not in self._steps:
+            reason = "this program was exported without `whole=True`"
+            raise problem("entry-not-found", entry="whole", reason=reason)
+        new = self._check_room(input_ids, max_new_tokens)
+        ends, pad, mask = self._ends(input_ids, attention_mask, eos_token_id, pad_token_id)
+        self._check_prompt(input_ids, mask)
+        mask = torch.ones_like(input_ids) if mask is None else mask.to(torch.long)
+        numbers = [torch.tensor(each, device=input_ids.device) for each in (new, pad)]
+        ending = torch.tensor(ends, dtype=torch.long, device=input_ids.device)
+        with torch.no_grad():
+            tokens, number = self._steps["whole"](input_ids, mask, numbers[0], ending, numbers[1])
+        return tokens[:, : int(number)].clone()
 
     def _encoded(
         self, source: torch.Tensor, mask: torch.Tensor | None
@@ -226,14 +263,10 @@ class GenerationProgram:
         mask = source.new_ones(batch, frames, dtype=torch.long) if mask is None else mask
         start = torch.full((batch, 1), self.record.start_token_id or 0, device=source.device)
         with torch.no_grad():
-            states = self._encode(source, mask)
-            logits, cache = self._prefill(start, mask, states)
+            states = self._steps["encode"](source, mask)
+            logits, cache = self._steps["prefill"](start, mask, states)
         state = DecodingState(self, logits, list(cache), mask, start, 1, (mask, states))
         return state, start
-
-    @property
-    def _encode(self) -> Step:
-        return Step([each for name, each in self.programs.items() if _is(name, "encode")])
 
     # --- what is refused --------------------------------------------------------------------------
 
@@ -259,12 +292,15 @@ class GenerationProgram:
                 given=list(attention_mask.shape),
                 limit=list(ids.shape),
             )
+        self._check_tokens(ids)
         return batch, length
 
-    def _check_room(self, ids: torch.Tensor, new: int) -> None:
+    def _check_room(self, ids: torch.Tensor, given: int | None) -> int:
+        """How many tokens may follow: what is given, else what the model says."""
+        record = self.record
+        new = record.new_tokens(ids.shape[-1]) if given is None else given
         if new < 1:
             raise ValueError(f"max_new_tokens must be at least 1, not {new}")
-        record = self.record
         if ids.shape[0] > record.max_batch or not ids.shape[0]:
             limit = record.max_batch
             raise problem("generation-limit", what="texts at once", given=ids.shape[0], limit=limit)
@@ -276,6 +312,7 @@ class GenerationProgram:
                 given=prompt + new - 1,
                 limit=record.max_length,
             )
+        return new
 
     def _check_tokens(self, tokens: torch.Tensor) -> None:
         size = self.record.vocab_size
@@ -283,10 +320,22 @@ class GenerationProgram:
         if bool(wrong.any()):
             raise problem("token-out-of-range", token=int(tokens[wrong][0]), size=size)
 
-    def _ends(self, given: int | Sequence[int] | None) -> list[int]:
-        if given is None:
-            return list(self.record.eos_token_ids)
-        return [given] if isinstance(given, int) else list(given)
+    def _ends(
+        self,
+        ids: torch.Tensor,
+        mask: torch.Tensor | None,
+        given: int | Sequence[int] | None,
+        pad: int | None,
+    ) -> tuple[list[int], int, torch.Tensor | None]:
+        """The tokens that end a text, the one that follows them, and the mask of the prompts."""
+        ends = [given] if isinstance(given, int) else list(self.record.eos_token_ids)
+        if given is not None and not isinstance(given, int):
+            ends = list(given)
+        pad = self.record.pad_token_id if pad is None else pad
+        pad = ends[0] if pad is None and ends else pad
+        if mask is None and not self.record.has_encoder:
+            mask = _mask_of(ids, pad, ends)
+        return ends, pad or 0, mask
 
     def _more(self, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         names = self.record.prompt_inputs
@@ -321,10 +370,6 @@ def load(file: str | os.PathLike[str] | IO[bytes], **options: Any) -> Generation
     """
     text = _extra_text(file, MEMBER)
     return GenerationProgram(Programs.load(file, **options), read_record(text))
-
-
-def _is(name: str, kind: str) -> bool:
-    return name == kind or name.startswith(f"{kind}_")
 
 
 def _mask_of(ids: torch.Tensor, pad: int | None, ends: Sequence[int]) -> torch.Tensor | None:

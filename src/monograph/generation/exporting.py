@@ -7,6 +7,7 @@ entry is captured at an example; where its contract leaves out other lengths, an
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,8 @@ from monograph.generation.decoding import GenerationProgram
 from monograph.generation.examples import BATCH, EncoderExamples, Examples
 from monograph.generation.model_traits import refuse, settings_of, traits_of
 from monograph.generation.record import Record
+from monograph.generation.sampling import Sampler
+from monograph.generation.whole_loop import WholeLoop
 from monograph.methods import EntryCall, export_methods
 from monograph.programs import Programs
 
@@ -38,6 +41,7 @@ def export(
     max_length: int,
     cache: CacheKind = "dynamic",
     inputs: Mapping[str, torch.Tensor] | None = None,
+    whole: bool = False,
 ) -> GenerationProgram:
     """Capture a language model of transformers for `generate`: its prefill and its decode step.
 
@@ -45,7 +49,9 @@ def export(
     "static" one has that length from the start and is written in place; "sliding" is a static one
     of a model whose layers have windows. `inputs` are example inputs by name: of a model with
     images `input_ids` (one row) and what it takes beside them, of a model with an encoder
-    `input_ids` or `input_features`.
+    `input_ids` or `input_features`. With `whole` there is an entry besides, `whole`: the prefill
+    and the loop as one program, with a static cache as loop-carried state, which chooses tokens by
+    the model's generation_config; see `GenerationProgram.generate_whole`.
 
     Raises: not-generative, and as `monograph.export`, with the name of the entry.
     """
@@ -60,7 +66,10 @@ def export(
     with torch.no_grad():
         kind = EncoderExamples if traits.has_encoder else Examples
         examples = kind(model, traits, max_length, ids, given)
-        programs = _Entries(examples, max_batch).captured()
+        if whole and (given or examples.traits.has_encoder or not examples.masks_ahead):
+            refuse(model, "its loop as one program takes a static cache of attention, and a prompt")
+        sampler = replace(Sampler(top_k=50), **settings) if whole else None
+        programs = _Entries(examples, max_batch).captured(sampler)
     made: Any = model.generation_config  # pyright: ignore[reportAttributeAccessIssue] - traits_of looked
     starts = (made.decoder_start_token_id, made.bos_token_id)
     if traits.has_encoder and starts == (None, None):
@@ -77,6 +86,8 @@ def export(
         start_token_id=next((each for each in starts if each is not None), None),
         prompt_inputs=traits.prompt_inputs,
         initial=examples.initial,
+        max_new_tokens=made.max_new_tokens,
+        total_length=made.max_length,
         **settings,
     )
     return GenerationProgram(programs, record)
@@ -100,8 +111,8 @@ class _Entries:
             {"control_flow": "capture_sizes"} if self.traits.is_recurrent else {}
         )
 
-    def captured(self) -> Programs:
-        """All entries, over one state."""
+    def captured(self, sampler: Sampler | None) -> Programs:
+        """All entries, over one state; the whole loop where a sampler is given."""
         longest = self.examples.max_length
         lengths = [n for n in self.examples.lengths(longest - 2) if n > 0]
         if isinstance(self.examples, EncoderExamples):
@@ -114,6 +125,11 @@ class _Entries:
             if not self.examples.is_static and not self.traits.is_recurrent:
                 with suppress(ExportError):  # the masked step is there
                     self._cover("unpadded", map(self._unpadded, lengths))
+        if sampler is not None:
+            made = Entries(self.traits, self.examples.layout)
+            longest, initial = self.examples.max_length, self.examples.initial
+            self.functions["whole"] = WholeLoop(made, initial, longest, sampler)
+            self._cover("whole", map(self._whole, lengths))
         return Programs(self.programs)
 
     def _cover(self, kind: str, calls: Iterable[tuple[EntryCall, Any]]) -> None:
@@ -184,6 +200,14 @@ class _Entries:
         parts = self.examples.layout.parts(self.examples.cache(BATCH, n))
         row = {0: self.batch}
         return EntryCall((tokens, positions, parts), {}), [row, row, self._parts(n)]
+
+    def _whole(self, n: int) -> tuple[EntryCall, Any]:
+        examples = self.examples
+        ids, _, _ = examples.prompt(BATCH, n)
+        row = {0: self.batch, 1: Dim.AUTO(min=1, max=examples.max_length)}
+        numbers = torch.tensor([3, 2, 1, 0], device=ids.device)
+        call = EntryCall((ids, torch.ones_like(ids), numbers[0], numbers[1:3], numbers[3]), {})
+        return call, [row, row, None, {0: Dim("ends", min=0)}, None]
 
     def _encode(self, n: int) -> tuple[EntryCall, Any]:
         assert isinstance(self.examples, EncoderExamples), "there is an encoder"

@@ -118,4 +118,4 @@ def refuse(model: object, reason: str) -> NoReturn:
     raise problem("not-generative", model=type(model).__name__, reason=reason)
 
 
-__all__ = ["CacheKind", "ModelTraits", "refuse", "traits_of"]
+__all__ = ["CacheKind", "ModelTraits", "refuse", "settings_of", "traits_of"]

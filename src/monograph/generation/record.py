@@ -28,7 +28,8 @@ class Record:
     """What the loop needs.
 
     `masks_ahead` tells whether masks have the length of the cache. `initial` are the parts of an
-    empty static cache: a dtype and a shape, or a number.
+    empty static cache: a dtype and a shape, or a number. `total_length` is the
+    model's `max_length`.
     """
 
     cache: str
@@ -47,6 +48,14 @@ class Record:
     top_k: int = 50
     top_p: float = 1.0
     repetition_penalty: float = 1.0
+    max_new_tokens: int | None = None
+    total_length: int | None = None
+
+    def new_tokens(self, prompt: int) -> int:
+        """How many tokens follow a prompt of this length, where nobody says."""
+        if self.max_new_tokens is not None or self.total_length is None:
+            return 20 if self.max_new_tokens is None else self.max_new_tokens
+        return self.total_length - (1 if self.has_encoder else prompt)
 
     def sampler(self, given: Sequence[Any]) -> Sampler:
         """What chooses tokens, by the options given and, of those that are None, the model's.
@@ -60,16 +69,17 @@ class Record:
         """The record as JSON."""
         return json.dumps({"format": FORMAT, **asdict(self)})
 
-    def empty_cache(self, batch: int, device: torch.device) -> list[Any]:
-        """The parts of a static cache that nothing was written to."""
-        found: list[Any] = []
-        for each in self.initial:
-            if isinstance(each, int):  # True and False as well, which are no BATCH
-                found.append(batch if each == BATCH else each)
-            else:
-                shape = [batch if size == BATCH else size for size in each[1]]
-                found.append(torch.zeros(shape, dtype=dtype_of(each[0]), device=device))
-        return found
+
+def empty_parts(initial: Sequence[Any], batch: int, device: torch.device) -> list[Any]:
+    """The parts of a static cache that nothing was written to."""
+    found: list[Any] = []
+    for each in initial:
+        if isinstance(each, int):  # True and False as well, which are no BATCH
+            found.append(batch if each == BATCH else each)
+        else:
+            shape = [batch if size == BATCH else size for size in each[1]]
+            found.append(torch.zeros(shape, dtype=dtype_of(each[0]), device=device))
+    return found
 
 
 def initial_parts(parts: Sequence[Any], wider: Sequence[Any], batch: int) -> tuple[Any, ...]:
@@ -116,6 +126,7 @@ def _check(kind: object, record: Record) -> None:
         raise ValueError("its format is another")
     numbers = (record.max_batch, record.max_length, record.vocab_size, *record.eos_token_ids)
     optional = (record.pad_token_id, record.start_token_id)
+    optional += (record.max_new_tokens, record.total_length)
     for each in (*numbers, *(one for one in optional if one is not None)):
         if type(each) is not int or each < 0:
             raise ValueError(f"{each!r} is no number of tokens")
@@ -140,4 +151,4 @@ def _check_sampling(record: Record) -> None:
         raise TypeError("it does not say how tokens are chosen")
 
 
-__all__ = ["MEMBER", "Record", "initial_parts", "read_record"]
+__all__ = ["MEMBER", "Record", "empty_parts", "initial_parts", "read_record"]

@@ -37,8 +37,8 @@ class Step:
             except ContractError as error:
                 refusal = refusal or error
                 continue
-            if place:
-                self._calls.insert(0, self._calls.pop(place))
+            if place:  # a new list: other threads may be going over this one
+                self._calls = [call, *(each for each in self._calls if each is not call)]
             return result
         assert refusal is not None, "there is a program"
         raise refusal

@@ -427,9 +427,9 @@ def _value(owner: Any, name: str) -> Any:
         return _names_of(owner, name).get(name, MISSING)
     if not (isinstance(owner, dict) or type(owner).__dictoffset__):
         return getattr(owner, name, MISSING)
-    names = owner if isinstance(owner, dict) else attributes_of(owner)
+    names = owner if type(owner) is dict else attributes_of(owner)  # of a subclass, attributes
     value = names.get(name, MISSING)
-    if value is MISSING and not isinstance(owner, dict | type):
+    if value is MISSING and type(owner) is not dict and not isinstance(owner, type):
         places = (vars(cls)[name] for cls in type(owner).__mro__ if name in vars(cls))
         place = next(places, None)
         if isinstance(place, GetSetDescriptorType | MemberDescriptorType):
@@ -454,9 +454,9 @@ def _write(owner: Any, name: str, value: Any) -> None:
     elif isinstance(owner, ContextVar):
         if value is not MISSING:  # otherwise it ends with the context that it was set in
             owner.set(value)
-    elif isinstance(owner, dict):
+    elif type(owner) is dict:
         if value is MISSING:
-            dict.pop(owner, name, None)
+            owner.pop(name, None)
         else:
             owner[name] = value
     else:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.fx import Node
 
+from monograph.program.python_source.graph_functions import expression
+
 if TYPE_CHECKING:
     from monograph.jit.minifying.failures import ReducibleFailure
     from monograph.jit.minifying.graphs import GraphCase
@@ -80,18 +82,14 @@ def _path(target: Any) -> str:
 
 def text_of(value: Any) -> str:
     """A value as an expression of Python."""
+    return expression(value, _leaf)
+
+
+def _leaf(value: Any) -> str:
     if isinstance(value, Node):
         return value.name
     if isinstance(value, torch.Tensor):
         return _tensor(value)
-    if isinstance(value, tuple):
-        return f"({''.join(f'{text_of(each)}, ' for each in value)})"
-    if isinstance(value, list):
-        return f"[{', '.join(text_of(each) for each in value)}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {text_of(item)}' for key, item in value.items())}}}"
-    if isinstance(value, slice):
-        return f"slice({text_of(value.start)}, {text_of(value.stop)}, {text_of(value.step)})"
     if isinstance(value, torch.device):
         return f"torch.device({str(value)!r})"
     if isinstance(value, float):
