@@ -35,6 +35,17 @@ def make():
 def with_shapes():
     return Model(), (torch.randn(2, 4),), {}, {"x": {0: monograph.Dim("batch")}}
 
+class Weights(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU())
+
+    def forward(self, x):
+        return self.net(x).softmax(-1)
+
+def with_weights():
+    return Weights().eval(), (torch.randn(2, 4),)
+
 class Hidden(torch.nn.Module):
     def forward(self, x):
         return (x.relu() + 1).sinh()
@@ -258,10 +269,7 @@ def test_a_model_of_transformers(folder):
 
 @pytest.mark.parametrize("target", ["openvino", "executorch"])
 def test_systems_that_may_be_missing(folder, monkeypatch, target):
-    """One sentence says what to install. With a stand-in, what they are called with is right.
-
-    The packages themselves are not tried here: the stand-ins have the functions that we call.
-    """
+    """One sentence says what to install. With a stand-in, what they are called with is right."""
     monkeypatch.setattr(programs, "_has", lambda _: False)
     status, said = invoked("convert", "relu.pt2", "--to", target, "-o", "made")
     assert (status, said) == (
@@ -276,7 +284,8 @@ def test_systems_that_may_be_missing(folder, monkeypatch, target):
         lowered = types.SimpleNamespace(buffer=b"made")
         return types.SimpleNamespace(to_executorch=lambda: lowered)
 
-    def kept(_, name):
+    def kept(_, name, compress_to_fp16=True):
+        assert not compress_to_fp16
         (folder / name).write_bytes(b"made")
 
     monkeypatch.setattr(programs, "_has", lambda _: True)
@@ -288,6 +297,45 @@ def test_systems_that_may_be_missing(folder, monkeypatch, target):
     monkeypatch.setattr(programs, "resolved", stand_ins.__getitem__)
     assert invoked("convert", "relu.pt2", "--to", target, "-o", "made") == (0, "made: 4 bytes\n")
     assert len(calls) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_openvino_makes(folder):
+    """Its model gives what the program gives, to single precision, at another size."""
+    openvino = pytest.importorskip("openvino")
+    dynamic = ["--dynamic", "x: batch, 4"]
+    assert invoked("export", "model.py:with_weights", "-o", "m.pt2", *dynamic)[0] == 0
+    assert invoked("convert", "m.pt2", "--to", "openvino", "-o", "m.xml")[0] == 0
+    x = torch.randn(5, 4)
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}  # some processors have bfloat16 in its place
+    (found,) = openvino.compile_model("m.xml", "CPU", exact)({0: x.numpy()}).values()
+    torch.testing.assert_close(torch.from_numpy(found), monograph.load("m.pt2").module()(x))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_executorch_makes(folder):
+    """Its program gives what ours gives, up to the bound that is declared."""
+    runtime = pytest.importorskip("executorch.runtime")
+    dynamic = ["--dynamic", "x: batch, 4; batch <= 8"]
+    assert invoked("export", "model.py:with_weights", "-o", "m.pt2", *dynamic)[0] == 0
+    assert invoked("convert", "m.pt2", "--to", "executorch", "-o", "m.pte")[0] == 0
+    method = runtime.Runtime.get().load_program("m.pte").load_method("forward")
+    for size in (2, 8, 1):
+        x = torch.randn(size, 4)
+        torch.testing.assert_close(method.execute([x])[0], monograph.load("m.pt2").module()(x))
+
+
+def test_executorch_needs_bounds(folder, monkeypatch):
+    """It would plan memory for the example's sizes; with the help's bounds it is asked."""
+    monkeypatch.setattr(programs, "_has", lambda _: True)
+    assert invoked("export", "model.py:make", "-o", "m.pt2", "--dynamic", "x: batch, n")[0] == 0
+    status, said = invoked("convert", "m.pt2", "--to", "executorch", "-o", "m.pte")
+    assert (status, 'as in --dynamic "...; batch <= 1024; n <= 1024"' in said) == (cli.WRONG, True)
+    bounded = "x: batch, n; batch <= 1024; n <= 1024"
+    assert invoked("export", "model.py:make", "-o", "m.pt2", "--dynamic", bounded)[0] == 0
+    lowered = types.SimpleNamespace(to_executorch=lambda: types.SimpleNamespace(buffer=b"made"))
+    monkeypatch.setattr(programs, "resolved", lambda _: lambda _: lowered)
+    assert invoked("convert", "m.pt2", "--to", "executorch", "-o", "m.pte")[0] == cli.RIGHT
 
 
 class Terminal(io.StringIO):

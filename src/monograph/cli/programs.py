@@ -213,15 +213,29 @@ def _to_python(program: ExportedProgram, output: str) -> None:
 
 
 def _to_openvino(program: ExportedProgram, output: str) -> None:
-    """OpenVINO reads programs of torch.export; the weights lie beside the `.xml`."""
+    """OpenVINO reads programs of torch.export; the weights lie beside the `.xml`, as they are."""
     given, kwargs = program.example_inputs or ((), {})
     example = kwargs or given
     converted = resolved("openvino:convert_model")(program.to_torch(), example_input=example)
-    resolved("openvino:save_model")(converted, output)
+    resolved("openvino:save_model")(converted, output, compress_to_fp16=False)
 
 
 def _to_executorch(program: ExportedProgram, output: str) -> None:
-    """ExecuTorch lowers programs of torch.export to its edge dialect, and to a buffer."""
+    """ExecuTorch lowers programs of torch.export to its edge dialect, and to a buffer.
+
+    Raises: ValueError, as memory is planned for the largest inputs: it would take the example's
+    sizes for the largest where there is no bound.
+    """
+    contract = program.contract
+    free = [
+        contract.names.get(symbol, str(symbol))
+        for symbol, _, upper in contract.ranges
+        if not isinstance(upper, int)
+    ]
+    if free:
+        bounds = "; ".join(f"{name} <= 1024" for name in free)
+        said = f"memory is planned for the largest inputs, and there is none of {', '.join(free)}"
+        raise ValueError(f'{said}: export with bounds, as in --dynamic "...; {bounds}"')
     lowered = resolved("executorch.exir:to_edge_transform_and_lower")(program.to_torch())
     Path(output).write_bytes(lowered.to_executorch().buffer)
 
