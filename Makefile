@@ -86,7 +86,9 @@ bench: $(READY) ## measure capture beside torch.export and append to bench/RESUL
 	@$(PY) -m bench.soundness --append
 
 .PHONY: docs
-docs: $(READY) ## run every example in the documents
+docs: $(READY) ## run every block of the documents, and build the site, strictly, into site/
+	@$(PY) -m pip install -qq --disable-pip-version-check torch==$(TORCH) --editable '.[docs]'
+	@$(BIN)zensical build --clean --strict
 	@$(PY) -m pytest tests/docs $(ARGS)
 
 .PHONY: accept

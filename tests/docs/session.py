@@ -1,10 +1,13 @@
-"""Writes the terminal session of `README.md`: commands that are run, and what they print.
+"""Writes the terminal session of the documents: commands that are run, and what they print.
+
+The picture of the README is drawn from the page that shows it.
 
 By hand: `python -W ignore -m tests.docs.session`, after an output changed.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -12,8 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "guides" / "command_line.md"
+PICTURE = ROOT / "docs" / "terminal.svg"
 BLOCK = re.compile(r"(<!-- session -->\n).*?(<!-- end of session -->)", re.DOTALL)
 
 MODEL = """\
@@ -46,6 +53,8 @@ COMMANDS = (
     "monograph verify pool.pt2 --handed-over pool.onnx",
     "monograph run pool.pt2 --on pool.onnx",
 )
+IN_PICTURE = (f"$ {COMMANDS[0]}", f"$ {COMMANDS[2]}", f"$ {COMMANDS[3]}")
+STYLES = {"$ ": "bold", "error": "bold red", "help": "green", "no difference": "bold green"}
 NOISE = re.compile(r"^W\d{4} .*\n|^an ONNX model does not check.*\n", re.MULTILINE)
 """What PyTorch's translator says of itself; and what depends on the versions installed."""
 
@@ -82,9 +91,23 @@ def _output(command: str, folder: str) -> str:
 
 def page(text: str) -> str:
     """The page with this session in it."""
-    readme = README.read_text(encoding="utf-8")
-    return BLOCK.sub(lambda found: f"{found[1]}\n```\n{text}```\n\n{found[2]}", readme)
+    before = PAGE.read_text(encoding="utf-8")
+    return BLOCK.sub(lambda found: f"{found[1]}\n```\n{text}```\n\n{found[2]}", before)
+
+
+def picture() -> str:
+    """The refusal, the export and the verification of the session, as a terminal draws them."""
+    shown = BLOCK.search(PAGE.read_text(encoding="utf-8"))
+    assert shown is not None, "the page has a session"
+    parts = re.split(r"\n(?=\$ )", shown[0].partition("```\n")[2].partition("```")[0])
+    kept = [part.rstrip() for part in parts if part.startswith(IN_PICTURE)]
+    console = Console(record=True, width=100, file=io.StringIO(), legacy_windows=False)
+    for line in "\n\n".join(kept).splitlines():
+        style = next((style for start, style in STYLES.items() if line.startswith(start)), "")
+        console.print(Text(line, style=style), soft_wrap=True)
+    return console.export_svg(title="monograph", unique_id="session") + "\n"
 
 
 if __name__ == "__main__":
-    README.write_text(page(session()), encoding="utf-8")
+    PAGE.write_text(page(session()), encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")

@@ -1,10 +1,10 @@
-"""The terminal session of the README: a model that is refused three times, fixed, handed over."""
+"""The terminal session of the documents: a model is refused three times, fixed, handed over."""
 
 import re
 
 import pytest
 
-from tests.docs.session import BLOCK, README, session
+from tests.docs.session import BLOCK, PAGE, PICTURE, picture, session
 
 pytest.importorskip("onnxruntime")
 
@@ -15,17 +15,22 @@ def comparable(text):
 
 
 @pytest.mark.slow
-def test_the_session_of_the_readme_is_current():
+def test_the_session_is_current():
     """Run again, each command prints what the page shows."""
-    shown = BLOCK.search(README.read_text(encoding="utf-8"))[0]
+    shown = BLOCK.search(PAGE.read_text(encoding="utf-8"))[0]
     assert comparable(session()) in comparable(shown)
 
 
 def test_the_session_shows_what_it_is_for():
     """Three refusals, each fixed with a diff; verified before and after it is handed over."""
-    shown = BLOCK.search(README.read_text(encoding="utf-8"))[0]
+    shown = BLOCK.search(PAGE.read_text(encoding="utf-8"))[0]
     for name in ("out-resized", "data-dependent-branch", "relation-not-declared"):
         assert f"\n{name} at pool.py:" in shown
     assert shown.count("\nno difference: 20 of 20") == 2
     assert "give the same" in shown
     assert "tensor([[" in shown
+
+
+def test_the_picture_of_the_readme_shows_the_session():
+    """Drawn again, it is the same."""
+    assert picture() == PICTURE.read_text(encoding="utf-8")
