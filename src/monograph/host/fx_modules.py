@@ -146,6 +146,20 @@ def found_at(module: torch.nn.Module, target: str) -> Any:
     return getattr(module, name)
 
 
+def holder_of(module: torch.nn.Module, target: str) -> str | None:
+    """The dictionary of a module that holds what has this qualified name: `_parameters`, ....
+
+    None where a module on the way, or the value, lies elsewhere.
+    """
+    *between, name = target.split(".")
+    for part in between:
+        child = vars(module)["_modules"].get(part)
+        if child is None:
+            return None
+        module = child
+    return next((kind for kind in _HOLDING if name in vars(module).get(kind, ())), None)
+
+
 _LATER: Final = SPECS.union(CODE)
 _HOLDING: Final = ("_buffers", "_parameters", "_modules")
 
@@ -179,6 +193,7 @@ __all__ = [
     "found_at",
     "hold",
     "hold_apart",
+    "holder_of",
     "is_name",
     "means_something",
     "owner_of",

@@ -42,6 +42,21 @@ def only_calls_forward(module: torch.nn.Module) -> bool:
     )
 
 
+def is_called_alone(module: torch.nn.Module) -> bool:
+    """Whether nobody looks at the call of a module, which may then be made without its `forward`.
+
+    No hooks, no tracer (`torch.jit.trace`, Dynamo), no mode that sees functions, and no `forward`
+    that was put on the instance.
+    """
+    return not (
+        torch.compiler.is_dynamo_compiling()
+        or "forward" in module.__dict__
+        or torch._C._len_torch_function_stack()
+        or torch._C._get_tracing_state()
+        or not only_calls_forward(module)
+    )
+
+
 GLOBAL_HOOKS: Final[tuple[Any, ...]] = (
     _module._global_forward_hooks,
     _module._global_forward_pre_hooks,

@@ -67,6 +67,7 @@ GUARDED_BY_DYNAMO = frozenset(
 
 It answers others once and for all, or refuses them.
 """
+CHECK_ERRORS = "(AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError)"
 DEVICE_FLAGS = {"cpu": "is_cpu", "cuda": "is_cuda", "meta": "is_meta"}
 
 
@@ -104,7 +105,42 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
 
     Raises (the function): contract-broken.
     """
-    constants: dict[str, Any] = {"Tensor": torch.Tensor, "plain": is_plain_tensor}
+    constants: dict[str, Any] = {}
+    lines, condition = check_code(contract, constants)
+    body = "\n        ".join(lines)
+    source = (
+        "def check(leaves):\n"
+        "    try:\n"
+        f"        {body or 'pass'}\n"
+        f"        if (\n            {condition}\n        ):\n"
+        "            return\n"
+        f"    except {CHECK_ERRORS}:\n"
+        "        pass\n"
+        "    explain(leaves)\n"
+    )
+
+    @kept_out_of_dynamo("this call does not fit the program: uncompiled, it says how")
+    def explain(leaves: Sequence[Any]) -> None:
+        unchecked = [each for each in contract.answers if each.question == UNCHECKED]
+        clauses = list(broken_clauses(contract, solution_plan(contract), leaves))
+        if clauses:
+            helps = [*_declarations(contract, leaves), *_without_gradient(contract, clauses)]
+            helps += dict.fromkeys(each.edit for each in clauses if each.edit)
+            raise problem("contract-broken", clauses=clauses, helps=helps)
+        for each in unchecked:
+            raise problem("draft-unchecked", at=spots(each.origin), assumed=each.path)
+
+    namespace = {**constants, "explain": explain}
+    exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
+    return namespace["check"]
+
+
+def check_code(contract: Contract, constants: dict[str, Any]) -> tuple[list[str], str]:
+    """Lines that take `leaves` apart, and the condition under which the call is accepted.
+
+    The names that both use join `constants`; they may raise `CHECK_ERRORS`.
+    """
+    constants |= {"Tensor": torch.Tensor, "plain": is_plain_tensor}
     constants |= {"lies": lies, "same": same_value, **names_of_questions(), **evaluate_namespace()}
     plan = solution_plan(contract)
     names = {step.symbol: _symbol_name(step) for step in plan.steps}
@@ -118,33 +154,7 @@ def compile_checks(contract: Contract) -> Callable[[Sequence[Any]], None]:
         *(f"({relation_source(guard.relation, names)})" for guard in contract.guards),
         *_answer_conditions(contract, constants),
     ]
-    body = "\n        ".join(line for line in lines if line)
-    condition = "\n            and ".join(conditions) or "True"
-    source = (
-        "def check(leaves):\n"
-        "    try:\n"
-        f"        {body or 'pass'}\n"
-        f"        if (\n            {condition}\n        ):\n"
-        "            return\n"
-        "    except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError):\n"
-        "        pass\n"
-        "    explain(leaves)\n"
-    )
-
-    @kept_out_of_dynamo("this call does not fit the program: uncompiled, it says how")
-    def explain(leaves: Sequence[Any]) -> None:
-        unchecked = [each for each in contract.answers if each.question == UNCHECKED]
-        clauses = list(broken_clauses(contract, plan, leaves))
-        if clauses:
-            helps = [*_declarations(contract, leaves), *_without_gradient(contract, clauses)]
-            helps += dict.fromkeys(each.edit for each in clauses if each.edit)
-            raise problem("contract-broken", clauses=clauses, helps=helps)
-        for each in unchecked:
-            raise problem("draft-unchecked", at=spots(each.origin), assumed=each.path)
-
-    namespace = {**constants, "explain": explain}
-    exec(compile(source, f"{__file__}, generated", "exec"), namespace)  # noqa: S102  (written above)
-    return namespace["check"]
+    return [line for line in lines if line], "\n            and ".join(conditions) or "True"
 
 
 def same_value(expected: object, got: object) -> bool:

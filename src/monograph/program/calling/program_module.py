@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.capture.installation import listening
 from monograph.diagnostics import problem
 from monograph.host.calling import (
     Proxy,
@@ -20,7 +21,9 @@ from monograph.host.calling import (
     recorded_by_fx,
 )
 from monograph.host.fx_modules import codegen
+from monograph.host.module_calls import is_called_alone
 from monograph.host.trees import is_special, unflatten
+from monograph.program.calling.call_code import NOT_RUN, compile_call
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.inference_results import as_inference
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
@@ -174,12 +177,20 @@ class ProgramModule(GraphModule):
     Its parameters may be trained, frozen, and loaded; their types are part of the graph.
     """
 
+    _call_code: Callable[..., Any] | None = None
+    """What calls run in place of `forward`, where nobody looks; of classes that have code."""
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program.
 
         Raises: contract-broken.
         """
         try:
+            call = None if listening() or not is_called_alone(self) else self._call_code
+            if call is not None:
+                result = call(*args, **kwargs)
+                if result is not NOT_RUN:
+                    return result
             return super().__call__(*args, **kwargs)
         except TypeError as error:
             # Arguments that do not fit the signature fail in the call itself; anything else that
@@ -200,7 +211,12 @@ class ProgramModule(GraphModule):
         for child in self.children():
             if isinstance(child, CheckInputs):
                 child.prepare()
-        return super().recompile()
+        found = super().recompile()
+        code = codegen(self.graph)
+        if isinstance(code, CallCode):
+            own: Any = type(self)
+            own._call_code = compile_call(self, self.graph, code, CheckInputs)  # noqa: SLF001 - ours
+        return found
 
     def _refuse(self, error: Exception) -> None:
         if self.__dict__.get(FROM_FILE):
