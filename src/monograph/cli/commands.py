@@ -20,6 +20,7 @@ JSON: Any = typer.Option(False, "--json", help="the answer as JSON")
 PLAIN: Any = typer.Option(True, "--strict/--plain", help="interpret Python, or run it as it is")
 FILE: Any = typer.Argument(help="a .pt2 file, written here or by torch.export")
 CONFIG: Any = typer.Option([], help="a setting of its configuration: name=value")
+HTML: Any = typer.Option(None, help="the graph as a page that loads nothing")
 PLACE: Any = typer.Argument(help="package.module:attribute or file.py:attribute")
 
 
@@ -165,12 +166,15 @@ def show(
     file: str = FILE,
     python: bool = typer.Option(default=False, help="as a Python file that runs"),
     json: bool = JSON,
+    html: str | None = HTML,
 ) -> None:
-    """Print the graph of a program and its contract.
+    """Print the graph of a program and its contract, or draw it.
 
     monograph show model.pt2
+
+    monograph show model.pt2 --html model.html
     """
-    end(programs.show(file, python=python, as_json=json))
+    end(programs.show(file, python=python, as_json=json, html=html))
 
 
 @verb()
@@ -227,12 +231,14 @@ def estimate(
 
 
 @verb()
-def diff(a: str = FILE, b: str = FILE, json: bool = JSON) -> None:
-    """Print in what two programs differ: graph, contract, weights.
+def diff(a: str = FILE, b: str = FILE, json: bool = JSON, html: str | None = HTML) -> None:
+    """Print in what two programs differ: graph, contract, weights; or draw both.
 
     monograph diff old.pt2 new.pt2
+
+    monograph diff old.pt2 new.pt2 --html both.html
     """
-    end(programs.diff(a, b, as_json=json))
+    end(programs.diff(a, b, as_json=json, html=html))
 
 
 @verb()

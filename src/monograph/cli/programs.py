@@ -28,6 +28,7 @@ _export = deferred("monograph.api:export")
 _verify = deferred("monograph.verification:verify")
 _minify = deferred("monograph.jit:minify")
 _draft = deferred("monograph.api:draft_export")
+_write_graph_page = deferred("monograph.pages:write_graph_page")
 _report_json = deferred("monograph.report:as_json")
 _report_text = deferred("monograph.report:as_text")
 _as_function = deferred("monograph.verification.handed_over:as_function")
@@ -49,9 +50,12 @@ def inspect(
 
 
 @verb
-def show(file: str, *, python: bool = False, as_json: bool = False) -> int:
-    """Print the graph of a program and its contract, or the program as a Python file."""
+def show(file: str, *, python: bool = False, as_json: bool = False, html: str | None = None) -> int:
+    """Print the graph of a program and its contract, or write it as Python or as a page."""
     program = _load(_file(file))
+    if html is not None:
+        say(_write_graph_page(program, html, titles=(Path(file).name,)))
+        return RIGHT
     if python:
         parts = {"python": program.to_python()}
     else:
@@ -62,9 +66,14 @@ def show(file: str, *, python: bool = False, as_json: bool = False) -> int:
 
 
 @verb
-def diff(a: str, b: str, *, as_json: bool = False) -> int:
-    """Print in what two programs differ: graph, contract, weights; 0 where in nothing."""
+def diff(a: str, b: str, *, as_json: bool = False, html: str | None = None) -> int:
+    """Print in what two programs differ: graph, contract, weights; 0 where in nothing.
+
+    With `html`, a page that shows both graphs side by side is written, too.
+    """
     one, other = _load(_file(a)), _load(_file(b))
+    if html is not None:
+        _write_graph_page(one, html, beside=other, titles=(Path(a).name, Path(b).name))
     parts = {
         "graph": _of_texts("graph", one.graph_module.code, other.graph_module.code, a, b),
         "contract": _of_texts("contract", str(one.contract), str(other.contract), a, b),

@@ -48,6 +48,7 @@ _boundary = deferred("monograph.program.trust_boundary:boundary")
 _control_flow_text = deferred("monograph.program.control_flow_text:control_flow_text")
 _program_html = deferred("monograph.program.html:program_html")
 _program_line = deferred("monograph.program.html:program_line")
+_write_graph_page = deferred("monograph.pages.graph_page:write_graph_page")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
 _converted = deferred("monograph.program.transforms.conversion:converted")
 _lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
@@ -388,6 +389,16 @@ class ExportedProgram:
         """
         with self._boundary("written as text"):
             return _to_python_text(self)
+
+    def to_html(
+        self, file: str | os.PathLike[str], *, beside: ExportedProgram | None = None
+    ) -> Path:
+        """Write the graph as one HTML page that loads nothing, and give the file.
+
+        Regions are modules, branches and loops. With `beside`, the two are shown side by side with
+        what differs: `program.to_html("lowered.html", beside=program.run_decompositions())`.
+        """
+        return _write_graph_page(self, file, beside=beside)
 
     def to_torch(self) -> Any:
         """Return this program as an ExportedProgram of torch.export, sharing its tensors.

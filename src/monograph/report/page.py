@@ -1,6 +1,6 @@
 """A report as one HTML page that needs nothing else: no network, no fonts, no libraries.
 
-The page's policy forbids it to load anything, so that it can be mailed and kept.
+Style sheet and shell are those of all pages (`monograph.pages`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from monograph.pages.whole_page import POLICY
+from monograph.pages.whole_page import whole_page as _shell
 from monograph.report.findings import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from monograph.report.findings import Excerpt, Finding, Source
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 def as_html(source: Source, *, title: str = "What the export found") -> str:
@@ -29,23 +29,9 @@ def as_html(source: Source, *, title: str = "What the export found") -> str:
 
 
 def whole_page(title: str, body: str) -> str:
-    """A page around a body of HTML, with the style and the script of reports."""
-    parts = files("monograph.report").joinpath("parts")
-    style = parts.joinpath("page.css").read_text(encoding="utf-8")
-    script = parts.joinpath("page.js").read_text(encoding="utf-8")
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            f"<title>{escape(title)}</title><style>{style}</style></head><body>",
-            f"<h1>{escape(title)}</h1>",
-            body,
-            f"<script>{script}</script></body></html>",
-            "",
-        ]
-    )
+    """A page around a body of HTML, with the script of reports."""
+    script = files("monograph.report").joinpath("parts", "page.js").read_text(encoding="utf-8")
+    return _shell(title, f"<h1>{escape(title)}</h1>\n{body}", script=script)
 
 
 def _table(found: Iterable[Finding]) -> str:
