@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-WIDEST: Final = 60
+WIDEST: Final = 40
 
 
 @dataclass(slots=True)
