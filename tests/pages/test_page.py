@@ -59,7 +59,7 @@ def visible(browser):
 
 def panel(browser):
     """What is written in the panel."""
-    return browser.run("document.getElementById('panel-body').innerText")
+    return browser.run("document.getElementById('panel-body').innerText").replace("\xa0", " ")
 
 
 def close_all(browser):

@@ -105,5 +105,5 @@ function bytesText(n) {
     n /= 1024;
     i += 1;
   }
-  return `${i && n < 100 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
+  return `${i && n < 100 ? n.toFixed(1) : Math.round(n)}\u00a0${units[i]}`;
 }
