@@ -1,9 +1,11 @@
 """Just in time, beside `torch.compile(backend="eager")`: cost of a call, and of the first one.
 
-    python -m bench.jit
+    python -m bench.jit [--inductor]
 
 Both in one process, in alternation; medians. The overhead of a call is what it takes when its
-graph does nothing but return what it last returned, so kernels are left out of it.
+graph does nothing but return what it last returned, so kernels are left out of it. `--inductor`
+times whole calls with inductor as the backend of both, after warm-up: inference, and a training
+step (forward, backward, SGD).
 """
 
 import argparse
@@ -15,7 +17,7 @@ import torch
 from torch import nn
 
 import monograph
-from bench.models import GPT
+from bench.models import GPT, ResNet
 from monograph.jit.graphs.expectations import EXPECTATIONS
 
 
@@ -86,12 +88,62 @@ def first(make, x):
     return (time.perf_counter() - start) * 1e3
 
 
+def step(module, forward):
+    """What trains a module once."""
+    optimizer = torch.optim.SGD(module.parameters(), 1e-4)
+
+    def train(x):
+        optimizer.zero_grad()
+        forward(x).square().mean().backward()
+        optimizer.step()
+
+    return train
+
+
+def with_inductor(rounds):
+    """Print milliseconds of a call, and of a training step, after warm-up."""
+    print(f"{'':24}{'eager, ms':>12}{'ours, ms':>12}{'torch, ms':>12}{'ours / torch':>14}")
+    torch.manual_seed(0)
+    models = [
+        ("GPT-12", GPT(), torch.randint(0, 64, (2, 16))),
+        ("ResNet-18", ResNet(), torch.randn(2, 3, 64, 64)),
+    ]
+    for name, module, x in models:
+        for is_training in (False, True):
+            module.train(is_training)
+            torch.compiler.reset()
+            runs = {
+                "eager": module,
+                "ours": monograph.optimize("inductor")(module),
+                "torch": torch.compile(module),
+            }
+            if is_training:
+                runs = {key: step(module, run) for key, run in runs.items()}
+            costs = {key: [] for key in runs}
+            with torch.set_grad_enabled(is_training):
+                for run in runs.values():
+                    for _ in range(4):
+                        run(x)
+                for _ in range(rounds):
+                    for key, run in runs.items():
+                        costs[key].append(cost(run, x, 5) / 1e3)
+            eager, ours, theirs = (statistics.median(values) for values in costs.values())
+            label = f"{name}, {'training step' if is_training else 'inference'}"
+            ratio = ours / theirs
+            print(f"{label:24}{eager:12.2f}{ours:12.2f}{theirs:12.2f}{ratio:14.2f}", flush=True)
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--inductor", action="store_true", help="time whole calls with inductor")
+    args = parser.parse_args()
+    rounds = args.rounds
     warnings.simplefilter("ignore")
+    if args.inductor:
+        with_inductor(rounds)
+        return
     print(f"{'':20}{'overhead, us':>24}{'':8}{'call, us':>24}{'':8}{'first call, ms':>24}")
     head = f"{'ours':>12}{'torch':>12}{'':8}"
     print(f"{'':20}{head * 3}")

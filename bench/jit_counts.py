@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--accept", action="store_true")
     accept = parser.parse_args().accept
     warnings.simplefilter("ignore")
-    logging.disable(logging.ERROR)
+    logging.getLogger("torch").setLevel(logging.CRITICAL)  # what programs log is theirs
 
     found = {}
     for name in PROGRAMS:

@@ -947,6 +947,146 @@ def timers_in_the_middle():
     return f, six(), lambda: list(SEEN)
 
 
+# --- reads of every kind --------------------------------------------------------------------------
+
+
+@program
+def attributes_under_other_names():
+    class Config:
+        names = {"gain": "scale"}  # noqa: RUF012 - as libraries have it
+
+        def __init__(self):
+            self.scale = 2.0
+            self.extra = {"on": True}
+
+        def __getattribute__(self, key):
+            if key != "names" and key in super().__getattribute__("names"):
+                key = super().__getattribute__("names")[key]
+            return super().__getattribute__(key)
+
+        def __getattr__(self, key):
+            if key.startswith("n_"):
+                return len(key)
+            raise AttributeError(key)
+
+        @property
+        def twice(self):
+            return self.gain * 2
+
+    config = Config()
+
+    def f(x, change):
+        y = x * config.gain + config.twice + config.n_layers
+        if config.extra["on"] and not hasattr(config, "missing"):
+            y = y + getattr(config, "absent", 3)
+        if change:
+            config.scale = change
+        return y * config.gain
+
+    changes = (None, None, 3.0, None, 4.0, None)
+    return f, [(x, k) for (x,), k in zip(six(), changes, strict=True)], lambda: config.scale
+
+
+@program
+def variables_as_dicts():
+    class Options:
+        def __init__(self):
+            self.gain, self.table = 2, {"a": 1}
+
+    options = Options()
+
+    def f(x, name):
+        shown = sorted(vars(options))
+        y = x * options.__dict__["gain"] + options.__dict__.get("shift", 0)
+        setattr(options, name, x.shape[0])
+        return y * options.gain, shown, "shift" in vars(options)
+
+    names = ("gain", "shift", "gain", "other", "shift", "gain")
+    return f, [(x, n) for (x,), n in zip(six(), names, strict=True)], lambda: dict(vars(options))
+
+
+@program
+def gradients_are_read_and_dropped():
+    w = torch.ones(4, requires_grad=True)
+
+    def f(x, backward):
+        seen = w.grad
+        y = x if seen is None else x + seen * 2
+        w.grad = None
+        if backward:
+            (x * w).sum().backward()
+        return y * 2, w.grad is None, seen
+
+    flags = (True, True, False, True, False, False)
+    return f, [(x, k) for (x,), k in zip(six(), flags, strict=True)], lambda: w.grad
+
+
+@program
+def loggers_that_are_off_and_on():
+    log = logging.getLogger("tests.jit.off_and_on")
+    log.propagate = False
+    seen = []
+    handler = logging.Handler()
+    handler.emit = lambda record: seen.append(record.getMessage())
+    log.handlers[:] = [handler]
+
+    def f(x, level):
+        log.debug("shape %s", x.shape)
+        y = x * 2
+        if log.isEnabledFor(logging.INFO):
+            y = y + 1
+        log.info("sum %d", 3)
+        return y
+
+    def g(x, level):
+        log.setLevel(level)
+        return x
+
+    def both(x, level):
+        return f(g(x, level), level)
+
+    levels = ("ERROR", "ERROR", "INFO", "DEBUG", "INFO", "ERROR")
+    return both, [(x, k) for (x,), k in zip(six(), levels, strict=True)], lambda: list(seen)
+
+
+@program
+def errors_that_are_shown():
+    class ShapeError(ValueError):
+        def __init__(self, shape, hint="none"):
+            super().__init__(f"shape {tuple(shape)}", hint)
+            self.shape, self.hint = shape, hint
+
+    def check(x, most):
+        if x.shape[0] > most:
+            raise ShapeError(x.shape, hint="-".join(reversed(["a", "b"])))
+        return x * most
+
+    def f(x, most):
+        try:
+            return check(x, most), None
+        except ShapeError as error:
+            return x - 1, str(error), repr(error), error.args, error.hint, error.__cause__
+
+    return f, [(x, k) for (x,), k in zip(six(), (9, 3, 9, 4, 2, 9), strict=True)]
+
+
+@program
+def generators_that_catch():
+    def rows(x):
+        try:
+            for i in range(9):
+                yield x[i] * i
+        except IndexError:
+            yield x.sum(0)
+
+    def f(x, n):
+        found = rows(x)
+        first = [next(found) for _ in range(n)]
+        return first, len(list(found)) if n > 1 else None
+
+    return f, [(x, k) for (x,), k in zip(six(), (2, 2, 1, 3, 1, 2), strict=True)]
+
+
 # --- the rest -------------------------------------------------------------------------------------
 
 

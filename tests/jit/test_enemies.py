@@ -1327,3 +1327,108 @@ def test_as_in_eager_code(name):
     found = plain(quiet(SCENARIOS[name], optimize()))
     assert found == expected
     assert torch.is_grad_enabled() == before
+
+
+def differential(function, calls, state):
+    """What calls return, with what they leave behind, just in time beside eager code."""
+    found = []
+    for run in (function, optimize()(function)):
+        state.clear()
+        found.append([(plain(run(*args)), plain(dict(state))) for args in calls])
+    assert found[0] == found[1]
+
+
+def test_numbers_that_vary_keep_their_identity_and_type():
+    """Also where they are written to objects from outside, and used as keys."""
+    state, same = {}, 2.5
+
+    def f(x, a, b):
+        state.setdefault("seen", []).append((a + 1, type(a)))
+        state[a] = b
+        return x * a, a is b, a == b, [a], f"{a}", type(a), -a, a or b
+
+    pairs = ((1.5, 2.5), (same, same), (3.5, same), (0.0, -0.0), (-0.0, 1.25), (7, 7.0), (8, 1))
+    x = torch.ones(2)
+    differential(f, [(x, *pair) for pair in pairs], state)
+
+
+def test_a_dict_that_is_another_objects():
+    """One object's `__dict__` is read, and an attribute of another is set, which is the same."""
+    state = {}
+
+    class Box:
+        def __init__(self, v):
+            self.v = v
+
+    def f(x, first):
+        boxes = [Box(1), Box(2)]
+        state.setdefault("boxes", boxes)
+        one, two = state["boxes"][first], state["boxes"][1]
+        table = one.__dict__
+        two.v = two.v + 10
+        state["v"] = [table["v"], two.v, vars(one)["v"]]
+        return x * table["v"] + one.v
+
+    def g(x, first):
+        try:
+            return f(x, first), state["v"]
+        finally:
+            state.clear()
+
+    differential(g, [(torch.ones(2), k) for k in (0, 0, 1, 0, 1, 1)], state)
+
+
+def test_gradients_of_two_names_for_one_tensor():
+    """Dropping the gradient of one is dropping that of the other."""
+    w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+
+    def f(x, a, b):
+        a.grad = None
+        was_none = b.grad is None
+        (x * w + v).sum().backward()
+        return was_none, a.grad.clone(), b.grad.clone()
+
+    calls = [(torch.ones(2), *k) for k in ((w, v), (w, w), (v, w), (v, v), (w, v), (w, w))]
+    found = []
+    for run in (f, optimize()(f)):
+        w.grad = v.grad = None
+        found.append([plain(run(*args)) for args in calls])
+    assert found[0] == found[1]
+
+
+def test_arithmetic_of_numbers_that_raises_where_it_did_not():
+    """What a replay computes beside its graph is within its guards."""
+    import time
+
+    def f(x, n, m):
+        time.sleep(0)
+        return n // m, n / m, x * n
+
+    fast = optimize()(f)
+    for n, m in ((4, 2), (5, 3), (6, 1), (2.0, 4.0), (1.5, 2.0)):
+        assert plain(fast(torch.ones(2), n, m)) == plain(f(torch.ones(2), n, m))
+    for n, m, error in ((4, 0, ZeroDivisionError), (1.0, 0.0, ZeroDivisionError)):
+        with pytest.raises(error):
+            fast(torch.ones(2), n, m)
+    with pytest.raises(OverflowError):
+        fast(torch.ones(2), 1 << 2000, 3)
+
+
+def test_a_getter_that_writes_is_asked_as_often():
+    """A `__getattribute__` that sets something is not interpreted, once a graph is there."""
+
+    class Counted:
+        n = 0
+
+        def __getattribute__(self, name):
+            Counted.n += 1
+            return super().__getattribute__(name)
+
+    counted = Counted()
+    counted.scale = 2.0
+    fast = optimize()(lambda x: x * counted.scale)
+    fast(torch.ones(2))
+    for _ in range(3):
+        before = Counted.n
+        assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
+        assert Counted.n == before + 1

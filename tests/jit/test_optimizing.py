@@ -159,10 +159,10 @@ def test_the_limit_warns_once_and_runs_eager():
     f = optimize(cache_size_limit=2)(lambda x, n: x * n)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = [f(X, n) for n in range(5)]
-    assert all(torch.equal(each, X * n) for n, each in enumerate(found))
+        found = [f(X, n * 1j) for n in range(5)]
+    assert all(torch.equal(each, X * (n * 1j)) for n, each in enumerate(found))
     assert len(caught) == 1
-    assert "n was 1, is 2" in str(caught[0].message)
+    assert "n was 1j, is 2j" in str(caught[0].message)
     assert __file__ in str(caught[0].message)
 
 

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from bench.models import GPT
 from monograph.jit import optimize
 from tests.jit.running import plain, quiet
 
@@ -155,6 +156,50 @@ def breaks(x):
     return y.reshape(m, n), n * m, [n]
 
 
+@program
+def in_generators_and_cells(x):
+    n, m = x.shape
+    rows = m
+    kept = []
+
+    def inner(k):
+        nonlocal rows
+        rows = rows + n
+        kept.append(lambda: k)
+        return x.reshape(m, n) * k
+
+    parts = tuple(part.reshape(m, n) * rows for part in (x, x + 1))
+    return inner(n), parts, kept[0](), type(kept[0]()), sum(k + n for k in [m])
+
+
+@program
+def parts_of_views(x):
+    n, m = x.shape
+    q, k = (part.view(n, 1, m) for part in (x * 2).split(m, dim=1)[:1] * 2)
+    return q + k
+
+
+@program
+def asked_of_inputs(x):
+    y = x if x.dim() == 2 and x.is_floating_point() else x.float()
+    return y + torch.arange(x.shape[1], device=x.device, dtype=x.dtype), y.ndim, (x * 2).dim()
+
+
+@program
+def left_in_a_generator(x):
+    n, m = x.shape
+
+    def sizes():
+        k = n * m
+        yield x * k
+        yield k
+
+    found = sizes()
+    first = next(found)
+    print(n)
+    return first, next(found), type(next(iter((n,))))
+
+
 class Box:
     last = 0
 
@@ -270,7 +315,12 @@ def test_as_in_eager_code(name, dynamic):
     assert str(found) == str(expected)
 
 
-@pytest.mark.parametrize("name", ["unpacked", "asked_one_by_one", "returned", "slices"])
+FEW = [
+    *("unpacked", "asked_one_by_one", "returned", "slices", "asked_of_inputs", "parts_of_views"),
+]
+
+
+@pytest.mark.parametrize("name", FEW)
 def test_few_graphs(name):
     """One for the first sizes, one for all others, one from the start, as many as there are."""
     for dynamic, most in ((None, 2), (True, 1)):
@@ -280,6 +330,33 @@ def test_few_graphs(name):
     optimizer = optimize(dynamic=False, cache_size_limit=64)
     quiet(run, optimizer, name)
     assert len(optimizer.entries) > 15
+
+
+def test_what_escapes_is_plain():
+    """Functions and generators that outlive a call hold numbers as eager code has them."""
+    kept = []
+
+    def f(x):
+        n, m = x.shape
+
+        def rows():
+            k = n + m
+            yield x * k
+            yield k
+
+        found = rows()
+        kept.append((lambda: n, found))
+        return x.reshape(m, n), next(found)
+
+    fast = optimize()(f)
+    for n, m in ((2, 3), (4, 5), (6, 1)):
+        fast(torch.ones(n, m))
+        size, rest = kept.pop()
+        assert type(size()) is int
+        assert size() == n
+        value = next(rest)
+        assert type(value) is int
+        assert value == n + m
 
 
 def test_a_module():
@@ -305,4 +382,123 @@ def test_a_module():
     for batch, seq in ((2, 5), (3, 5), (1, 1), (0, 4), (5, 9), (2, 5)):
         x = torch.randn(batch, seq, 8)
         assert torch.equal(fast(x), net(x))
+    assert len(optimizer.entries) == 2
+
+
+@pytest.mark.parametrize(
+    ("module", "sizes"),
+    [
+        (GPT(n_layers=2).eval(), [(2, 16), (3, 16), (2, 9), (1, 5), (4, 4), (5, 11)]),
+        (nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, dropout=0.0), None),
+    ],
+)
+def test_two_graphs_for_six_sizes(module, sizes):
+    """Sizes in generator expressions and in closures, the device asked of an input, ranks."""
+    optimizer = optimize()
+    fast = optimizer(module)
+    for size in sizes or [(2, 8, 32), (3, 8, 32), (2, 9, 32), (1, 5, 32), (4, 4, 32), (5, 11, 32)]:
+        x = torch.randint(0, 64, size) if sizes else torch.randn(size)
+        assert torch.equal(fast(x), module(x))
+    assert len(optimizer.entries) == 2
+
+
+NUMBERS = {}
+
+
+def of_numbers(function):
+    """A program of a matrix and two numbers."""
+    NUMBERS[function.__name__] = function
+    return function
+
+
+@of_numbers
+def scaled(x, n, m):
+    return x * n + m, x.sum() - n
+
+
+@of_numbers
+def counted_on(x, n, m):
+    y = x[:n] if n > 1 else x
+    return y * (n + m), n * 2, (n, m), y.shape[0]
+
+
+@of_numbers
+def spread_out(x, n, m):
+    y = x.new_full((n, m), n - m) if n >= 0 <= m else x
+    print(n, type(m))
+    y = y + n
+    return y.sum(n % 2), f"{n}", range(abs(n)), y.shape
+
+
+@of_numbers
+def written_to(x, n, m):
+    y = x[: abs(n)].clone()
+    y += m
+    return y, y.shape, y.numel() > 4
+
+
+@of_numbers
+def in_functions(x, n, m):
+    def inner(k, by=m):
+        return x * k * by + n
+
+    return inner(n), inner(m, n), [each + n for each in (x, m)], n is m
+
+
+@of_numbers
+def with_fractions(x, n, m):
+    half = n / 2
+    if half > 1:
+        x = x * half
+    kept = [half]
+    y = x + x.shape[0] / (m + 7.5)
+    return y * -n, half, n == m, f"{n} {half:.2f}", n * 0, y.sum() > half, kept, type(n), (n, half)
+
+
+@of_numbers
+def divided(x, n, m):
+    try:
+        return x * (n / m), n // 2, n % 3, n - m
+    except ZeroDivisionError as error:
+        return str(error)
+
+
+NUMBER_PAIRS = ((2, 3), (3, 2), (4, 2), (0, 1), (1, 1), (-2, 5), (True, 2), (3, False))
+
+
+@of_numbers
+def returned_alone(x, n, m):
+    del x
+    return (n // (m - 2), n * m, n - m) if m != 1 else n % m
+
+
+FLOATS = (
+    *((2.0, 3), (2.5, 3), (3.5, 0.0), (-0.0, 1), (0.0, -1.5), (float("inf"), 2), (1e300, 1e-9)),
+    *((float("nan"), 1.5), (2.5, 1 << 600), (1 << 600, 2.0), (7.25, 2), (float("nan"), 1.5)),
+)
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_as_in_eager_code(name, dynamic):
+    """Numbers that functions are given vary, too; a boolean is no number."""
+    function = NUMBERS[name]
+    fast = optimize(dynamic=dynamic, cache_size_limit=64)(function)
+    x = torch.arange(12.0).view(4, 3)
+    for n, m in (*NUMBER_PAIRS, *FLOATS):
+        found = []
+        for each in (function, fast):
+            try:
+                found.append(str(plain(each(x.clone(), n, m))))
+            except Exception as error:
+                found.append((type(error), str(error).partition("\n")[0]))
+        assert found[0] == found[1], (n, m)
+
+
+def test_numbers_are_inputs_from_the_second_compilation_on():
+    """A loop's counter is no reason to compile again."""
+    optimizer = optimize()
+    fast = optimizer(lambda x, n: x * n)
+    for n in range(9):
+        assert torch.equal(fast(torch.ones(2), n), torch.ones(2) * n)
     assert len(optimizer.entries) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from types import (
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -22,12 +23,22 @@ from monograph.jit import callables
 from monograph.jit.callables import TENSOR_ATTRIBUTES
 from monograph.jit.guard_code import ATOMS, is_constant
 from monograph.jit.recording import NotRecordable
+from monograph.jit.state_recipes import is_python_class
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["class_attribute", "is_of_torch", "note_absence", "note_read"]
+__all__ = [
+    "class_attribute",
+    "getter_of",
+    "is_of_torch",
+    "note_absence",
+    "note_grad",
+    "note_plain_read",
+    "note_read",
+]
 
+_OF_ERRORS: Final = frozenset({"args", "__cause__", "__context__", "__suppress_context__"})
 _MODULE_TABLES: Final = ("_parameters", "_buffers", "_modules")
 _METHODS: Final = (
     FunctionType,
@@ -78,21 +89,87 @@ def note_read(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> No
         _of_super(segment, owner, name, value)
     elif type(owner) in (FunctionType, MethodType):
         _of_function(segment, owner, name, value)
+    elif getter_of(type(owner)) is not None:  # what it read is guarded, as it was interpreted
+        getter = lookup(type(owner), "__getattribute__")
+        class_attribute(segment, type(owner), "__getattribute__", getter)
     else:
         _of_instance(segment, owner, name, value)
 
 
+def getter_of(kind: type) -> FunctionType | None:
+    """The `__getattribute__` of a class that is written in Python."""
+    found = lookup(kind, "__getattribute__")
+    return found if type(found) is FunctionType else None
+
+
+def _variables_of(owner: Any) -> dict[str, Any]:
+    if not type(owner).__dictoffset__:
+        return {}
+    return object.__getattribute__(owner, "__dict__")
+
+
+def note_variables(segment: SegmentRecorder, owner: Any) -> None:
+    """Python reads the `__dict__` of an object from outside. Raises: NotRecordable."""
+    guards = segment.guards
+    if any(key == id(owner) for key, _ in segment.written):
+        raise NotRecordable("a `__dict__` is read after an attribute was set")
+    table = object.__getattribute__(owner, "__dict__")
+    guards.meet(table, _read_of_variables(segment, owner), f"{guards.label(owner)}.__dict__")
+    segment.variables.add(id(table))
+
+
+def _read_of_variables(segment: SegmentRecorder, owner: Any) -> str:
+    """The expression of a `__dict__`, which asks no code of the class."""
+    own = segment.guards.names[id(owner)]
+    if getter_of(type(owner)) is None:
+        return f"{own}.__dict__"
+    return f"{segment.guards.constant(object.__getattribute__)}({own}, '__dict__')"
+
+
+def note_plain_read(segment: SegmentRecorder, owner: Any, name: Any) -> None:
+    """`object.__getattribute__` is called of what has one of its own. Raises: NotRecordable."""
+    kind = type(owner)
+    if getter_of(kind) is None or type(name) is not str or not is_python_class(kind):
+        raise NotRecordable(f"`object.__getattribute__` of a `{kind.__name__}`")
+    found = lookup(kind, name)
+    if isinstance(found, property) and not _is_seen(found.fget):
+        raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
+    if found is MISSING and name not in _variables_of(owner):
+        _note_absence(segment, owner, name)
+        return
+    is_code = isinstance(found, property) or type(lookup(type(found), "__get__")) is FunctionType
+    _of_instance(segment, owner, name, None if is_code else object.__getattribute__(owner, name))
+
+
+def note_grad(segment: SegmentRecorder, tensor: torch.Tensor) -> None:
+    """Python reads the gradient of a tensor: no operator of a graph sets one.
+
+    Raises: NotRecordable, of one that is made here.
+    """
+    guards = segment.guards
+    if not guards.is_known(tensor) or not tensor.is_leaf:
+        raise NotRecordable("`Tensor.grad`")
+    if (id(tensor), "grad") not in segment.written:
+        name, label = guards.names[id(tensor)], f"{guards.label(tensor)}.grad"
+        guards.check(f"not {name}.is_leaf", f"{guards.label(tensor)}.is_leaf", True)
+        guards.meet(tensor.grad, f"{name}.grad", label)
+
+
 def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     """Guard that an object has no attribute of a name, if so. Raises: NotRecordable."""
+    is_class = isinstance(owner, type)
+    found = lookup(owner if is_class else type(owner), name)
+    if found is MISSING and (is_class or getter_of(type(owner)) is None):
+        _note_absence(segment, owner, name)
+
+
+def _note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     kind = type(owner)
     guards = segment.guards
     is_class = isinstance(owner, type)
-    found = lookup(owner if is_class else kind, name)
-    if found is not MISSING:
-        return
     if isinstance(owner, torch.Tensor) or is_class:
         raise NotRecordable(f"whether a `{kind.__name__}` has an attribute `{name}`")
-    variables = getattr(owner, "__dict__", {})
+    variables = _variables_of(owner)
     if name in variables or (id(owner), name) in segment.written:
         return
     class_attribute(segment, kind, name, MISSING)
@@ -114,6 +191,8 @@ def _variables(segment: SegmentRecorder, owner: Any) -> tuple[str, bool]:
     """The expression of the `__dict__` of an object from outside, and whether that is watched."""
     guards = segment.guards
     own = guards.names[id(owner)]
+    if getter_of(type(owner)) is not None:
+        return _read_of_variables(segment, owner), False
     if not is_constant(owner):
         return f"{own}.__dict__", False
     table = guards.constant(owner.__dict__)
@@ -139,6 +218,8 @@ def is_of_torch(namespace: dict[str, Any]) -> bool:
 def _of_tensor(segment: SegmentRecorder, owner: torch.Tensor, name: str) -> None:
     if name in TENSOR_ATTRIBUTES:
         segment.metadata(owner, name)
+    elif name == "grad":
+        return  # `note_grad` has guarded it
     elif not isinstance(lookup(type(owner), name), _METHODS) or name in owner.__dict__:
         raise NotRecordable(f"`Tensor.{name}`")
 
@@ -190,7 +271,7 @@ def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
     kind = type(owner)
     is_known = segment.guards.is_known(owner)
     found = lookup(kind, name)
-    variables = owner.__dict__ if kind.__dictoffset__ else {}
+    variables = _variables_of(owner)
     if name == "__class__":
         return
     if found is not MISSING and (name not in variables or isinstance(found, property)):
@@ -277,9 +358,14 @@ def _of_c_descriptor(
             guards.attribute(owner, name, value, f"{guards.names[id(owner)]}.{name}")
         return
     if not guards.is_known(owner) and (
-        name == "__dict__" or (name == "args" and isinstance(owner, BaseException))
+        name == "__dict__" or (name in _OF_ERRORS and isinstance(owner, BaseException))
     ):
         return
     if type(value) in ATOMS and is_constant(owner):
+        return
+    if type(owner) is CodeType and name.startswith("co_"):
+        return
+    if name == "__dict__" and is_python_class(type(owner)):
+        note_variables(segment, owner)
         return
     raise NotRecordable(f"attribute `{name}` of an object of type `{type(owner).__name__}`")

@@ -30,9 +30,8 @@ from monograph.jit.calls import (
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.containers import change, change_of
 from monograph.jit.effects.finalizers import is_finalized
-from monograph.jit.effects.instructions import DONE
 from monograph.jit.effects.output import write_print
-from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames
+from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames, settle_holders
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
 from monograph.jit.program_points import (
@@ -43,7 +42,7 @@ from monograph.jit.program_points import (
     plan_of,
     values_of,
 )
-from monograph.jit.recording import NotRecordable, OperatorObserver, SegmentRecorder
+from monograph.jit.recording import DONE, NotRecordable, OperatorObserver, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
 from monograph.jit.state_recipes import NotMade
 from monograph.jit.watched_instructions import FREE, WATCHES
@@ -89,12 +88,8 @@ def _watched_step(name: str, handler: Any) -> Any:
         if recorder.segment is None:
             recorder.leave_observer()
             return handler(frame, argument)
-        if recorder.segment.varies and (
-            name not in AWARE
-            or frame.code.co_flags & _GENERATOR
-            or (name == "RETURN_VALUE" and not is_called_plainly(frame))
-        ):
-            recorder.settle(frame, argument if name == "MAKE_CELL" else None)
+        if recorder.segment.varies:
+            recorder.before_sizes(frame, name, argument)
         try:
             recorder.check_native(frame)
             verdict = watch(recorder, frame, argument)
@@ -175,7 +170,7 @@ class CallRecorder(Hooks):
         segment.keep(frames)  # `pending` knows them by their identity
         guards = segment.guards
         index = 0
-        for frame in frames:
+        for depth, frame in enumerate(frames):
             label = frame.code.co_qualname
             function = frame.function
             assert function is not None, "bodies of classes run natively"
@@ -189,6 +184,8 @@ class CallRecorder(Hooks):
                 guards.know(cell, f"{name}.__closure__[{n}]", frame.code.co_freevars[n])
             for slot in range(len(frame.slots)):
                 if plan_of(frame).slots[slot]:
+                    if point.has_varied((depth, slot), frame.slots[slot]) and segment.varies:
+                        segment.numbers.add((id(frame), slot))
                     segment.pending[id(frame), slot] = (f"s[{index}]", frame.body.slots[slot])
                     index += 1
             for value in frame.stack:
@@ -207,6 +204,7 @@ class CallRecorder(Hooks):
         self._segment = None
         if segment.varies:
             settle_frames(self.interpreter.current)
+            settle_holders(segment.holders)
         self._is_observing = not self._observer.is_asked
         self.leave_observer()
         self._is_observing = self._observer.is_asked
@@ -217,6 +215,13 @@ class CallRecorder(Hooks):
         if self._is_observing:
             self._is_observing = False
             self._observer.__exit__(None, None, None)
+
+    def before_sizes(self, frame: InterpreterFrame, name: str, argument: Any) -> None:
+        """An instruction is about to run on a frame that may hold sizes."""
+        if frame.code.co_flags & _GENERATOR:
+            self.segment.holders[id(frame)] = frame
+        if name not in AWARE or (name == "RETURN_VALUE" and not is_called_plainly(frame)):
+            self.settle(frame, argument if name == "MAKE_CELL" else None)
 
     def settle(self, frame: InterpreterFrame, slot: int | None = None) -> None:
         """Leave no sizes on the stack of a frame, and in one of its variables."""

@@ -27,10 +27,16 @@ from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.polyfills import POLYFILLS
 from monograph.host.module_calls import GLOBAL_HOOKS, only_calls_forward
 from monograph.jit import callables
-from monograph.jit.attribute_reads import class_attribute, note_absence, note_read
+from monograph.jit.attribute_reads import (
+    class_attribute,
+    note_absence,
+    note_plain_read,
+    note_read,
+)
 from monograph.jit.code_replacement import replaced_by
 from monograph.jit.effects.attributes import check_write
 from monograph.jit.effects.containers import change_of, check_change
+from monograph.jit.effects.guarded_queries import is_asked_again
 from monograph.jit.effects.output import check_print
 from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
 from monograph.jit.recording import NotRecordable
@@ -160,6 +166,8 @@ def _check_function(segment: SegmentRecorder, function: FunctionType, args: list
         return
     if function.__name__ in {"send", "throw", "close"} and args and _is_generator(segment, args):
         return  # what a generator does is interpreted
+    if is_asked_again(segment, function, args):
+        return
     if not callables.enters(function):
         raise NotRecordable(f"a call of `{function.__module__}.{function.__qualname__}`")
     if function.__code__.co_flags & _GENERATORS & ~0x20:
@@ -267,7 +275,7 @@ def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) 
         for value in values:
             if isinstance(value, torch.Tensor):
                 segment.metadata(value, callee.__name__)
-    elif callee in (getattr, hasattr):
+    elif callee in (getattr, hasattr, vars):
         _check_asked(segment, callee, values)
     elif callee is setattr and len(values) == 3 and type(values[1]) is str:
         check_write(segment, *values)
@@ -324,6 +332,9 @@ def _is_generator(segment: SegmentRecorder, values: list[Any]) -> bool:
 
 
 def _check_asked(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    if callee is vars and len(values) == 1 and segment.guards.is_known(values[0]):
+        note_read(segment, values[0], "__dict__", vars(values[0]))
+        return
     if len(values) < 2 or type(values[1]) is not str:
         raise NotRecordable("an attribute whose name is no text")
     if len(values) == 3 or callee is hasattr:
@@ -384,7 +395,18 @@ def is_plain_data(value: Any, *, compared: bool = False) -> bool:
     if kind in CONTAINERS:
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return all(is_plain_data(item, compared=compared) for item in items)
+    if kind in ITERATORS:
+        return all(is_plain_data(item, compared=compared) for item in value.__reduce__()[1])
     return compared and is_constant(value)
+
+
+def _has_plain_text(segment: SegmentRecorder, value: Any) -> bool:
+    """Whether a value is an exception that was made here, whose text is that of plain values."""
+    if not isinstance(value, BaseException) or segment.guards.is_known(value):
+        return False
+    kind, names = type(value), ("__str__", "__repr__")
+    is_as_any = all(lookup(kind, name) is lookup(BaseException, name) for name in names)
+    return is_as_any and is_plain_data(list(value.args))
 
 
 _LOOKING_THROUGH: Final = (sorted, min, max, sum)
@@ -392,10 +414,12 @@ _LOOKING_THROUGH: Final = (sorted, min, max, sum)
 
 
 def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
+    if callee in (str, repr) and len(values) == 1 and _has_plain_text(segment, values[0]):
+        return
     if callee in (str, repr, format, hash, set, frozenset, bytes):
-        for value in values:
-            if not is_plain_data(value, compared=callee in (set, frozenset)):
-                raise NotRecordable(f"{_called(callee)} of an object")
+        is_set = callee in (set, frozenset)
+        if not all(is_plain_data(value, compared=is_set) for value in values):
+            raise NotRecordable(f"{_called(callee)} of an object")
     if callee.__module__ == "_operator" and not is_plain_data(values, compared=True):
         raise NotRecordable(f"{_called(callee)} of an object")
     if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
@@ -423,6 +447,9 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
         if not is_size(segment, name, owner, values):
             segment.metadata(owner, name)
         return
+    if getattr(callee, "__objclass__", None) is object and name == "__getattribute__" and values:
+        note_plain_read(segment, owner, values[0])
+        return
     for value in values:
         _check_plain(value)
     if segment.guards.is_known(owner):
@@ -431,13 +458,22 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
     if name == "__next__" and kind in ITERATORS:
         segment.touch(owner)
         return
-    is_of_object = kind.__flags__ & (1 << 9) and getattr(callee, "__objclass__", None) is object
+    is_of_object = _is_of_object(callee, owner)
     if not is_of_object and kind not in (*CONTAINERS, *ATOMS, *_OPEN_KINDS):
         raise NotRecordable(f"`{kind.__name__}.{name}`")
     if isinstance(owner, ModuleType):
         raise NotRecordable(f"a call of {_called(callee)}")
     segment.touch([owner, *values])
     _check_compared(name, owner, values)
+
+
+def _is_of_object(callee: Any, owner: Any) -> bool:
+    """Whether a method of a class of Python is that of `object`, or sets `args` of an exception."""
+    made_by = getattr(callee, "__objclass__", None)
+    if made_by is object:
+        return bool(type(owner).__flags__ & (1 << 9))
+    is_class = isinstance(made_by, type)
+    return is_class and callee.__name__ == "__init__" and isinstance(owner, BaseException)
 
 
 _COMPARING: Final = frozenset({"index", "count", "remove", "sort", "__contains__", "__eq__"})

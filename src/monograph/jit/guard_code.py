@@ -176,6 +176,12 @@ class GuardWriter:
             self.fixed_lines.add(len(self.lines))
         self.lines.append(line)
 
+    def computed(self, expression: str) -> str:
+        """The name of what an expression gives; a guard fails where it raises."""
+        name = f"a{len(self.lines)}"
+        self._line(f"{name} = {expression}", fixed=False)
+        return name
+
     def is_fixed(self, name: str) -> bool:
         """Whether a name stands for the same object as long as `tags` are as they were."""
         return name in self.constants or name in self._fixed
@@ -250,6 +256,10 @@ class GuardWriter:
         if isinstance(value, float | complex | range | slice):  # 0.0 == -0.0, as others here
             fails += f" or repr({name}) != {self.constant(repr(value))}"
         self.check(f"{fails})", label, value, name, fixed=fixed)
+        self.note_atom(value, name)
+
+    def note_atom(self, value: Any, name: str) -> None:
+        """A number or text is what an expression gives."""
         self._kept.append(value)
         self._atoms.setdefault(id(value), []).append(name)
 

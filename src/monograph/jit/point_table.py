@@ -33,7 +33,7 @@ _MOST_GIVEN_WAY: Final = 24
 class ProgramPoint:
     """One point, with the segments that were recorded from it."""
 
-    __slots__ = ("is_exact", "is_left", "plans", "segments", "varies")
+    __slots__ = ("is_exact", "is_left", "numbers", "plans", "segments", "varies")
 
     def __init__(self, plans: tuple[FramePlan, ...], *, varies: bool = False) -> None:
         """The plans are of the frames that are open here."""
@@ -43,6 +43,8 @@ class ProgramPoint:
         """Whether metadata were met that differ in the middle of a segment."""
         self.varies = varies
         """Whether sizes are values of the graphs that are recorded from here."""
+        self.numbers: dict[tuple[int, int], float | None] = {}
+        """What variables held that were numbers, None of those that have had several values."""
         self.is_left = False
         """Whether a graph has just found other metadata, though its guards hold."""
 
@@ -51,6 +53,17 @@ class ProgramPoint:
         """The file and line of the innermost function."""
         plan = self.plans[-1]
         return f"{plan.code.co_filename}:{plan.code.co_firstlineno}"
+
+    def has_varied(self, slot: tuple[int, int], value: Any) -> bool:
+        """Whether a variable is a number, and was another one when it was recorded before.
+
+        Not a number is none that varies: it is not even equal to itself.
+        """
+        if type(value) not in (int, float):
+            return False
+        if self.numbers.setdefault(slot, value) != value:
+            self.numbers[slot] = None
+        return self.numbers[slot] is None
 
     def is_held(self, state: list[Any]) -> bool:
         """Whether the guards of a segment hold already."""

@@ -20,10 +20,13 @@ from torch.fx import Graph
 
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import RAISING
+from monograph.bytecode.evaluation.frame import Mark
 from monograph.host.dispatch import TorchDispatchMode, schema_of
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
 from monograph.jit.graphs.expectations import (
     OF_DTYPE,
+    OF_INPUT,
+    OF_RANK,
     OF_SHAPE,
     expect_length,
     expect_metadata,
@@ -32,7 +35,15 @@ from monograph.jit.graphs.expectations import (
     expect_shape,
     expect_value,
 )
-from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SizeInt
+from monograph.jit.graphs.sizes import (
+    ARITHMETIC,
+    ORDER,
+    SYMBOLIC,
+    number_of,
+    plain,
+    read_of,
+    symbolic,
+)
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
@@ -51,7 +62,11 @@ if TYPE_CHECKING:
 
     from torch.fx import Node
 
-__all__ = ["NotRecordable", "Observation", "OperatorObserver", "SegmentRecorder", "Write"]
+__all__ = ["DONE", "NotRecordable", "Observation", "OperatorObserver", "SegmentRecorder", "Write"]
+
+
+DONE: Final = Mark("done")
+"""What a watch returns where the instruction has run."""
 
 
 class NotRecordable(Exception):  # noqa: N818 - a signal, which is no error
@@ -105,16 +120,21 @@ class SegmentRecorder:
         self.guards = GuardWriter(place)
         self.graph = Graph()
         self.nodes: dict[int, Node] = {}
-        self.inputs: list[tuple[str, torch.Tensor]] = []
+        self.inputs: list[tuple[str, Any]] = []
+        """Tensors and numbers that the graph takes, with what gives them."""
         self.writes: list[Write] = []
         self.written: set[tuple[int, str]] = set()
         """Attributes, cells and globals that have another value by now than at the entry."""
         self.sealed: set[int] = set()
         """Containers that hold something else by now, and whose contents are not guarded."""
+        self.variables: set[int] = set()
+        """The `__dict__` of objects from outside that were read as dicts."""
         self.shown: dict[int, Any] = {}
         """Memory that is looked at after the graph ran, with the instruction that looks."""
         self.pending: dict[tuple[int, int], tuple[str, str]] = {}
         """Variables that nobody has read yet: (frame, slot) to (expression, label)."""
+        self.numbers: set[tuple[int, int]] = set()
+        """Those of them that hold numbers that vary."""
         self.tainted: set[int] = set()
         """Tensors whose shape depends on data."""
         self.modes: Any = MODE_STATE()
@@ -127,6 +147,8 @@ class SegmentRecorder:
         self.mutates = self.draws = self.sets_modes = False
         self.varies = False
         """Whether sizes are values of the graph."""
+        self.holders: dict[int, Any] = {}
+        """Cells and frames of generators that may hold sizes, by identity."""
         self.is_exact = False
         """Whether metadata that Python did not ask for matter, too."""
         self.expectations: list[tuple[Node, Any, tuple[Any, ...]]] = []
@@ -220,19 +242,30 @@ class SegmentRecorder:
         if not is_plain(tensor):
             raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
         name = self.guards.tensor_class(tensor)
-        with self.graph.inserting_after(self._last_input):
-            node = self.graph.placeholder(f"input_{len(self.inputs)}")
-        self.nodes[id(tensor)] = self._last_input = node
-        self.inputs.append((name, tensor))
+        node = self.nodes[id(tensor)] = self._input(name, tensor)
         self._storages.add(storage_of(tensor))
         return node
+
+    def _input(self, name: str, value: Any) -> Node:
+        with self.graph.inserting_after(self._last_input):
+            self._last_input = self.graph.placeholder(f"input_{len(self.inputs)}")
+        self.inputs.append((name, value))
+        return self._last_input
 
     def metadata(self, tensor: torch.Tensor, name: str = "") -> None:
         """Python asks for the shape or dtype of a tensor, by a name. Raises: NotRecordable."""
         if id(tensor) in self.tainted:
             raise NotRecordable("the shape of a tensor depends on data")
         node = self.node_of(tensor)
-        if name in OF_SHAPE or self.guards.is_known(tensor):
+        if self.varies and name in OF_RANK:
+            self.rely_on_rank(tensor)
+        elif self.varies and name in OF_INPUT | OF_DTYPE and self.guards.is_known(tensor):
+            name = "dtype" if name in OF_DTYPE else name
+            value = getattr(tensor, name)
+            read = f"{self.guards.names[id(tensor)]}.{name}"
+            about = f"{self.guards.label(tensor)}.{name}"
+            self.guards.check(f"{read} != {self.guards.constant(value)}", about, value, read)
+        elif name in OF_SHAPE or self.guards.is_known(tensor):
             self.rely_on_shape(tensor)
         elif name in OF_DTYPE:
             self.expect(node, expect_metadata, "dtype", tensor.dtype)
@@ -253,41 +286,71 @@ class SegmentRecorder:
         """Whether the sizes of a tensor are values of the graph."""
         return self.varies and id(tensor) not in self.tainted
 
-    def size(self, tensor: torch.Tensor, dim: int) -> SizeInt:
+    def size(self, tensor: torch.Tensor, dim: int) -> Any:
         """The size of a dimension, as a value of the graph. Raises: NotRecordable, IndexError."""
-        node, rank, value = self.node_of(tensor), tensor.dim(), tensor.shape[dim]
-        read = ""
+        node, value = self.node_of(tensor), tensor.shape[dim]
+        self.rely_on_rank(tensor)
+        is_given = self.guards.is_known(tensor)
+        read = f"{self.guards.names[id(tensor)]}.shape[{dim}]" if is_given else ""
+        return symbolic(value, self.graph.call_method("size", (node, dim)), read)
+
+    def number(self, value: Any, read: str, label: str) -> Any:
+        """A number from outside that varies, as an input of the graph."""
+        kind = type(value).__name__
+        self.guards.check(f"type({read}) is not {kind}", f"type({label})", type(value), read)
+        return symbolic(value, self._input(read, value), read)
+
+    def settle_numbers(self) -> None:
+        """All numbers that the graph takes are what they are in this call."""
+        for read, value in self.inputs:
+            if not isinstance(value, torch.Tensor):
+                self._guard_number(read, "a number", value)
+
+    def _guard_number(self, read: str, about: str, value: Any) -> None:
+        fails = f"{read} != {value!r}"
+        if type(value) is float:  # 0.0 == -0.0, and nan is nothing
+            fails = f"repr({read}) != {repr(value)!r}"
+        self.guards.check(fails, about, value, read)
+        self.guards.note_atom(value, read)
+
+    @property
+    def tensors(self) -> list[tuple[str, torch.Tensor]]:
+        """The inputs that are tensors."""
+        return [each for each in self.inputs if isinstance(each[1], torch.Tensor)]
+
+    def rely_on_rank(self, tensor: torch.Tensor) -> None:
+        """What happens next depends on the number of dimensions. Raises: NotRecordable."""
+        node, rank = self.node_of(tensor), tensor.dim()
         if self.guards.is_known(tensor):
             name = self.guards.names[id(tensor)]
             about = f"{self.guards.label(tensor)}.ndim"
             self.guards.check(f"{name}.ndim != {rank}", about, rank, f"{name}.ndim")
-            read = f"{name}.shape[{dim}]"
         else:
             self.expect(node, expect_rank, rank)
-        return SizeInt.made(value, self.graph.call_method("size", (node, dim)), read)
 
-    def settle(self, size: SizeInt) -> int:
-        """A size must be what it is, from here on. Raises nothing."""
-        value = int(size)
+    def settle(self, size: Any) -> Any:
+        """A number must be what it is, from here on. Raises nothing."""
+        value = number_of(size)
         if size.read:
             about = "a size" if size.read.count("[") != 1 else size.read.partition(".")[2]
-            self.guards.check(f"{size.read} != {value}", about, value, size.read)
+            self._guard_number(size.read, about or "a number", value)
         else:
             self.expect(size.node, expect_value, value)
         return value
 
-    def compute(self, symbol: str, left: Any, right: Any) -> SizeInt:
-        """An operator of two numbers, one of which is a size."""
+    def compute(self, symbol: str, left: Any, right: Any) -> Any:
+        """An operator of two numbers, one of which is symbolic."""
         function = ARITHMETIC[symbol]
-        value = function(int(left), int(right))
-        one, two = (each.read if type(each) is SizeInt else repr(each) for each in (left, right))
+        value = function(plain(left), plain(right))
+        one, two = read_of(left), read_of(right)
         node = self.graph.call_function(function, (self.argument(left), self.argument(right)))
-        return SizeInt.made(value, node, f"({one} {symbol} {two})" if one and two else "")
+        read = self.guards.computed(f"{one} {symbol} {two}") if one and two else ""
+        return symbolic(value, node, read)
 
     def decide(self, symbol: str, left: Any, right: Any) -> bool:
-        """Compare two numbers, one of which is a size, and rely on what comes out."""
-        value = ORDER[symbol](int(left), int(right))
-        one, two = (each.read if type(each) is SizeInt else repr(each) for each in (left, right))
+        """Compare two numbers, one of which is symbolic, and rely on what comes out."""
+        value = ORDER[symbol](plain(left), plain(right))
+        one, two = read_of(left), read_of(right)
         if one and two:
             text = f"({one} {symbol} {two})"
             self.guards.check(f"{text} is not {value}", text, value, text)
@@ -316,7 +379,7 @@ class SegmentRecorder:
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
         kind = type(value)
-        if kind is SizeInt:
+        if kind in SYMBOLIC:
             return value.node
         if kind in _BASE_ARGUMENTS:
             return value
@@ -377,9 +440,9 @@ class SegmentRecorder:
         owners.update((key, iterator) for key, (iterator, n) in self.advanced.items() if n)
         for owner in owners.values():
             self.guards.check_distinct(owner)
-        if self.mutates and len(self.inputs) > 1:
-            pattern = sharing([tensor for _, tensor in self.inputs])
-            names = ", ".join(name for name, _ in self.inputs)
+        if self.mutates and len(self.tensors) > 1:
+            pattern = sharing([tensor for _, tensor in self.tensors])
+            names = ", ".join(name for name, _ in self.tensors)
             function, expected = self.guards.constant(sharing), self.guards.constant(pattern)
             fails = f"{function}(({names})) != {expected}"
             self.guards.check(fails, "which inputs share memory", pattern)

@@ -22,7 +22,7 @@ import torch
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
 from monograph.jit.graphs.expectations import OtherMetadata
 from monograph.jit.graphs.graph_code import SegmentGraph
-from monograph.jit.graphs.sizes import SizeInt
+from monograph.jit.graphs.sizes import SYMBOLIC
 from monograph.jit.guard_code import tensor_condition
 from monograph.jit.program_points import FramePlan, is_mark, key_of, plan_of
 from monograph.jit.state_recipes import RecipeWriter
@@ -105,7 +105,7 @@ class _ReplayWriter:
                 segment.guards.asked(tensor),
                 *tensor_condition(segment.guards, name, tensor),
             )
-            for name, tensor in segment.inputs
+            for name, tensor in segment.tensors
             if not segment.guards.has_metadata_of(tensor)
         ]
 
@@ -149,7 +149,7 @@ def compile_segment(
     outputs: list[Any] = []
 
     def output(value: Any) -> str | None:
-        node = value.node if type(value) is SizeInt else segment.nodes.get(id(value))
+        node = value.node if type(value) in SYMBOLIC else segment.nodes.get(id(value))
         if node is None:
             return None
         if node not in outputs:
@@ -163,6 +163,8 @@ def compile_segment(
     writes = _writes(segment, recipe)
     segment.guard_aliases()
     is_exact |= segment.is_exact or points.reads_metadata
+    if is_exact:
+        segment.settle_numbers()
     body: list[str] = []
     graph = None
     checks: list[Node] = []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
-from monograph.jit.graphs.sizes import SizeInt
+from monograph.jit.graphs.sizes import SYMBOLIC
 from monograph.jit.guard_code import ATOMS, is_constant
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ class RecipeWriter:
         known = self._guards.names.get(id(value)) or self._made.get(id(value))
         if known is not None:
             return known
-        if kind is SizeInt and value.read:
+        if kind in SYMBOLIC and value.read:
             return value.read
-        if isinstance(value, torch.Tensor) or kind is SizeInt:
+        if isinstance(value, torch.Tensor) or kind in SYMBOLIC:
             found = self._output(value)
             if found is None:
                 raise NotMade(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from types import CellType, FunctionType, ModuleType
+from types import CellType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -16,16 +16,19 @@ import torch
 from monograph.bytecode.evaluation.frame import MISSING, NULL, cell_contents
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
-from monograph.jit.attribute_reads import class_attribute, is_of_torch, note_absence
-from monograph.jit.callables import TENSOR_VALUES
+from monograph.jit.attribute_reads import (
+    class_attribute,
+    is_of_torch,
+)
 from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data, takes_sizes
+from monograph.jit.effects.attribute_loads import LOADS
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.finalizers import is_entered_by_with, runs_code_when_left
-from monograph.jit.effects.instructions import CHANGES, DONE
-from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SizeInt, plain
+from monograph.jit.effects.instructions import CHANGES
+from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, plain
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
-from monograph.jit.recording import NotRecordable
+from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import ITERATORS
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ FREE: Final = frozenset(
     }
 )
 """Instructions that move values, and look into none."""
-WATCHES: Final[dict[str, Watch]] = {**CHANGES}
+WATCHES: Final[dict[str, Watch]] = {**CHANGES, **LOADS}
 
 
 def _watch(*names: str) -> Callable[[Watch], Watch]:
@@ -68,7 +71,10 @@ def _load_fast(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> No
     segment = recorder.segment
     if segment.pending:
         found = segment.pending.pop((id(frame), slot), None)
-        if found is not None:
+        is_loaded = frame.body.names[frame.ip - 1] == "LOAD_FAST"
+        if found is not None and is_loaded and (id(frame), slot) in segment.numbers:
+            frame.slots[slot] = segment.number(frame.slots[slot], *found)
+        elif found is not None:
             segment.guards.meet(frame.slots[slot], *found)
 
 
@@ -115,51 +121,13 @@ def _store_deref(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> 
     _load_fast(recorder, frame, slot)
     segment = recorder.segment
     cell = frame.slots[slot]
+    if segment.varies and segment.guards.is_known(cell):
+        recorder.settle(frame)
+    elif segment.varies and plain(frame.stack[-1]) is not frame.stack[-1]:
+        segment.holders[id(cell)] = cell
     if segment.guards.is_known(cell):
         segment.written.add((id(cell), "cell"))
         segment.write(cell, "{0}.cell_contents = {1}", frame.stack[-1])
-
-
-# --- attributes -----------------------------------------------------------------------------------
-
-
-@_watch("LOAD_ATTR", "LOAD_METHOD")
-def _load_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> Any:
-    owner = frame.stack[-1]
-    if type(owner) is SizeInt:
-        owner = frame.stack[-1] = recorder.segment.settle(owner)
-    if isinstance(owner, torch.Tensor):
-        if name == "shape" and _takes_sizes(recorder, frame, owner):
-            return DONE
-        if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
-            frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
-            return DONE
-        if name == "grad" or name.startswith("_") or lookup(type(owner), name) is MISSING:
-            raise NotRecordable(f"`Tensor.{name}`")
-        return None
-    kind = type(owner)
-    if isinstance(owner, ModuleType | type | super) or kind in CONTAINERS or kind in ATOMS:
-        return None
-    if type(lookup(kind, "__getattribute__")) is FunctionType:
-        raise NotRecordable(f"`{kind.__qualname__}` has a `__getattribute__`")
-    found = lookup(kind, name)
-    if found is MISSING:
-        note_absence(recorder.segment, owner, name)
-    is_function = isinstance(found, property) and found.fget is not None
-    if is_function and not recorder.enters_any(found.fget):
-        raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
-    return None
-
-
-def _takes_sizes(recorder: CallRecorder, frame: InterpreterFrame, owner: torch.Tensor) -> bool:
-    """Give the sizes of a tensor to the next instruction, if all it does is to take some."""
-    segment = recorder.segment
-    names = tuple(frame.body.names[frame.ip : frame.ip + 2])
-    takes = names[:1] == ("UNPACK_SEQUENCE",) or names == ("LOAD_CONST", "BINARY_SUBSCR")
-    if not takes or not segment.has_sizes(owner):
-        return False
-    frame.stack[-1] = tuple([segment.size(owner, dim) for dim in range(owner.dim())])
-    return True
 
 
 # --- operators and items --------------------------------------------------------------------------
@@ -215,7 +183,7 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
         return _compute(recorder, frame, _IN_PLACE.get(symbol) or BINARY[symbol].function, 2)
     if _sizes(recorder, frame):
         plain_symbol = symbol.removesuffix("=")
-        if plain_symbol in ARITHMETIC and _is_defined(plain_symbol, frame.stack[-1]):
+        if plain_symbol in ARITHMETIC and _is_defined(plain_symbol, *frame.stack[-2:]):
             right = frame.stack.pop()
             result = recorder.segment.compute(plain_symbol, frame.stack[-1], right)
             frame.stack[-1] = result
@@ -243,15 +211,20 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
 def _sizes(recorder: CallRecorder, frame: InterpreterFrame) -> bool:
     """Whether two numbers are taken, one of which is a size; any other sizes are settled."""
     kinds = [type(each) for each in frame.stack[-2:]]
-    if SizeInt in kinds and all(kind in (SizeInt, int) for kind in kinds):
+    if any(kind in SYMBOLIC for kind in kinds) and all(kind in _NUMBERS for kind in kinds):
         return True
     if recorder.segment.varies:
         recorder.settle(frame)
     return False
 
 
-def _is_defined(symbol: str, right: int) -> bool:
-    return symbol in "+-*" or int(right) != 0
+_NUMBERS: Final = (*SYMBOLIC, int, float)
+
+
+def _is_defined(symbol: str, left: Any, right: Any) -> bool:
+    """Whether an operator gives a number: of integers too large for a fraction, it raises."""
+    is_large = any(abs(each) > 1 << 500 for each in (left, right) if isinstance(each, int))
+    return (symbol in "+-*" or right != 0) and not is_large
 
 
 @_watch("COMPARE_OP")

@@ -18,24 +18,41 @@ from monograph.jit.state_recipes import is_python_class
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["check_write", "note_write"]
+__all__ = ["check_variables", "check_write", "note_write"]
+
+
+def check_variables(segment: SegmentRecorder, table: Any) -> None:
+    """Raises: NotRecordable, where attributes change of what was read as a dict."""
+    if id(table) in segment.variables:
+        raise NotRecordable("an attribute changes after its `__dict__` was read")
+
+
+def _only_writes(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> bool:
+    """Whether an attribute is of a module, a user's class, or a gradient."""
+    kind, guards = type(owner), segment.guards
+    if kind is ModuleType and is_users(getattr(owner, "__file__", None) or TORCH):
+        guards.know(owner, guards.constant(owner), owner.__name__)
+        return True
+    if kind is type and is_python_class(owner) and not name.startswith("__"):
+        found = lookup(owner, name)
+        if type(value) in ATOMS and type(found) in (*ATOMS, type(MISSING)):
+            guards.know(owner, guards.constant(owner), owner.__qualname__)
+            return True
+    is_gradient = isinstance(owner, torch.Tensor) and name == "grad" and value is None
+    return is_gradient and guards.is_known(owner) and owner.is_leaf
 
 
 def check_write(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
     """Guard that setting an attribute only writes. Raises: NotRecordable."""
     kind = type(owner)
-    if kind is ModuleType and is_users(getattr(owner, "__file__", None) or TORCH):
-        segment.guards.know(owner, segment.guards.constant(owner), owner.__name__)
+    check_variables(segment, getattr(owner, "__dict__", None))
+    if _only_writes(segment, owner, name, value):
         return
-    if kind is type and is_python_class(owner) and not name.startswith("__"):
-        found = lookup(owner, name)
-        if type(value) in ATOMS and type(found) in (*ATOMS, type(MISSING)):
-            segment.guards.know(owner, segment.guards.constant(owner), owner.__qualname__)
-            return
     if isinstance(owner, torch.Tensor | type | ModuleType):
         raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
-    setter = kind.__setattr__
-    if setter is not object.__setattr__ and setter is not torch.nn.Module.__setattr__:
+    is_error = isinstance(owner, BaseException) and not segment.guards.is_known(owner)
+    plain = BaseException if is_error else object
+    if kind.__setattr__ not in (plain.__setattr__, torch.nn.Module.__setattr__):
         raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
     found = lookup(kind, name)
     if isinstance(found, property):

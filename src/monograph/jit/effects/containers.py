@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.jit.effects.attributes import check_variables
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import NotRecordable
 
@@ -72,6 +73,7 @@ def check_change(
 ) -> None:
     """Guard what the outcome of a change depends on. Raises: NotRecordable."""
     kind = type(owner)
+    check_variables(segment, owner)
     if name not in _CHANGES.get(kind, ()) or (kwargs and name != "update"):
         raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
     if name in _AT_KEYS and args:

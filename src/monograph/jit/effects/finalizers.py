@@ -24,9 +24,37 @@ __all__ = ["is_finalized", "runs_code_when_left"]
 
 
 def runs_code_when_left(frame: InterpreterFrame, at: int) -> bool:
-    """Whether an exception at an instruction of a generator is handled there."""
-    handler = frame.body.handlers[at]
-    return handler is not None and frame.body.names[handler[0]] != "STOPITERATION_ERROR"
+    """Whether leaving a generator at an instruction runs code that others may notice.
+
+    Followed by the instructions that `GeneratorExit` meets: an `except` of other classes is none.
+    """
+    body, seen = frame.body, set[int]()
+    handler = body.handlers[at]
+    while handler is not None:
+        if handler.target in seen:
+            return True
+        seen.add(handler.target)
+        at = handler.target
+        while body.names[at] not in ("RERAISE", "STOPITERATION_ERROR"):
+            name, argument = body.names[at], body.steps[at][1]
+            if name == "LOAD_GLOBAL":
+                caught = None if argument in frame.globals else frame.builtins.get(argument)
+                if not isinstance(caught, type) or issubclass(GeneratorExit, caught):
+                    return True
+            elif name not in _SILENT:
+                return True
+            at = argument if name == "POP_JUMP_IF_FALSE" else at + 1
+        handler = body.handlers[at] if body.names[at] == "RERAISE" else None
+    return False
+
+
+_SILENT: Final = frozenset(
+    {
+        *("PUSH_EXC_INFO", "CHECK_EXC_MATCH", "POP_JUMP_IF_FALSE", "COPY", "POP_EXCEPT"),
+        *("LOAD_CONST", "STORE_FAST", "DELETE_FAST"),
+    }
+)
+"""Instructions of handlers that nobody notices, where no exception is caught."""
 
 
 def is_entered_by_with(frame: InterpreterFrame) -> bool:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.bytecode.evaluation.frame import Mark
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import check_special
-from monograph.jit.effects.attributes import check_write, note_write
+from monograph.jit.effects.attributes import check_variables, check_write, note_write
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.guard_code import ATOMS, is_constant
-from monograph.jit.recording import NotRecordable
+from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import is_python_class
 
 if TYPE_CHECKING:
@@ -27,10 +26,8 @@ if TYPE_CHECKING:
 
     Watch = Callable[[CallRecorder, InterpreterFrame, Any], Any]
 
-__all__ = ["CHANGES", "DONE"]
+__all__ = ["CHANGES"]
 
-DONE: Final = Mark("done")
-"""What a watch returns where the instruction has run."""
 CHANGES: Final[dict[str, Watch]] = {}
 
 
@@ -67,6 +64,7 @@ def _delete_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str
     if name not in getattr(owner, "__dict__", {}):
         raise NotRecordable(f"`{name}` of a `{kind.__name__}` is no attribute of its own")
     if segment.guards.is_known(owner):
+        check_variables(segment, owner.__dict__)
         note_read(segment, owner, name, owner.__dict__[name])
         segment.written.add((id(owner), name))
         delete = segment.guards.constant(delattr)

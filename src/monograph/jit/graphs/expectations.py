@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "EXPECTATIONS",
     "OF_DTYPE",
+    "OF_INPUT",
+    "OF_RANK",
     "OF_SHAPE",
     "OtherMetadata",
     "expect_length",
@@ -84,3 +86,11 @@ OF_SHAPE: Final = frozenset(
 OF_DTYPE: Final = frozenset(
     {"dtype", "is_floating_point", "is_complex", "element_size", "itemsize", "is_signed"}
 )
+OF_RANK: Final = frozenset({"dim", "ndim", "ndimension"})
+OF_INPUT: Final = frozenset(
+    {
+        *("dtype", "device", "requires_grad", "layout", "is_cuda", "is_cpu", "is_sparse"),
+        *("is_quantized", "is_meta", "itemsize", "is_nested", "is_mps"),
+    }
+)
+"""Attributes of inputs that other sizes leave as they are."""

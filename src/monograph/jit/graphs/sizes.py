@@ -1,13 +1,16 @@
 """Symbolic sizes while a segment is recorded: integers that know the node that gives them.
 
-They live on the stacks and in the variables of frames alone, and in tuples and slices there. Where
+They live on the stacks and in the variables of frames alone, those that closures share too, and in
+tuples and slices there. Where
 an instruction that is not about sizes takes one, it is settled: it is a plain number from then on,
 and what it is is a guard, or is expected of the graph.
 """
 
 from __future__ import annotations
 
+import math
 import operator
+from types import CellType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -17,7 +20,21 @@ if TYPE_CHECKING:
 
     from monograph.bytecode import InterpreterFrame
 
-__all__ = ["ARITHMETIC", "AWARE", "HOLDS_SIZES", "ORDER", "SizeInt", "plain", "settle_frames"]
+__all__ = [
+    "ARITHMETIC",
+    "AWARE",
+    "HOLDS_SIZES",
+    "ORDER",
+    "SYMBOLIC",
+    "SizeFloat",
+    "SizeInt",
+    "number_of",
+    "plain",
+    "read_of",
+    "settle_frames",
+    "settle_holders",
+    "symbolic",
+]
 
 
 class SizeInt(int):
@@ -25,23 +42,48 @@ class SizeInt(int):
 
     node: Node
     read: str
-
-    @staticmethod
-    def made(value: int, node: Node, read: str) -> SizeInt:
-        """A size; `read` is empty where it is not known before the graph ran."""
-        size = SizeInt(value)
-        size.node, size.read = node, read
-        return size
+    plain: int
 
 
-ARITHMETIC: Final[dict[str, Callable[[int, int], int]]] = {
+class SizeFloat(float):
+    """The same of a number with a fraction: one that is given, or computed of sizes."""
+
+    node: Node
+    read: str
+    plain: float
+
+
+SYMBOLIC: Final = (SizeInt, SizeFloat)
+
+
+def symbolic(value: float, node: Node, read: str) -> SizeInt | SizeFloat:
+    """A number of the graph; `read` is empty where it is not known before the graph ran."""
+    made = SizeInt(value) if type(value) is int else SizeFloat(value)
+    made.node, made.read, made.plain = node, read, value  # type: ignore[assignment] - of its kind
+    return made
+
+
+def number_of(value: Any) -> Any:
+    """The plain number that a symbolic one is in this call: the very object, where it is given."""
+    return value.plain
+
+
+def read_of(value: Any) -> str:
+    """The expression of a number in guards; empty where none is known before the graph ran."""
+    if type(value) in SYMBOLIC:
+        return value.read
+    return repr(value) if type(value) is int or math.isfinite(value) else ""
+
+
+ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
+    "/": operator.truediv,
 }
-ORDER: Final[dict[str, Callable[[int, int], bool]]] = {
+ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -53,7 +95,7 @@ AWARE: Final = frozenset(
     {
         *("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"),
         *("LOAD_DEREF", "BINARY_OP", "COMPARE_OP", "BINARY_SUBSCR", "UNPACK_SEQUENCE", "CALL"),
-        *("RETURN_VALUE", "LOAD_CLOSURE"),
+        *("RETURN_VALUE", "LOAD_CLOSURE", "STORE_DEREF"),
     }
 )
 """Instructions that move sizes, or say themselves what becomes of those that they take."""
@@ -63,21 +105,32 @@ HOLDS_SIZES: Final = frozenset(
 """Instructions that look into nothing, but hand values to where they are not found again."""
 
 
-def plain(value: Any, settle: Callable[[SizeInt], int] = int) -> Any:
+def plain(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:
     """A value without sizes."""
     kind = type(value)
-    if kind is SizeInt:
+    if kind in SYMBOLIC:
         return settle(value)
-    if kind is tuple and any(type(each) in (SizeInt, tuple, slice) for each in value):
+    if kind is tuple and any(type(each) in (*SYMBOLIC, tuple, slice) for each in value):
         return tuple([plain(each, settle) for each in value])
     if kind is slice:
         return slice(*[plain(each, settle) for each in (value.start, value.stop, value.step)])
     return value
 
 
-def settle_frames(frame: InterpreterFrame | None, settle: Callable[[SizeInt], int] = int) -> None:
+def settle_frames(frame: InterpreterFrame | None, settle: Callable[[Any], Any] = number_of) -> None:
     """Leave no sizes in a frame and those that called it."""
     while frame is not None:
         for values in (frame.slots, frame.stack):
             values[:] = [plain(value, settle) for value in values]
         frame = frame.back
+
+
+def settle_holders(holders: dict[int, Any]) -> None:
+    """Leave no sizes in cells, and in frames of generators."""
+    for held in holders.values():
+        if type(held) is CellType:
+            held.cell_contents = plain(held.cell_contents)
+        else:
+            for values in (held.slots, held.stack):
+                values[:] = [plain(value) for value in values]
+    holders.clear()

@@ -1,0 +1,89 @@
+"""Watched instructions that read attributes, by C or by code that is interpreted."""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.bytecode.code_cache import once_per_code
+from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.bytecode.linking import link
+from monograph.jit.attribute_reads import getter_of, note_absence, note_grad
+from monograph.jit.callables import TENSOR_VALUES
+from monograph.jit.graphs.sizes import SYMBOLIC
+from monograph.jit.guard_code import ATOMS, CONTAINERS
+from monograph.jit.recording import DONE, NotRecordable
+
+if TYPE_CHECKING:
+    from monograph.bytecode import InterpreterFrame
+
+__all__ = ["LOADS"]
+
+
+def _load_attribute(recorder: Any, frame: InterpreterFrame, name: str) -> Any:
+    owner = frame.stack[-1]
+    if type(owner) in SYMBOLIC:
+        owner = frame.stack[-1] = recorder.segment.settle(owner)
+    if isinstance(owner, torch.Tensor):
+        return _load_of_tensor(recorder, frame, owner, name)
+    kind = type(owner)
+    if isinstance(owner, ModuleType | type | super) or kind in CONTAINERS or kind in ATOMS:
+        return None
+    getter = getter_of(kind)
+    if getter is not None:
+        if not recorder.enters_any(getter) or not _only_reads(getter):
+            raise NotRecordable(f"`{kind.__qualname__}` has a `__getattribute__`")
+        return None
+    found = lookup(kind, name)
+    if found is MISSING:
+        note_absence(recorder.segment, owner, name)
+    is_function = isinstance(found, property) and found.fget is not None
+    if is_function and not recorder.enters_any(found.fget):
+        raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
+    return None
+
+
+def _takes_sizes(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor) -> bool:
+    """Give the sizes of a tensor to the next instruction, if all it does is to take some."""
+    segment = recorder.segment
+    names = tuple(frame.body.names[frame.ip : frame.ip + 2])
+    takes = names[:1] == ("UNPACK_SEQUENCE",) or names == ("LOAD_CONST", "BINARY_SUBSCR")
+    if not takes or not segment.has_sizes(owner):
+        return False
+    frame.stack[-1] = tuple([segment.size(owner, dim) for dim in range(owner.dim())])
+    return True
+
+
+def _load_of_tensor(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor, name: str) -> Any:
+    if name == "shape" and _takes_sizes(recorder, frame, owner):
+        return DONE
+    if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
+        frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
+        return DONE
+    if name == "grad":
+        note_grad(recorder.segment, owner)
+    elif name.startswith("_") or lookup(type(owner), name) is MISSING:
+        raise NotRecordable(f"`Tensor.{name}`")
+    return None
+
+
+@once_per_code
+def _writes(code: CodeType) -> bool:
+    names = set(link(code).names).difference(_OWN)
+    return any(name.startswith(("STORE_", "DELETE_")) for name in names)
+
+
+def _only_reads(getter: FunctionType) -> bool:
+    """Whether a `__getattribute__` sets nothing itself: we ask it more often than eager code does.
+
+    `isinstance` reads `__class__`.
+    """
+    return not _writes(getter.__code__)
+
+
+_OWN: Final = ("STORE_FAST", "DELETE_FAST")
+LOADS: Final = dict.fromkeys(("LOAD_ATTR", "LOAD_METHOD"), _load_attribute)
+"""What the recorder does before each of them runs."""
