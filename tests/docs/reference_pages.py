@@ -51,6 +51,10 @@ SUBJECTS = {
         "Running just in time, and generation",
         ("optimize", "CompilationProfiler", "minify", "generation"),
     ),
+    "estimation": (
+        "Estimating costs",
+        ("estimate", "Estimate", "Device", "estimation"),
+    ),
     "errors": (
         "Classes of errors",
         ("MonographError", "ExportError", "ExportErrors", "SpecError", "ConstraintViolation"),
