@@ -44,8 +44,9 @@ SUBJECTS = {
         ),
     ),
     "checking": (
-        "Verifying, reporting, explaining",
+        "Verifying, estimating, reporting, explaining",
         ("verify", "compare", "verification", "report", "explain", "exportdb"),
+        ("estimate", "Estimate", "Device", "estimation"),
     ),
     "running": (
         "Running just in time, and generation",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn
 
 from monograph.diagnostics import problem
 from monograph.host.trees import tree_map
@@ -39,6 +39,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 # What a program can do beyond being described; each is imported when a program first does it.
 _compiled = deferred("monograph.interop.compiling:compiled")
 _package = deferred("monograph.interop.compiling:package")
+_split = deferred("monograph.pipeline:split")
 _to_onnx = deferred("monograph.interop.onnx:to_onnx")
 _to_torch = deferred("monograph.interop.torch_export:to_torch")
 _check_call = deferred("monograph.program.stateful_module:check_call")
@@ -379,6 +380,16 @@ class ExportedProgram:
         """
         with self._boundary("rewritten"):
             return _transformed(self, passes)
+
+    def split(self, parts: int, *, balance: Literal["parameters", "flops"] = "parameters") -> Any:
+        """Return this program as a `Pipeline`: stages cut between modules, programs themselves.
+
+        They are balanced by parameters, or by FLOPs at the example's sizes, and share the weights.
+
+        Raises: not-split.
+        """
+        with self._boundary("split"):
+            return _split(self, parts, balance)
 
     def to_python(self) -> str:
         """Return the program as one Python file: `forward(state, ...)` over ATen operators.

@@ -9,6 +9,7 @@ state-converted   what: str      UnsupportedError
 module-call-lost  path, reason   UnsupportedError
 entry-not-found   entry, reason  SpecError
 entries-differ    tensor, one, other   SpecError
+not-split         reason: str    UnsupportedError
 """
 
 from __future__ import annotations
@@ -118,4 +119,14 @@ def entries_differ(*, tensor: str, one: str, other: str) -> Text:
         headline=f"`{tensor}` is one tensor in the entry `{one}` and another in `{other}`",
         notes=("the entries of a program share their parameters and buffers",),
         helps=(offer("load the programs one by one", f'load(file, model="{one}")'),),
+    )
+
+
+@message("not-split", UnsupportedError)
+def not_split(*, reason: str) -> Text:
+    """Say why a program cannot be taken apart into as many stages."""
+    return Text(
+        headline=f"the program is not split into these stages: {reason}",
+        notes=("a stage begins and ends between modules, and memory that is written to is in one",),
+        helps=(offer("ask for fewer stages", "program.split(2)"),),
     )
