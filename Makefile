@@ -80,10 +80,8 @@ matrix: $(READY) ## the tests under every pair of Python and PyTorch, kept in be
 	@$(PY) -m tools.matrix --append $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## measure capture beside torch.export and append to bench/RESULTS.md
-	@$(PY) -m bench.cold --append
-	@$(PY) -m bench.capture --append
-	@$(PY) -m bench.soundness --append
+bench: $(READY) ## measure everything beside torch.export, kept in bench/RESULTS.md
+	@$(PY) -m bench.suite $(ARGS)
 
 .PHONY: docs
 docs: $(READY) ## run every block of the documents, and build the site, strictly, into site/

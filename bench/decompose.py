@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 import monograph
-from bench.capture import seconds
 from bench.models import CASES, Case
+from bench.pairs import seconds
 from bench.results import Results, milliseconds
 from monograph.passes import core_decompositions
 

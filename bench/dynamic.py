@@ -13,8 +13,8 @@ from collections.abc import Callable
 import torch
 
 import monograph
-from bench.capture import seconds
 from bench.models import Case
+from bench.pairs import seconds
 from bench.per_model import measure_models
 from bench.results import Results, milliseconds
 

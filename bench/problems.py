@@ -17,7 +17,7 @@ from torch import nn
 from torch.export import draft_export as torch_draft
 
 import monograph
-from bench.capture import seconds
+from bench.pairs import seconds
 from bench.results import Results, milliseconds
 from monograph.api import Request
 from monograph.capture import capture

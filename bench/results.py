@@ -39,15 +39,24 @@ class Results:
         for note in self.notes:
             console.print(f"[dim]{note}[/dim]")
 
-    def append(self) -> None:
-        """Write the table, dated, with what it was measured on, at the end of RESULTS.md."""
-        lines = [f"\n## {self.title}, {dt.datetime.now(dt.UTC):%Y-%m-%d}\n", setting()]
+    def lines(self) -> list[str]:
+        """The table, dated, with what it was measured on, as a section of RESULTS.md."""
+        lines = [f"## {self.title}, {dt.datetime.now(dt.UTC):%Y-%m-%d}\n", setting()]
         lines += self.notes
         lines.append("\n| " + " | ".join(self.columns) + " |")
         lines.append("|---" + "|---:" * (len(self.columns) - 1) + "|")
-        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+        return [*lines, *("| " + " | ".join(row) + " |" for row in self.rows), ""]
+
+    def append(self) -> None:
+        """Keep the table in RESULTS.md."""
+        insert(self.lines())
+
+
+def insert(lines: Sequence[str]) -> None:
+    """Put a section into RESULTS.md before all others."""
+    head, mark, rest = RESULTS.read_text(encoding="utf-8").partition("\n## ")
+    text = "\n".join(lines).rstrip("\n")
+    RESULTS.write_text(f"{head}\n{text}\n{mark}{rest}", encoding="utf-8")
 
 
 def setting() -> str:
