@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 CHECKS = "_guards_fn"
 MODES = "_modes"
 FROM_FILE = "_from_file"
+CALL_CODE = "_call_code"
 
 
 class CheckInputs(torch.nn.Module):
@@ -177,18 +178,16 @@ class ProgramModule(GraphModule):
     Its parameters may be trained, frozen, and loaded; their types are part of the graph.
     """
 
-    _call_code: Callable[..., Any] | None = None
-    """What calls run in place of `forward`, where nobody looks; of classes that have code."""
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program.
 
         Raises: contract-broken.
         """
         try:
-            call = None if listening() or not is_called_alone(self) else self._call_code
-            if call is not None:
-                result = call(*args, **kwargs)
+            if not listening() and is_called_alone(self):
+                held = self.__dict__
+                call = held[CALL_CODE] if CALL_CODE in held else self._make_call_code()
+                result = NOT_RUN if call is None else call(self, *args, **kwargs)
                 if result is not NOT_RUN:
                     return result
             return super().__call__(*args, **kwargs)
@@ -211,12 +210,24 @@ class ProgramModule(GraphModule):
         for child in self.children():
             if isinstance(child, CheckInputs):
                 child.prepare()
-        found = super().recompile()
+        self.__dict__.pop(CALL_CODE, None)
+        return super().recompile()
+
+    def forget_code(self) -> None:
+        """Drop the generated code, that of calls too."""
+        self.__dict__.pop(CALL_CODE, None)
+        super().forget_code()
+
+    def _make_call_code(self) -> Callable[..., Any] | None:
+        """What calls run in place of `forward`, where nobody looks; it needs no code of torch.fx.
+
+        Copies may share it: it reads the state of the module that it is given.
+        """
         code = codegen(self.graph)
-        if isinstance(code, CallCode):
-            own: Any = type(self)
-            own._call_code = compile_call(self, self.graph, code, CheckInputs)  # noqa: SLF001 - ours
-        return found
+        is_ours = isinstance(code, CallCode)
+        call = compile_call(self, self.graph, code, CheckInputs) if is_ours else None
+        self.__dict__[CALL_CODE] = call
+        return call
 
     def _refuse(self, error: Exception) -> None:
         if self.__dict__.get(FROM_FILE):

@@ -64,6 +64,7 @@ def equal(one, other):
 
 def no_forward(module):
     """Make a call of `forward` an error."""
+    module.materialize()
 
     def refuse(*_args, **_kwargs):
         raise AssertionError("forward was called")
@@ -150,6 +151,14 @@ def test_copies_have_code_of_their_own(module):
     call(copied)
     assert not call(copied)["y"].any()
     assert call(module)["y"].any()
+
+
+def test_a_call_needs_no_code_of_torch_fx(module):
+    """That is generated for whoever asks for it."""
+    call(module)
+    assert module._needs_recompile()
+    assert "relu" in module.code
+    assert not module._needs_recompile()
 
 
 def test_edited_graphs_run(module):
