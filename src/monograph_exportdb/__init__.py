@@ -8,8 +8,18 @@ from monograph_exportdb import (
     functions,
     objects,
     operators,
+    refusals,
     sizes,
     writes,
 )
 
-__all__ = ["containers", "control_flow", "functions", "objects", "operators", "sizes", "writes"]
+__all__ = [
+    "containers",
+    "control_flow",
+    "functions",
+    "objects",
+    "operators",
+    "refusals",
+    "sizes",
+    "writes",
+]

@@ -185,6 +185,25 @@ def test_what_varies_by_itself_is_no_difference():
     assert found.summary().startswith("nothing was compared")
 
 
+def test_a_history_that_a_module_keeps_is_no_difference():
+    """Eager's second backward pass goes through what the first call kept; ours is made anew."""
+
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = nn.Parameter(torch.randn(5))
+            self.kept = {}
+
+        def forward(self, x):
+            if "bias" not in self.kept:
+                self.kept["bias"] = self.bias.exp()
+            return x + self.kept["bias"]
+
+    module = Keeps().eval()
+    found = monograph.verify(monograph.export(module, (torch.randn(3, 5),)), module, samples=6)
+    assert found, found
+
+
 def test_memory_is_compared_by_bytes():
     """A view that another library made of an input shares its memory, whatever its storage is."""
 

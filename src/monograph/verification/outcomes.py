@@ -166,7 +166,8 @@ def _gradients(
     for each in asking.values():
         each.grad = None
     try:
-        torch.autograd.backward(results, seeds)
+        # A module may keep a tensor with its history for the next call; a program computes it anew.
+        torch.autograd.backward(results, seeds, retain_graph=True)
         return {name: each.grad for name, each in asking.items() if each.grad is not None}
     except Exception as error:  # noqa: BLE001  (users' backward functions raise what they like)
         return {f"{RAISES} {first_line(error)}": torch.zeros(0)}
