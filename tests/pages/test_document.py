@@ -5,9 +5,10 @@ import json
 import pytest
 import torch
 
-from monograph import ContractError, Dim, export
+from monograph import ContractError, Dim, export, exportdb
 from monograph.pages import graph_document
 from monograph.pages.operator_documentation import documentation
+from monograph.pages.program_difference import mark_difference
 from monograph.pages.region_tree import WIDEST
 from tests.pages.programs import chain, sample
 
@@ -166,3 +167,21 @@ def test_what_is_known_of_an_operator():
     assert told["law"].startswith("cat([")
     assert "Concatenates the given sequence of tensors" in told["text"]
     assert ":attr:" not in told["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [each.name for each in exportdb.search("") if not each.error])
+def test_every_case_has_a_document_before_and_after_lowering(name):
+    """It is JSON, refers to what is there, and can evaluate every size."""
+    before = exportdb.cases[name].export()
+    after = before.run_decompositions()
+    documents = [graph_document(each) for each in (before, after)]
+    mark_difference(documents[0], documents[1], after)
+    for document in documents:
+        again = json.loads(json.dumps(document, allow_nan=False))
+        nodes, regions = range(len(again["nodes"])), range(len(again["regions"]))
+        for node in again["nodes"]:
+            assert node["region"] in regions
+            assert set(node["inputs"]) <= set(nodes)
+        assert None not in again["expressions"].values()

@@ -14,6 +14,7 @@ import torch
 from monograph.abstract.symbols import SymbolNode, as_stated
 from monograph.integers import (
     Expr,
+    Real,
     Relation,
     declared_interval,
     python_source,
@@ -100,7 +101,7 @@ class SizeTable:
 
     def tree(self, value: Any, facts: Any = None) -> Any:
         """The syntax tree of an expression or a relation, None where there is none."""
-        if not isinstance(value, Expr | Relation):
+        if not isinstance(value, Expr | Real | Relation):
             return value if isinstance(value, int) else None
         for symbol in sorted(_symbols(value), key=lambda symbol: symbol.index):
             self.index(symbol, facts)
@@ -132,7 +133,7 @@ class SizeTable:
 
 
 def _symbols(value: Any) -> Iterable[Expr]:
-    return value.symbols if isinstance(value, Relation) else symbols(value)
+    return value.symbols if isinstance(value, Real | Relation) else symbols(value)
 
 
 def _bounded(end: int | None) -> int | None:
