@@ -68,7 +68,7 @@ def layout_of(caches: Sequence[Any]) -> CacheLayout:
 
 
 def declarations(
-    layout: CacheLayout, base: Any, wider: Any, longer: Sequence[Any], batch: Dim
+    layout: CacheLayout, base: Any, wider: Any, longer: Sequence[Any], batch: Dim | None
 ) -> list[Any]:
     """The `dynamic_shapes` of the parts: what differs by batch is `batch`, by length `Dim.AUTO`."""
     columns = zip(*(layout.parts(each) for each in (base, wider, *longer)), strict=True)

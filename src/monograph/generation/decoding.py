@@ -90,14 +90,17 @@ class GenerationProgram:
         Raises: generation-limit, token-out-of-range, contract-broken.
         """
         batch, length = self._check_prompt(input_ids, attention_mask)
+        if set(inputs) != set(self.record.prompt_inputs):
+            names = list(self.record.prompt_inputs)
+            raise TypeError(f"beside the prompt it takes {names}, and got {list(inputs)}")
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
         attention_mask = attention_mask.to(torch.long)
         positions = (attention_mask.cumsum(-1) - 1).masked_fill(attention_mask == 0, 0)
         with torch.no_grad():
             if self.record.cache == "dynamic":
-                args = (input_ids, attention_mask, positions, *self._more(inputs))
-                logits, cache = self._steps["prefill"](*args)
+                args = (input_ids, attention_mask, positions)
+                logits, cache = self._steps["prefill"](*args, **inputs)
                 is_padded = "unpadded" not in self._steps or not bool(attention_mask.all())
                 mask = attention_mask if is_padded else None
             else:
@@ -106,9 +109,8 @@ class GenerationProgram:
                     mask = mask.new_ones(batch, self.record.max_length)
                     mask[:, :length] = attention_mask
                 cache = empty_parts(self.record.initial, batch, self._device)
-                logits, changed = self._steps["prefill"](
-                    input_ids, mask, positions, cache, *self._more(inputs)
-                )
+                args = (input_ids, mask, positions, cache)
+                logits, changed = self._steps["prefill"](*args, **inputs)
                 _replace(cache, changed)
         return DecodingState(self, logits, list(cache), mask, positions[:, -1:] + 1, length)
 
@@ -336,12 +338,6 @@ class GenerationProgram:
         if mask is None and not self.record.has_encoder:
             mask = _mask_of(ids, pad, ends)
         return ends, pad or 0, mask
-
-    def _more(self, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
-        names = self.record.prompt_inputs
-        if set(inputs) != set(names):
-            raise TypeError(f"beside the prompt it takes {list(names)}, and got {list(inputs)}")
-        return [inputs[name] for name in names]
 
     # --- files and weights ------------------------------------------------------------------------
 

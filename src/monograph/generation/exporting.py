@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.diagnostics import ContractError, ExportError
+from monograph.diagnostics import ConstraintViolation, ContractError, ExportError
 from monograph.dims import Dim
 from monograph.generation.cache_layout import declarations
 from monograph.generation.captured import Entries
@@ -26,7 +26,7 @@ from monograph.methods import EntryCall, export_methods
 from monograph.programs import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from monograph.generation.model_traits import CacheKind
     from monograph.program import ExportedProgram
@@ -103,6 +103,7 @@ class _Entries:
     def __init__(self, examples: Examples, max_batch: int) -> None:
         self.examples, self.traits = examples, examples.traits
         # Examples have two texts; the loop holds to the limit.
+        self.max_batch = max_batch
         self.batch = Dim("batch", min=1, max=max(max_batch, BATCH))
         self.functions = Entries(self.traits, examples.layout).functions()
         self.programs: dict[str, ExportedProgram] = {}
@@ -120,7 +121,7 @@ class _Entries:
             self._cover("prefill", map(self._begin, lengths))
             self._cover("decode", map(self._go_on, lengths))
         else:
-            self._cover("prefill", map(self._prefill, lengths))
+            self._cover_prefill(lengths)
             self._cover("decode", map(self._decode, lengths))
             if not self.examples.is_static and not self.traits.is_recurrent:
                 with suppress(ExportError):  # the masked step is there
@@ -166,23 +167,35 @@ class _Entries:
         parts = [None if i in places else each for i, each in enumerate(declared[-1])]
         return self._one(name, example, [*declared[:-1], parts])
 
-    def _prefill(self, n: int) -> tuple[EntryCall, Any]:
-        examples = self.examples
+    def _cover_prefill(self, lengths: Sequence[int]) -> None:
+        """A prompt; where a model makes a list of images, an entry for each number of texts."""
+        try:
+            self._cover("prefill", map(self._prefill, lengths))
+        except ConstraintViolation:
+            if not self.traits.prompt_inputs:
+                raise
+            batches = range(1, self.max_batch + 1)
+            self._cover("prefill", (self._prefill(n, b) for b in batches for n in lengths))
+
+    def _prefill(self, n: int, rows: int | None = None) -> tuple[EntryCall, Any]:
+        """The example of a prompt, of any number of texts or of this one."""
+        examples, batch = self.examples, self.batch if rows is None else None
+        rows = rows or BATCH
         tokens = Dim.AUTO(min=examples.least, max=examples.max_length)
-        row = {0: self.batch, 1: tokens}
-        mask = {0: self.batch} if examples.masks_ahead else row
+        row = {0: batch, 1: tokens}
+        mask = {0: batch} if examples.masks_ahead else row
         declared: list[Any] = [row, mask, row]
-        inputs = examples.prompt(BATCH, n)
+        inputs = examples.prompt(rows, n)
         plain, more = inputs[:3], dict(zip(self.traits.prompt_inputs, inputs[3:], strict=True))
         args: tuple[Any, ...] = plain
         if examples.is_static:
-            empty, wider = examples.empty(BATCH), examples.empty(BATCH + 1)
+            empty, wider = examples.empty(rows), examples.empty(rows + 1)
             args = (*plain, examples.layout.parts(empty))
-            declared.append(declarations(examples.layout, empty, wider, [], self.batch))
+            declared.append(declarations(examples.layout, empty, wider, [], batch))
         if more:
             names = ("input_ids", "attention_mask", "position_ids", "cache")
             shapes = dict(zip(names, declared, strict=False))
-            shapes |= {"inputs": {name: {0: self.batch} for name in more}}
+            shapes |= {"inputs": {name: {0: batch} for name in more}}
             return EntryCall(args, more), shapes
         return EntryCall(args, {}), declared
 
