@@ -7,6 +7,7 @@ texts that end at different times; before and after a file.
 import copy
 import functools
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -50,7 +51,10 @@ CAUSAL = {
     "gemma3": ("Gemma3Text", {"head_dim": 8, **WINDOWS}),
     "mistral": ("Mistral", {"sliding_window": 8}),
     "mixtral": ("Mixtral", {**EXPERTS, "sliding_window": None}),
-    "gpt2": ("GPT2", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}),
+    "gpt2": (
+        "GPT2",
+        {"n_embd": 32, "n_layer": 2, "n_head": 4, "num_key_value_heads": 4, "n_positions": 128},
+    ),
     "phi3": ("Phi3", {}),
     "mamba2": ("Mamba2", {**MAMBA, "expand": 2}),
     "jamba": ("Jamba", JAMBA),
@@ -138,6 +142,31 @@ def test_texts_end_at_different_times(kind):
         assert torch.equal(program.generate(ids, **given), expected)
         lengths.add(expected.shape[1])
     assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CACHE)
+def test_masks_of_any_form(kind):
+    """With holes, on the right, of a text without tokens, and of other types."""
+    model, program = llama(cache=kind)
+    ids, mask = prompt(2, 6, 2)
+    masks = [mask.bool(), mask.float(), mask * 2]
+    for places in ((1, [5]), (0, [2]), (1, [0, 3]), (1, range(6))):
+        masks.append(torch.ones_like(ids))
+        masks[-1][places[0], list(places[1])] = 0
+    for each in masks:
+        for penalty in (1.0, 1.5):
+            given = {"attention_mask": each, "repetition_penalty": penalty, "max_new_tokens": 9}
+            assert torch.equal(program.generate(ids, **given), model.generate(ids, **given))
+
+
+def test_threads_share_a_program():
+    """Each with prompts of its own, at lengths of several entries."""
+    model, program = llama(cache="dynamic")
+    texts = [prompt(1 + n % 2, n, 0)[0] for n in range(1, 9)]
+    expected = [model.generate(each, max_new_tokens=9) for each in texts]
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda ids: program.generate(ids, max_new_tokens=9), texts * 4)
+    assert all(map(torch.equal, found, expected * 4))
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_CACHE)
@@ -288,6 +317,14 @@ def test_options_that_make_no_sense():
             program.generate(ids, **options)
     with pytest.raises(TypeError, match="pixel_values"):
         program.generate(ids, pixel_values=torch.ones(1))
+    ran = []
+    for options in ({"max_new_tokens": 3.0}, {"eos_token_id": "2"}, {"pad_token_id": "0"}):
+        with pytest.raises(TypeError):
+            program.generate(ids, **options, streamer=ran.append)
+    given = {"eos_token_id": 5, "pad_token_id": -100}
+    with pytest.raises(ContractError, match="no token"):
+        program.generate(ids.repeat(2, 1), **given, streamer=ran.append)
+    assert ran == []
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_CACHE)

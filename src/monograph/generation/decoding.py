@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -300,7 +301,7 @@ class GenerationProgram:
     def _check_room(self, ids: torch.Tensor, given: int | None) -> int:
         """How many tokens may follow: what is given, else what the model says."""
         record = self.record
-        new = record.new_tokens(ids.shape[-1]) if given is None else given
+        new = record.new_tokens(ids.shape[-1]) if given is None else index(given)
         if new < 1:
             raise ValueError(f"max_new_tokens must be at least 1, not {new}")
         if ids.shape[0] > record.max_batch or not ids.shape[0]:
@@ -330,11 +331,12 @@ class GenerationProgram:
         pad: int | None,
     ) -> tuple[list[int], int, torch.Tensor | None]:
         """The tokens that end a text, the one that follows them, and the mask of the prompts."""
-        ends = [given] if isinstance(given, int) else list(self.record.eos_token_ids)
-        if given is not None and not isinstance(given, int):
-            ends = list(given)
-        pad = self.record.pad_token_id if pad is None else pad
+        found = self.record.eos_token_ids if given is None else given
+        ends = [found] if isinstance(found, int) else [index(each) for each in found]
+        pad = self.record.pad_token_id if pad is None else index(pad)
         pad = ends[0] if pad is None and ends else pad
+        if pad is not None and ends and len(ids) > 1:  # a text that ended goes on with it
+            self._check_tokens(torch.tensor([pad]))
         if mask is None and not self.record.has_encoder:
             mask = _mask_of(ids, pad, ends)
         return ends, pad or 0, mask
