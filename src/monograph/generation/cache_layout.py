@@ -75,7 +75,7 @@ def declarations(
     return [_declared(*column, batch=batch) for column in columns]
 
 
-def _declared(base: Any, wider: Any, *longer: Any, batch: Dim) -> Any:
+def _declared(base: Any, wider: Any, *longer: Any, batch: Dim | None) -> Any:
     if not isinstance(base, torch.Tensor):
         varies = any(each != base for each in longer)
         return batch if wider != base else Dim.AUTO if varies else None
