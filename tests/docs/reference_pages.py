@@ -44,9 +44,8 @@ SUBJECTS = {
         ),
     ),
     "checking": (
-        "Verifying, estimating, reporting, explaining",
+        "Verifying, reporting, explaining",
         ("verify", "compare", "verification", "report", "explain", "exportdb"),
-        ("estimate", "Estimate", "Device", "estimation"),
     ),
     "running": (
         "Running just in time, and generation",

@@ -75,10 +75,7 @@ class Estimate:
     @property
     def sizes(self) -> tuple[str, ...]:
         """The names of the sizes that the formulas are in."""
-        values = [self.inputs, *[p.live for p in self.peaks]]
-        values += [part for row in self.operators for part in (row.flops, row.read, row.written)]
-        found = {symbol: None for each in dict.fromkeys(values) for symbol in symbols(each)}
-        return tuple([self.text(symbol) for symbol in found])
+        return tuple([self.text(symbol) for symbol in self._symbols()])
 
     def text(self, value: Int) -> str:
         """A formula as text, with sizes named as the program's contract names them."""
@@ -166,7 +163,8 @@ class Estimate:
     def _symbols(self) -> dict[Expr, None]:
         values = [self.inputs, *[p.live for p in self.peaks], *[r.flops for r in self.operators]]
         values += [part for row in self.operators for part in (row.read, row.written)]
-        return {symbol: None for each in dict.fromkeys(values) for symbol in symbols(each)}
+        found = {symbol for each in dict.fromkeys(values) for symbol in symbols(each)}
+        return dict.fromkeys(sorted(found, key=lambda symbol: symbol.index))
 
     def _mapped(self, put: Callable[[Int], Int]) -> Estimate:
         peaks = greatest([replace(point, live=put(point.live)) for point in self.peaks])
