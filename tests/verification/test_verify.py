@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import monograph
-from monograph import Dim
+from monograph import Dim, cli
 from tests.verification.faults import (
     BATCH,
     Attention,
@@ -298,5 +298,56 @@ def test_what_was_handed_over_is_compared_with_evidence(tmp_path):
     assert "it takes 2 tensors" in str(other.differences[0].difference)
     with pytest.raises(TypeError, match="not int"):
         monograph.verify(file, handed_over=3)
+    with pytest.raises(ValueError, match=r"\.onnx, \.pt2, \.xml, \.pte is called; not layer\.bin"):
+        monograph.verify(file, handed_over="layer.bin")
+    (tmp_path / "text.pt2").write_text("no archive", encoding="utf-8")
+    with pytest.raises(monograph.ArchiveError):
+        monograph.verify(file, handed_over=tmp_path / "text.pt2")
+
+
+def test_files_of_torch_export_are_compared_with_evidence(tmp_path):
+    """What torch.export saved of the program, and of another one."""
+    layer = torch.nn.Linear(3, 4)
+    program = monograph.export(layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3")
+    file, theirs = tmp_path / "layer.pt2", tmp_path / "theirs.pt2"
+    monograph.save(program, file, module=layer)
+    torch.export.save(program.to_torch(), theirs)
+    assert monograph.verify(file, handed_over=theirs)
+    other = monograph.export(
+        torch.nn.Linear(3, 4), (torch.ones(2, 3),), dynamic_shapes="input: n, 3"
+    )
+    torch.export.save(other.to_torch(), theirs)
+    assert not monograph.verify(file, handed_over=theirs)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("package", "end"), [("openvino", "xml"), ("executorch", "pte")])
+def test_files_of_other_systems_are_compared_with_evidence(tmp_path, package, end):
+    """What the command line made of a program, and of one with other weights."""
+    pytest.importorskip(package)
+    for name in ("right", "wrong"):
+        layer = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU())
+        program = monograph.export(
+            layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3; n <= 99"
+        )
+        monograph.save(program, tmp_path / f"{name}.pt2", module=layer)
+        assert (
+            cli.convert(str(tmp_path / f"{name}.pt2"), str(tmp_path / f"{name}.{end}"), to=package)
+            == 0
+        )
+    found = monograph.verify(tmp_path / "right.pt2", handed_over=tmp_path / f"right.{end}")
+    assert found, found
+    assert not monograph.verify(tmp_path / "right.pt2", handed_over=tmp_path / f"wrong.{end}")
+
+
+@pytest.mark.slow
+def test_machine_code_is_compared_with_evidence(tmp_path):
+    """What AOTInductor made of a program."""
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU())
+    program = monograph.export(layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3")
+    monograph.save(program, tmp_path / "layer.pt2", module=layer)
+    program.package(tmp_path / "compiled.pt2")
+    found = monograph.verify(tmp_path / "layer.pt2", handed_over=tmp_path / "compiled.pt2")
+    assert found, found
     with pytest.raises(monograph.MonographError, match="nothing-to-verify-against"):
         monograph.verify(program, handed_over=layer)

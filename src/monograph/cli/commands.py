@@ -180,7 +180,7 @@ def show(
 @verb()
 def run(
     file: str = FILE,
-    on: str | None = typer.Option(None, help="an ONNX file that is called in its place"),
+    on: str | None = typer.Option(None, help="a file called in its place: .onnx, .xml, .pte, .pt2"),
     json: bool = JSON,
 ) -> None:
     """Call a program on its example inputs, and print what it gives.
@@ -196,7 +196,7 @@ def run(
 def verify(
     file: str = FILE,
     module: str | None = typer.Option(None, help="package.module:attribute of its module"),
-    handed_over: str | None = typer.Option(None, help="an ONNX file to compare in its place"),
+    handed_over: str | None = typer.Option(None, help=".onnx, .xml, .pte or .pt2 in its place"),
     samples: int = typer.Option(20, help="how many legal calls are tried"),
     seed: int = typer.Option(0, help="of the random generator that draws them"),
     json: bool = typer.Option(default=False, help="all calls, as JSON"),

@@ -97,8 +97,8 @@ def verify(
 ) -> int:
     """Compare a program with its module, or with the evidence it holds; give the exit status.
 
-    `module` is `package.name:attribute`: a module, or a function that makes one; `handed_over` an
-    ONNX file, which is called in the place of the program.
+    `module` is `package.name:attribute`: a module, or a function that makes one; `handed_over` a
+    file that another system made of it, which is called in the place of the program.
     """
     beside = None if module is None else _made(module).module
     instead = None if handed_over is None else _file(handed_over)
@@ -265,7 +265,7 @@ PACKAGES: Final[Mapping[str, str]] = {"openvino": "openvino", "executorch": "exe
 def run(file: str, *, on: str | None = None, as_json: bool = False) -> int:
     """Call a program on its example inputs, and print what it gives.
 
-    `on` is an ONNX file that is called in its place.
+    `on` is a file that another system made of it, which is called in its place.
     """
     program = _load(_file(file))
     if program.example_inputs is None:

@@ -52,8 +52,9 @@ def verify(
     Parameters, buffers and the random generator are as before afterwards.
 
     `handed_over` is what another system made of the program: a session of ONNX Runtime, the name of
-    an ONNX file, or any callable. It is called in the place of the program, and its tensors are
-    compared with the evidence; of a `module`, evidence is taken first.
+    a file (`.onnx`, `.xml` of OpenVINO, `.pte` of ExecuTorch, `.pt2` of AOTInductor, torch.export
+    or ours), or any callable. It is called in the place of the program; its tensors are compared
+    with the evidence; of a `module`, evidence is taken first.
 
     Raises: nothing-to-verify-against, extra-not-installed, and what `load` raises.
     """
