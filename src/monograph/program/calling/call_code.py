@@ -194,6 +194,8 @@ class _CallWriter:
             return f"{{{''.join(f'{k!r}: {self._text(v)}, ' for k, v in value.items())}}}"
         if value is None or type(value) in {int, bool, str}:
             return repr(value)
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return repr(value)  # of which nothing is symbolic any more: torch.fx writes the number
         if type(value) is float and math.isfinite(value):
             return repr(value)
         return self._bind(value)
