@@ -3,7 +3,7 @@
 import os
 import typing
 
-from monograph import lazy_imports, logs
+from monograph import lazy_imports
 from monograph.diagnostics import (
     ArchiveError,
     BugError,
@@ -19,7 +19,6 @@ from monograph.diagnostics import (
     UnsupportedError,
     explain,
 )
-from monograph.logs import set_logs
 
 if typing.TYPE_CHECKING:
     from monograph import (
@@ -50,6 +49,7 @@ if typing.TYPE_CHECKING:
     from monograph.estimation import Device, Estimate, estimate
     from monograph.interop import as_torch_export, from_torch, load_package
     from monograph.jit import CompilationProfiler, minify, optimize
+    from monograph.logs import set_logs
     from monograph.methods import call, export_methods
     from monograph.passes import DecompositionTable, default_decompositions
     from monograph.passes.decomposition.table import DecompositionTable as CustomDecompTable
@@ -120,6 +120,7 @@ else:
             "report": "monograph.report:",
             "rules": "monograph.rules:",
             "save": "monograph.archive",
+            "set_logs": "monograph.logs",
             "unflatten": "monograph.program",
             "verification": "monograph.verification:",
             "verify": "monograph.verification",
@@ -199,4 +200,5 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-logs.configure_from_environment(os.environ)
+if os.environ.get("MONOGRAPH_LOGS"):
+    lazy_imports.resolved("monograph.logs:configure_from_environment")(os.environ)

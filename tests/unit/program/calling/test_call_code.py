@@ -153,20 +153,6 @@ def test_copies_have_code_of_their_own(module):
     assert call(module)["y"].any()
 
 
-class Counted(nn.Module):
-    """Returns a number that capture keeps as a symbol with one value."""
-
-    def forward(self, x):
-        return x + 1, pow(x.shape[0], 3, 5)
-
-
-def test_numbers_that_guards_fix_are_numbers():
-    """As in the code of torch.fx, which writes what the symbol is."""
-    program = monograph.export(Counted(), (torch.ones(4),), dynamic_shapes={"x": {0: Dim.AUTO}})
-    got = program.module()(torch.ones(4))[1]
-    assert (type(got), got) == (int, 4)
-
-
 def test_a_call_needs_no_code_of_torch_fx(module):
     """That is generated for whoever asks for it."""
     call(module)
