@@ -448,17 +448,17 @@ _TABLES: Final = ("_parameters", "_buffers", "_modules")
 
 
 def _write(owner: Any, name: str, value: Any) -> None:
-    owner = _names_of(owner, name) if isinstance(owner, Module) else owner
     if isinstance(owner, CellType):
         _fill(owner, value)
     elif isinstance(owner, ContextVar):
         if value is not MISSING:  # otherwise it ends with the context that it was set in
             owner.set(value)
-    elif type(owner) is dict:
+    elif isinstance(owner, Module) or type(owner) is dict:
+        table = _names_of(owner, name) if isinstance(owner, Module) else owner
         if value is MISSING:
-            owner.pop(name, None)
+            table.pop(name, None)
         else:
-            owner[name] = value
+            table[name] = value
     else:
         _write_attribute(owner, name, value)
 
