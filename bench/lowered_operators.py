@@ -9,26 +9,15 @@ formula of attention. Each pair of graphs falls into the first class that explai
 in `Verdict`. A model counts where both exporters capture it and torch lowers it in the given time.
 """
 
-import argparse
 import copy
-import functools
-import importlib
-import json
-import logging
-import os
-import re
-import resource
-import sys
-import tempfile
-import warnings
 from collections import Counter
 from enum import StrEnum
-from pathlib import Path
 
 import torch
 
 import monograph
 from bench.results import Results
+from bench.zoo_runs import over_zoo, parser_of
 from monograph.host.operator_types import OpOverload
 from monograph.interop import to_torch
 
@@ -239,24 +228,6 @@ def compared(zoo: object, name: str) -> dict[str, list]:
     return found
 
 
-def in_a_process(zoo: object, name: str, seconds: int) -> dict[str, list]:
-    """Compare one model in a fork; where it fails, there is nothing."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        child = os.fork()
-        if child == 0:
-            try:
-                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-                Path(file.name).write_text(json.dumps(compared(zoo, name)), encoding="utf-8")
-            except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
-                reason = f"{type(error).__name__}: {error}".replace("\n", " ")[:200]
-                Path(file.name).write_text(json.dumps({"error": reason}), encoding="utf-8")
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-        text = Path(file.name).read_text(encoding="utf-8")
-    return json.loads(text) if text else {"error": "killed"}
-
-
 def rows(found: dict[str, dict[str, list]]) -> list[tuple[str, ...]]:
     """How many models are in each class, in each column."""
     verdicts = {
@@ -290,33 +261,12 @@ def _shares(
 
 def main() -> None:
     """Compare every model, and show how many are in each class."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--every", type=int, default=1, help="each so many of the list")
-    parser.add_argument("--seconds", type=int, default=200, help="of processor time for a model")
-    parser.add_argument("--json", type=Path, help="where to keep what was found, to go on from")
-    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    torch.set_num_threads(1)
-    sys.setrecursionlimit(10_000)
-    sys.path.insert(0, str(options.folder))
-    zoo = importlib.import_module("zoo")
-
-    kept = options.json if options.json and options.json.exists() else None
-    found: dict[str, dict] = json.loads(kept.read_text(encoding="utf-8")) if kept else {}
+    options = parser_of(__doc__).parse_args()
+    found = over_zoo(options, compared)
     shared = (options.folder / "shared.txt").read_text(encoding="utf-8").split()
-    for name in filter(functools.partial(re.search, options.only), shared[:: options.every]):
-        if name not in found:
-            found[name] = in_a_process(zoo, name, options.seconds)
-            print(name, *(found[name].get(each, found[name]) for each in COLUMNS), flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(found), encoding="utf-8")
 
     title = "Operators of lowered programs beside torch's, over the zoo, static"
-    without = [name for name, each in found.items() if "error" in each]
+    without = [name for name, each in found.items() if {"error", "failed"} & each.keys()]
     raised = {c: [n for n, e in found.items() if c in e and not e[c][0]] for c in COLUMNS}
     notes = [f"{len(found)} of the {len(shared)} models of the list."]
     notes += [f"Not captured by us: {len(without)} ({', '.join(without)})."]

@@ -9,23 +9,12 @@ only operators of the dialect, and exceptions that are named; the same graph whe
 again; and the same answers after it was saved and loaded.
 """
 
-import argparse
 import copy
 import functools
-import importlib
 import io
-import json
-import logging
-import os
-import re
-import resource
-import sys
-import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -34,6 +23,7 @@ from torch.utils import _pytree as pytree
 
 import monograph
 from bench.results import Results
+from bench.zoo_runs import over_zoo, parser_of, said
 from monograph.diagnostics import ContractError
 from monograph.program.dialect import dialect_fault
 from tests.laws.lowering import NAMED, with_formula
@@ -159,7 +149,7 @@ def held_in(
     try:
         program = monograph.export(module, *given, dynamic_shapes=dynamic, strict=False)
     except monograph.MonographError as error:
-        return {"error": _said(error)}
+        return {"error": said(error)}
     reference = copy.deepcopy(module)
     calls = [Call(n, inputs, answer(reference, inputs, buffers)) for n, inputs in at.items()]
     accepted = [call for call in calls if accepts(program.module(), call, buffers) is None]
@@ -170,7 +160,7 @@ def held_in(
         except WrongError as error:
             found[table] = {"wrong": str(error)}
         except Exception as error:  # noqa: BLE001 - whatever it raises, it is the finding
-            found[table] = {"wrong": _said(error)}
+            found[table] = {"wrong": said(error)}
     return found
 
 
@@ -182,7 +172,7 @@ def accepts(module: nn.Module, call: Call, buffers: dict[str, Tensor]) -> str | 
     try:
         actual = answer(module, call.inputs, buffers)
     except ContractError as error:
-        return _said(error)
+        return said(error)
     wrong = difference(call.expected.leaves, actual.leaves)
     for name, buffer in actual.buffers.items():
         wrong = wrong or difference((call.expected.buffers[name],), (buffer,))
@@ -256,29 +246,7 @@ def _lines(graph: torch.fx.Graph) -> Iterator[str]:
         yield f"{number} = {node.op} {target} {given}"
 
 
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
-
-
 # ------------------------------------------------------------------------------------ the zoo
-def in_a_process(run: Callable[[], dict[str, Any]], seconds: int) -> dict[str, Any]:
-    """Run in a fork, which may take this much processor time; where it fails, say how."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        child = os.fork()
-        if child == 0:
-            try:
-                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-                Path(file.name).write_text(json.dumps(run()), encoding="utf-8")
-            except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
-                failed = json.dumps({"failed": _said(error)})
-                Path(file.name).write_text(failed, encoding="utf-8")
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-        text = Path(file.name).read_text(encoding="utf-8")
-    return json.loads(text) if text else {"failed": "killed"}
-
-
 def row(table: str, found: dict[str, dict[str, Any]]) -> tuple[str, ...]:
     """Count what became of the models with one table."""
     each = [model[table] for model in found.values() if table in model]
@@ -317,32 +285,10 @@ def _counted(counts: Counter[str]) -> str:
 
 def main() -> None:
     """Hold every model, and show how many are right."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser = parser_of(__doc__)
     parser.add_argument("--mode", choices=["static", "dynamic"], default="static")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--seconds", type=int, default=200, help="of processor time for a model")
-    parser.add_argument("--json", type=Path, help="where to keep what was found, to go on from")
-    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    torch.set_num_threads(1)
-    sys.setrecursionlimit(10_000)
-    sys.path.insert(0, str(options.folder))
-    zoo = importlib.import_module("zoo")
-
-    kept = options.json if options.json and options.json.exists() else None
-    found: dict[str, dict] = json.loads(kept.read_text(encoding="utf-8")) if kept else {}
-    shared = (options.folder / "shared.txt").read_text(encoding="utf-8").split()
-    for name in filter(functools.partial(re.search, options.only), shared):
-        if name not in found:
-            run = functools.partial(held, zoo, name, options.mode)
-            found[name] = in_a_process(run, options.seconds)
-            print(name, found[name], flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(found), encoding="utf-8")
-
+    found = over_zoo(options, functools.partial(held, mode=options.mode))
     columns = ("table", "models", "captured", "right", "by doubles", "as wide", "calls")
     title = f"What lowering makes of the zoo, {options.mode}"
     results = Results(title, columns, [row(t, found) for t in TABLES], notes(found))

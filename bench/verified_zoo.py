@@ -6,16 +6,8 @@ FOLDER holds a `zoo.py` (see bench/zoo.md). Every model is exported and verified
 each difference is either a fault of the program or a false alarm of `verify`; none may be left.
 """
 
-import argparse
 import copy
 import functools
-import importlib
-import json
-import logging
-import re
-import sys
-import warnings
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,8 +15,9 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 import monograph
-from bench.lowered_zoo import SEED, in_a_process
+from bench.lowered_zoo import SEED
 from bench.results import Results
+from bench.zoo_runs import over_zoo, parser_of
 
 COLUMNS = ("dtype", "sizes", "models", "exported", "equal", "different", "raised")
 
@@ -62,36 +55,14 @@ def verified(zoo: Any, name: str, dtype: str, mode: str, samples: int) -> dict[s
 
 def main() -> None:
     """Verify every model, and show how many are right."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser = parser_of(__doc__)
+    parser.set_defaults(seconds=300)
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--mode", choices=["static", "dynamic"], default="dynamic")
-    parser.add_argument("--only", default="")
     parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--seconds", type=int, default=300, help="of processor time for a model")
-    parser.add_argument("--json", type=Path, help="where to keep what was found, to go on from")
-    parser.add_argument("--append", action="store_true", help="append to bench/RESULTS.md")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    torch.set_num_threads(1)
-    sys.setrecursionlimit(10_000)
-    sys.path.insert(0, str(options.folder))
-    zoo = importlib.import_module("zoo")
-
-    kept = options.json if options.json and options.json.exists() else None
-    found: dict[str, dict] = json.loads(kept.read_text(encoding="utf-8")) if kept else {}
-    shared = (options.folder / "shared.txt").read_text(encoding="utf-8").split()
-    for name in filter(functools.partial(re.search, options.only), shared):
-        if name not in found:
-            run = functools.partial(
-                verified, zoo, name, options.dtype, options.mode, options.samples
-            )
-            found[name] = in_a_process(run, options.seconds)
-            print(name, found[name], flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(found), encoding="utf-8")
-
+    given = {"dtype": options.dtype, "mode": options.mode, "samples": options.samples}
+    found = over_zoo(options, functools.partial(verified, **given))
     verdicts = [each.get("verdict", "raised") for each in found.values()]
     exported = [each for each in verdicts if each not in {"refused", "eager raises"}]
     counts = [
