@@ -9,6 +9,8 @@ from torch import nn
 
 import monograph
 from monograph import Dim, cli
+from monograph.verification.legal_inputs import LegalInputs
+from monograph.verification.verdict import EVIDENCE
 from tests.verification.faults import (
     BATCH,
     Attention,
@@ -24,6 +26,7 @@ from tests.verification.faults import (
     words,
 )
 
+EXAMPLE = {"n": 1, "h": 32, "w": 32}
 RIGHT = {
     "mlp": (Mlp, rows, BATCH),
     "state": (Counter, square, None),
@@ -305,6 +308,46 @@ def test_what_was_handed_over_is_compared_with_evidence(tmp_path):
         monograph.verify(file, handed_over=tmp_path / "text.pt2")
 
 
+def test_draws_cost_at_most_four_examples_or_a_second():
+    """A convolution of many channels is drawn small, one of few is drawn large."""
+    shapes = ({0: Dim("n"), 2: Dim("h", min=4), 3: Dim("w", min=4)},)
+    work = {}
+    for channels in (2, 512):
+        layer = nn.Conv2d(channels, channels, 3, padding=1)
+        program = monograph.export(layer, (torch.ones(1, channels, 32, 32),), dynamic_shapes=shapes)
+        draws = [LegalInputs(program, 0).draw(number) for number in range(40)]
+        flops = [monograph.estimate(program, draw.sizes).flops for draw in draws]
+        work[channels] = max(flops) / monograph.estimate(program, draws[0].sizes | EXAMPLE).flops
+    assert 1 < work[512] <= 4
+    assert work[2] > 40
+
+
+def test_evidence_knows_its_draws(tmp_path):
+    """A lowered program has other costs, and is called with what the evidence was made of."""
+    layer, file = nn.Linear(3, 4), tmp_path / "layer.pt2"
+    program = monograph.export(layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3")
+    found = monograph.verify(program, layer, samples=5)
+    evidence = json.loads(found.extra_files[EVIDENCE])
+    assert evidence["draws"][0] == [0, [2]]
+    monograph.save(program.run_decompositions(), file, extra_files=found.extra_files)
+    again = monograph.verify(file)
+    assert again
+    assert [each.call for each in again.samples] == [e.call for e in found.samples if e.legal]
+
+
+@pytest.mark.parametrize("draw", [[0, [-1]], [0, [2, 2]], [0, []], [0, ["2"]], 3, None])
+def test_draws_that_the_contract_forbids_are_no_evidence(tmp_path, draw):
+    """Negative sizes, sizes of another program, and what are no sizes."""
+    layer, file = nn.Linear(3, 4), tmp_path / "layer.pt2"
+    program = monograph.export(layer, (torch.ones(2, 3),), dynamic_shapes="input: n, 3")
+    found = monograph.verify(program, layer, samples=2)
+    evidence = json.loads(found.extra_files[EVIDENCE])
+    evidence["draws"][1] = draw
+    monograph.save(program, file, extra_files={EVIDENCE: json.dumps(evidence)})
+    with pytest.raises(monograph.HandOverError, match="nothing to"):
+        monograph.verify(file)
+
+
 def test_files_of_torch_export_are_compared_with_evidence(tmp_path):
     """What torch.export saved of the program, and of another one."""
     layer = torch.nn.Linear(3, 4)
@@ -341,6 +384,7 @@ def test_files_of_other_systems_are_compared_with_evidence(tmp_path, package, en
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_machine_code_is_compared_with_evidence(tmp_path):
     """What AOTInductor made of a program."""
     layer = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU())

@@ -2,7 +2,7 @@
 
 from monograph.estimation import flop_formulas
 from monograph.estimation.costs import OperatorCost
-from monograph.estimation.estimate import Estimate, ModuleCost, estimate
+from monograph.estimation.estimate import Estimate, ModuleCost, estimate, work_of
 from monograph.estimation.flop_registry import flop_formula
 from monograph.estimation.memory import Point
 from monograph.estimation.roofline import Device, Roofline
@@ -17,4 +17,5 @@ __all__ = [
     "estimate",
     "flop_formula",
     "flop_formulas",
+    "work_of",
 ]

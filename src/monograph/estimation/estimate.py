@@ -172,6 +172,14 @@ class Estimate:
         return replace(self, inputs=put(self.inputs), operators=rows, peaks=tuple(peaks))
 
 
+def work_of(program: ExportedProgram) -> Int:
+    """FLOPs and bytes moved of one call, added: how calls at several sizes compare."""
+    facts = program.facts
+    with nullcontext() if facts is None else use(facts):
+        rows = costs_of(program.graph_module, {})
+        return total([part for row in rows for part in (row.flops, row.read, row.written)])
+
+
 def estimate(program: ExportedProgram, sizes: Mapping[str, int] | None = None) -> Estimate:
     """Return what a call of a program needs, without running it: formulas in its symbolic sizes.
 
@@ -224,4 +232,4 @@ def _prefixes(path: str) -> list[str]:
     return [".".join(parts[:end]) for end in range(len(parts) + 1)]
 
 
-__all__ = ["Estimate", "ModuleCost", "estimate"]
+__all__ = ["Estimate", "ModuleCost", "estimate", "work_of"]

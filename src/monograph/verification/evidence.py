@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from monograph.verification.outcomes import Outcome
 
-FORM: Final = 1
+FORM: Final = 2
 NUMBERS: Final = 16
 """So many numbers of each tensor are kept, evenly spaced."""
 CLOSE: Final[dict[torch.dtype, float]] = {torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -33,15 +33,23 @@ def is_whole(evidence: Mapping[str, Any]) -> bool:
     if not isinstance(results, list) or not results or not isinstance(seed, int):
         return False
     has_versions = isinstance(evidence.get("versions"), dict)
-    given = evidence.get("form"), evidence.get("samples")
+    given = evidence.get("form"), evidence.get("samples"), len(_list(evidence.get("draws")))
+    draws = all(map(_is_draw, _list(evidence.get("draws"))))
     calls = [call for each in results if each is not None for call in _list(each)]
     values = [value for call in calls for value in _list(call)]
-    return given == (FORM, len(results)) and has_versions and all(map(_is_fingerprint, values))
+    is_whole = given == (FORM, len(results), len(results)) and draws and has_versions
+    return is_whole and all(map(_is_fingerprint, values))
 
 
 def _list(value: Any) -> list[Any]:
     """The value, or what is no fingerprint, where it is no list."""
     return cast("list[Any]", value) if isinstance(value, list) else [[None]]
+
+
+def _is_draw(value: Any) -> bool:
+    if not isinstance(value, list) or len(draw := cast("list[Any]", value)) != 2:
+        return False
+    return all(isinstance(each, int) for each in [draw[0], *_list(draw[1])])
 
 
 def _is_fingerprint(value: Any) -> bool:

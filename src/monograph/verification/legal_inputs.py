@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.diagnostics import ContractError
+from monograph.estimation import work_of
 from monograph.host.trees import flatten, unflatten
 from monograph.integers import evaluate
 from monograph.program.contract import FloatClause, NumberClause, TensorClause, ValueClause
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from monograph.program import ExportedProgram
     from monograph.program.contract import InputClause
-
-Fill = "Callable[[Sequence[int]], torch.Tensor]"
+    from monograph.verification.size_assignments import Assignment
 
 FEW: Final = 4
 """A tensor with at most this many different values is a table of them: a mask, or types."""
@@ -51,6 +51,8 @@ class Draw:
     grad_mode: bool = True
     tied: bool = True
     breaks: str = ""
+    kept: tuple[int, list[int]] = (0, [])
+    """The attempt and the values of sizes, with which `draw` gives it again."""
 
     def make(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return arguments and keywords, equal each time and nobody else's."""
@@ -80,7 +82,7 @@ class LegalInputs:
         self._seed = seed
         example = program.example_inputs
         self._example = None if example is None else flatten(example)[0]
-        self.sizes = SizeAssignments(self._contract, self._example)
+        self.sizes = SizeAssignments(self._contract, self._example, work_of(program))
         self._grad_mode = _grad_mode(program)
 
     def example(self) -> Draw:
@@ -89,17 +91,30 @@ class LegalInputs:
             return self.draw(0, attempt=1)
         leaves = tuple([_copies(leaf) for leaf in self._example])
         sizes = self.sizes.names(self.sizes.example)
-        return Draw(0, 0, sizes, leaves, self._contract.in_spec, grad_mode=self._grad_mode)
+        kept = 0, [*self.sizes.example.values()]
+        in_spec = self._contract.in_spec
+        return Draw(0, 0, sizes, leaves, in_spec, grad_mode=self._grad_mode, kept=kept)
 
-    def draw(self, number: int, attempt: int = 0) -> Draw:
-        """Return a call that the clauses and relations admit.
+    def again(self, kept: Sequence[tuple[int, list[int]]]) -> Iterator[Draw]:
+        """Yield the draws that a program's evidence was made of.
+
+        Raises: ValueError (a program with another contract made it).
+        """
+        sizes = [self.sizes.of_values(values) for _, values in kept]
+        for number, (attempt, _) in enumerate(kept):
+            is_example = number == 0 and self._example is not None
+            yield self.example() if is_example else self.draw(number, attempt, sizes[number])
+
+    def draw(self, number: int, attempt: int = 0, sizes: Assignment | None = None) -> Draw:
+        """Return a call that the clauses and relations admit; of `sizes`, if they are given.
 
         Attempts after the first leave out what may be refused for other reasons: layouts, flags,
         shared tensors.
         What is drawn for a number does not depend on what was drawn before it.
         """
         rng = self._generator(number, attempt)
-        plain, assignment = attempt > 0, self.sizes.draw(rng)
+        drawn = self.sizes.draw(self._generator(number, attempt, "sizes"))
+        plain, assignment = attempt > 0, sizes or drawn
         leaves: list[Callable[[torch.Generator], Any]] = []
         layouts: dict[str, str] = {}
         for index, clause in enumerate(self._contract.clauses):
@@ -122,6 +137,7 @@ class LegalInputs:
             shared=None if plain else self._shared(assignment, rng),
             grad_mode=self._grad_mode,
             tied=self.sizes.is_tied(assignment),
+            kept=(attempt, [*assignment.values()]),
         )
 
     def illegal(self, number: int) -> Iterator[Draw]:
@@ -144,8 +160,8 @@ class LegalInputs:
                 if _can_be_made(draw):
                     yield draw
 
-    def _generator(self, number: int, attempt: int) -> random.Random:
-        return random.Random(f"{self._seed} {number} {attempt}")  # noqa: S311  (nothing secret)
+    def _generator(self, number: int, attempt: int, of: str = "") -> random.Random:
+        return random.Random(f"{self._seed} {number} {attempt}{of}")  # noqa: S311  (nothing secret)
 
     def _shared(self, assignment: Any, rng: random.Random) -> tuple[int, int] | None:
         kinds: dict[Any, int] = {}

@@ -28,16 +28,17 @@ FARTHEST: Final = 2048
 TRIES: Final = 200
 TOGETHER: Final = 0.7
 """So often, sizes that are equal in the example stay so: modules raise at most others."""
-ELEMENTS: Final = 1 << 22
-"""The inputs of a draw have no more elements than this, or four times as many as the example."""
+WORK: Final = 1 << 30
+"""A draw asks for no more FLOPs and bytes than this, or four times what the example does."""
 
 
 class SizeAssignments:
     """Draws values for the symbols of a contract; the example's are the first."""
 
-    def __init__(self, contract: Contract, example: Sequence[Any] | None) -> None:
-        """`example` is the flat example, where there is one."""
-        self._contract = contract
+    def __init__(self, contract: Contract, example: Sequence[Any] | None, work: Int = 0) -> None:
+        """`example` is the flat example, where there is one; `work` what a call costs."""
+        self._contract, self._work = contract, work
+        self._unknown = dict.fromkeys(symbols(work), 1)
         self._ranges = {symbol: (lower, upper) for symbol, lower, upper in contract.ranges}
         for clause in contract.clauses:
             for size in _sizes(clause):
@@ -48,17 +49,19 @@ class SizeAssignments:
             guard.relation for guard in contract.guards if relation_symbols(guard.relation) <= known
         ]
         self.example = self._of_example(example)
-        self._most = max(ELEMENTS, 4 * self.elements(self.example))
+        self._most = max(WORK, 4 * self._cost(self.example))
+
+    def of_values(self, values: Sequence[int]) -> Assignment:
+        """The assignment of these values, in order. Raises: ValueError (not of this contract)."""
+        found = dict(zip(self.example, values, strict=True))
+        if found != self.example and not self.holds(found):
+            raise ValueError(f"the contract forbids {self.names(found)}")
+        return found
 
     def names(self, assignment: Mapping[Expr, int]) -> dict[str, int]:
         """An assignment by the names that its symbols have for users."""
         names = self._contract.names
         return {names.get(symbol, str(symbol)): value for symbol, value in assignment.items()}
-
-    def elements(self, assignment: Mapping[Expr, int]) -> int:
-        """How many elements the tensors have together."""
-        tensors = [each for each in self._contract.clauses if isinstance(each, TensorClause)]
-        return sum(_product(clause, assignment) for clause in tensors)
 
     def holds(self, assignment: Mapping[Expr, int]) -> bool:
         """Whether ranges and relations hold."""
@@ -74,7 +77,7 @@ class SizeAssignments:
             if rng.random() < TOGETHER:
                 first = {self.example[symbol]: value for symbol, value in drawn.items()}
                 drawn = {symbol: first[value] for symbol, value in self.example.items()}
-            if self.holds(drawn) and self.elements(drawn) <= self._most:
+            if self.holds(drawn) and self._cost(drawn) <= self._most:
                 return drawn
         return dict(self.example)
 
@@ -99,7 +102,7 @@ class SizeAssignments:
 
     def _is_possible(self, drawn: Assignment) -> bool:
         sizes = [evaluate(size, drawn) for each in self._contract.clauses for size in _sizes(each)]
-        return all(size >= 0 for size in sizes) and self.elements(drawn) <= self._most
+        return all(size >= 0 for size in sizes) and self._cost(drawn) <= self._most
 
     def _candidates(self, symbol: Expr, rng: random.Random) -> list[int]:
         lower, upper = self._ranges[symbol]
@@ -122,6 +125,17 @@ class SizeAssignments:
         for symbol, (lower, upper) in self._ranges.items():
             found.setdefault(symbol, max(lower or 0, 2) if upper is None else upper)
         return found
+
+    def _cost(self, assignment: Mapping[Expr, int]) -> int:
+        """FLOPs and bytes, of which inputs are a part; sizes that depend on data count as 1."""
+        clauses = self._contract.clauses
+        taken = sum(
+            _product(each, assignment) for each in clauses if isinstance(each, TensorClause)
+        )
+        try:
+            return taken + evaluate(self._work, {**self._unknown, **assignment})
+        except ArithmeticError:  # a formula that divides by a size of 0
+            return taken
 
     def _in_ranges(self, assignment: Mapping[Expr, int]) -> bool:
         for symbol, value in assignment.items():

@@ -128,10 +128,12 @@ def _verified(
     comparison = _Comparison(module, run)
     found: list[Sample] = []
     results: list[Any] = []
+    draws: list[Any] = []
     for draw in _legal(program, inputs, samples):
         sample = comparison.sample(draw, legal=True)
         found.append(sample)
         results.append(kept_evidence.fingerprints(comparison.latest))
+        draws.append(draw.kept)
     for number in range(samples, samples + max(1, samples // ILLEGAL)):
         found.extend(comparison.sample(draw, legal=False) for draw in inputs.illegal(number))
     evidence = {
@@ -139,6 +141,7 @@ def _verified(
         "versions": kept_evidence.versions(),
         "samples": samples,
         "seed": seed,
+        "draws": draws,
         "results": results,
     }
     return Verification(tuple(found), _state(module, program), evidence)
@@ -210,7 +213,10 @@ def _against_evidence(
     inputs = LegalInputs(program, evidence["seed"])
     run, found = program.module() if instead is None else instead, list[Sample]()
     side = Side(run, KeptState((run,)))
-    draws = _legal(program, inputs, evidence["samples"])
+    try:
+        draws = list(inputs.again(evidence["draws"]))
+    except ValueError:
+        raise problem("nothing-to-verify-against") from None
     for draw, result in zip(draws, evidence["results"], strict=True):
         kept, actual = result, side.outcomes(draw)
         if instead is not None and kept is not None:  # other systems give tensors alone
