@@ -96,10 +96,10 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def open(self, path):
+    def open(self, path, ready="document.body && document.body.hasAttribute('data-ready')"):
         """Open a file, and wait until it has been laid out."""
         self.call("Page.navigate", url=path.as_uri())
-        self.wait("document.body && document.body.hasAttribute('data-ready')")
+        self.wait(ready)
 
     def wait(self, condition, seconds=60):
         """Wait until an expression is true."""
@@ -149,6 +149,7 @@ class Browser:
                 )
 
     def picture(self, path):
-        """Write what is to be seen as a PNG."""
-        found = self.call("Page.captureScreenshot", format="png")
+        """Write what is to be seen, as the name of the file ends: `.png` or `.webp`."""
+        options = {"quality": 82} if path.suffix == ".webp" else {}
+        found = self.call("Page.captureScreenshot", format=path.suffix[1:], **options)
         path.write_bytes(base64.b64decode(found["data"]))

@@ -93,7 +93,8 @@ def test_from_a_factory_to_a_file_that_is_right(folder, place):
     assert "torch.ops.aten.relu.default" in shown
     assert "f32[batch, 4]" in shown
     assert invoked("run", "m.pt2")[0] == 0
-    assert invoked("verify", "m.pt2", "--module", place)[0] == 0
+    assert invoked("verify", "m.pt2", "--module", place, "--html", "v.html")[0] == 0
+    assert "legal calls compared equal" in (folder / "v.html").read_text(encoding="utf-8")
     assert invoked("diff", "m.pt2", "m.pt2") == (0, "no difference\n")
 
 

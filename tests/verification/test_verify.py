@@ -167,9 +167,11 @@ def test_as_json_and_html(right):
     data = json.loads(found.as_json())
     assert data["right"] is True
     assert len(data["samples"]) == len(found.samples)
-    page = found.as_html()
-    assert page.count("<tr>") == len(found.samples) + 1
-    assert found._repr_html_() == page
+    page, shown = found.as_html(), found._repr_html_()
+    assert page.count("<tr>") == shown.count("<tr>") == len(found.samples) + 1
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in shown
+    assert found.summary() in shown
     assert str(found) == found.summary()
 
 

@@ -200,6 +200,7 @@ def verify(
     samples: int = typer.Option(20, help="how many legal calls are tried"),
     seed: int = typer.Option(0, help="of the random generator that draws them"),
     json: bool = typer.Option(default=False, help="all calls, as JSON"),
+    html: str | None = typer.Option(None, help="all calls, as a page"),
 ) -> None:
     """Call a program and its module with inputs the contract admits, and compare.
 
@@ -210,7 +211,7 @@ def verify(
     monograph verify model.pt2 --handed-over model.onnx
     """
     given = {"samples": samples, "seed": seed}
-    end(programs.verify(file, module, handed_over=handed_over, as_json=json, **given))
+    end(programs.verify(file, module, handed_over=handed_over, as_json=json, html=html, **given))
 
 
 SIZES: Any = typer.Option([], "--at", help="a size: name=number")

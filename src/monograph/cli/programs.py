@@ -94,6 +94,7 @@ def verify(
     samples: int = 20,
     seed: int = 0,
     as_json: bool = False,
+    html: str | None = None,
 ) -> int:
     """Compare a program with its module, or with the evidence it holds; give the exit status.
 
@@ -105,6 +106,8 @@ def verify(
     with progress() as told:
         told(f"verifying {file}")
         found = _verify(_file(file), beside, samples=samples, seed=seed, handed_over=instead)
+    if html is not None:
+        Path(html).write_text(found.as_html(), encoding="utf-8")
     say(found.as_json() if as_json else found)
     return RIGHT if found else WRONG
 

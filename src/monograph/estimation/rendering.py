@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from typing import TYPE_CHECKING, Any, Final
+
+from monograph.pages.document_page import tables_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +37,8 @@ def as_text(found: Estimate) -> str:
 
 def as_html(found: Estimate) -> str:
     """The same, without scripts or outside resources."""
-    parts = [_html_table(("", "estimate"), _totals(found))]
-    for title, head, rows in _tables(found):
-        parts.append(f"<details open><summary>{title}</summary>{_html_table(head, rows)}</details>")
-    parts += [f"<p>{escape(note)}</p>" for note in found.notes]
-    return f"<div>{''.join(parts)}</div>"
+    tables = [("", ("", "estimate"), _totals(found)), *_tables(found)]
+    return tables_body(found.notes, tables)
 
 
 def as_json(found: Estimate) -> str:
@@ -137,14 +135,6 @@ def _number(found: Estimate, value: Int, unit: str) -> str:
 
 def _bytes(found: Estimate, value: Int) -> str:
     return _number(found, value, "B") if isinstance(value, int) else f"{found.text(value)} bytes"
-
-
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    titles = "".join([f"<th>{escape(title)}</th>" for title in head])
-    body = "".join(
-        [f"<tr>{''.join([f'<td>{escape(cell)}</td>' for cell in row])}</tr>" for row in rows]
-    )
-    return f"<table><tr>{titles}</tr>{body}</table>"
 
 
 __all__ = ["as_html", "as_json", "as_text"]

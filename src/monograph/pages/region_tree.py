@@ -71,8 +71,9 @@ class RegionTree:
     def _cut(self, number: int, names: Sequence[str]) -> None:
         children = self.regions[number].children
         self.regions[number].children = []
-        for start in range(0, len(children), WIDEST):
-            part = children[start : start + WIDEST]
+        width = -(-len(children) // -(-len(children) // WIDEST))  # sections of about one length
+        for start in range(0, len(children), width):
+            part = children[start : start + width]
             label = f"{self._first(part[0], names)} … {self._last(part[-1], names)}"
             section = self.add(label, "section", number)
             self.regions[section].children = part

@@ -6,11 +6,9 @@ Style sheet and shell are those of all pages (`monograph.pages`).
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from monograph.pages.whole_page import POLICY
-from monograph.pages.whole_page import whole_page as _shell
+from monograph.pages.document_page import SEARCH, document_page, prose
 from monograph.report.findings import findings
 
 if TYPE_CHECKING:
@@ -23,15 +21,8 @@ def as_html(source: Source, *, title: str = "What the export found") -> str:
     """Return all findings as one HTML page with a table to search and sort them."""
     found = findings(source)
     sections = [_section(i, each) for i, each in enumerate(found)]
-    return whole_page(
-        title, "\n".join([_table(found) if found else "<p>nothing to report</p>", *sections])
-    )
-
-
-def whole_page(title: str, body: str) -> str:
-    """A page around a body of HTML, with the script of reports."""
-    script = files("monograph.report").joinpath("parts", "page.js").read_text(encoding="utf-8")
-    return _shell(title, f"<h1>{escape(title)}</h1>\n{body}", script=script)
+    table = _table(found) if found else "<p>nothing to report</p>"
+    return document_page(title, "\n".join([table, *sections]))
 
 
 def _table(found: Iterable[Finding]) -> str:
@@ -39,23 +30,20 @@ def _table(found: Iterable[Finding]) -> str:
         f'<tr class="{each.level}" data-section="finding-{i}">'
         f"<td>{i + 1}</td><td>{each.level}</td>"
         f'<td><a href="#finding-{i}">{escape(each.name)}</a></td>'
-        f"<td>{_code(each.headline)}</td><td>{escape(_short(each.where))}</td>"
+        f"<td>{prose(each.headline)}</td><td>{escape(_short(each.where))}</td>"
         f"<td>{each.times}</td></tr>"
         for i, each in enumerate(found)
     ]
     heads = ("#", "level", "name", "what", "where", "times")
     titles = "".join([f'<th><button type="button">{each}</button></th>' for each in heads])
-    return (
-        '<input id="search" type="search" placeholder="search" aria-label="search findings">'
-        '<span id="count" role="status"></span>'
-        f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )
+    shown = f"<thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'{SEARCH}<div class="wide"><table>{shown}</table></div>'
 
 
 def _section(number: int, finding: Finding) -> str:
     parts = [
         f'<section id="finding-{number}" class="{finding.level}">',
-        f"<h2><span>{finding.level}[{escape(finding.name)}]</span> {_code(finding.headline)}</h2>",
+        f"<h2><span>{finding.level}[{escape(finding.name)}]</span> {prose(finding.headline)}</h2>",
     ]
     if finding.at:
         parts.append(_excerpt(finding.at[0], finding.label))
@@ -66,23 +54,23 @@ def _section(number: int, finding: Finding) -> str:
         values = "".join([f"<li><code>{escape(each)}</code></li>" for each in finding.values])
         parts.append(f"<details open><summary>shapes</summary><ul>{values}</ul></details>")
     for each in finding.because:
-        parts.append(f"<h3>because {_code(each.label)}</h3>")
+        parts.append(f"<h3>because {prose(each.label)}</h3>")
         if each.at is not None:
             parts.append(_excerpt(each.at, ""))
     if finding.times > 1:
         parts.append(f"<p>This line was met {finding.times} times in one call of the model.</p>")
-    parts += [f"<p>{_code(note)}</p>" for note in finding.notes]
+    parts += [f"<p>{prose(note)}</p>" for note in finding.notes]
     if finding.assumed:
         checked = "and checks it when it runs" if finding.is_checked else "and cannot check it"
-        parts.append(f"<p>The program assumes {_code(finding.assumed)} {checked}.</p>")
+        parts.append(f"<p>The program assumes {prose(finding.assumed)} {checked}.</p>")
     parts += [_help(each) for each in finding.helps]
     return "".join([*parts, "</section>"])
 
 
 def _help(text: str) -> str:
-    prose, _, code = text.partition("\n")
+    said, _, code = text.partition("\n")
     block = f'<pre class="code">{escape(code)}</pre>' if code else ""
-    return f'<div class="help"><p>{_code(prose)}</p>{block}</div>'
+    return f'<div class="help"><p>{prose(said)}</p>{block}</div>'
 
 
 def _excerpt(at: Excerpt, label: str) -> str:
@@ -93,7 +81,7 @@ def _excerpt(at: Excerpt, label: str) -> str:
         text = _marked(at, number, line) if inside else escape(line)
         kind = ' class="here"' if inside else ""
         rows.append(f"<span{kind}><i>{number:>5}</i> {text}\n</span>")
-    said = f"<figcaption>{_code(label)}</figcaption>" if label else ""
+    said = f"<figcaption>{prose(label)}</figcaption>" if label else ""
     return f"<figure><p>{_location(at)}</p><pre>{''.join(rows)}</pre>{said}</figure>"
 
 
@@ -117,15 +105,4 @@ def _short(where: str) -> str:
     return where.rpartition("/")[2]
 
 
-def _code(text: str) -> str:
-    """Prose with what stands in backticks as code."""
-    parts = text.split("`")
-    return "".join(
-        [
-            f"<code>{escape(part)}</code>" if i % 2 and i < len(parts) - 1 else escape(part)
-            for i, part in enumerate(parts)
-        ]
-    )
-
-
-__all__ = ["POLICY", "as_html", "whole_page"]
+__all__ = ["as_html"]

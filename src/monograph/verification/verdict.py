@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from monograph.pages.document_page import tables_body, tables_page
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from monograph.verification.comparison import Difference
     from monograph.verification.divergence import Divergence
 
@@ -98,9 +101,14 @@ class Verification:
         )
 
     def as_html(self) -> str:
-        """A table with a row per call."""
-        heads = ("#", "call", "legal", "verdict", "what", "first operator")
-        rows = [
+        """One page that needs nothing else: a row per call, to search and sort."""
+        return tables_page("Verification", [self.summary(), *self.notes], self._tables())
+
+    def _repr_html_(self) -> str:
+        return tables_body([self.summary(), *self.notes], self._tables())
+
+    def _tables(self) -> list[tuple[str, Sequence[str], list[Sequence[object]]]]:
+        rows: list[Sequence[object]] = [
             (
                 each.number,
                 each.call,
@@ -112,14 +120,7 @@ class Verification:
             for each in self.samples
         ]
         rows += [("", "state", "", "different", each, "") for each in self.state]
-        titles = "".join([f"<th>{each}</th>" for each in heads])
-        body = "".join(
-            [f"<tr>{''.join([f'<td>{escape(str(c))}</td>' for c in row])}</tr>" for row in rows]
-        )
-        return f"<p>{escape(self.summary())}</p><table><tr>{titles}</tr>{body}</table>"
-
-    def _repr_html_(self) -> str:
-        return self.as_html()
+        return [("", ("#", "call", "legal", "verdict", "what", "first operator"), rows)]
 
 
 SHOWN = 3

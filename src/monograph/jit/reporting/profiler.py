@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.jit.optimizing import optimize
-from monograph.jit.reporting.pages import page, paragraph, table
+from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from monograph.jit.segment_code import CompiledSegment
 
 __all__ = ["CallExplanation", "CompilationProfiler", "explain_call"]
+
+_page = deferred("monograph.pages.document_page:tables_page")
 
 
 class CompilationProfiler:
@@ -84,13 +86,13 @@ class CompilationProfiler:
     def to_html(self) -> str:
         """The report as one page that needs nothing else."""
         counts = f"{self.n_graphs} graphs with {self.n_operators} operators"
-        return page(
+        return _page(
             "Graph breaks and recompilations",
+            [counts],
             [
-                paragraph(counts),
-                table("Graph breaks", _BREAKS, self._breaks()),
-                table("Recompilations", _RECOMPILATIONS, self._recompilations()),
-                table("What to do", ("Function", "Advice"), self._advice()),
+                ("Graph breaks", _BREAKS, self._breaks()),
+                ("Recompilations", _RECOMPILATIONS, self._recompilations()),
+                ("What to do", ("Function", "Advice"), self._advice()),
             ],
         )
 
@@ -206,13 +208,13 @@ class CallExplanation:
             for guard in each.guards
         ]
         breaks = [(f"{reason} at {place}", str(n)) for reason, place, n in self.breaks]
-        return page(
+        return _page(
             f"What a call of {self.name} compiles",
+            [str(self).splitlines()[0]],
             [
-                paragraph(str(self).splitlines()[0]),
-                table("Graph breaks", _BREAKS, breaks),
-                table("Segments", ("Segment", "Ends with", "Operators"), segments),
-                table("Guards", ("Segment", "About", "Expected", "Asked at"), guards),
+                ("Graph breaks", _BREAKS, breaks),
+                ("Segments", ("Segment", "Ends with", "Operators"), segments),
+                ("Guards", ("Segment", "About", "Expected", "Asked at"), guards),
             ],
         )
 
