@@ -3,9 +3,10 @@
     python -m bench.suite [--rounds N] [--zoo N] [--seed N] [--only TEXT] [--dry]
 
 Processor seconds, medians of rounds that alternate. The run comes first in bench/RESULTS.md; its
-numbers and plots are kept in bench/history/. Zoo models are drawn by the seed out of the folder
-that MONOGRAPH_ZOO names (bench/zoo.md), by the Python of MONOGRAPH_ZOO_PYTHON where their libraries
-are; without it they are left out, which the run says.
+numbers are kept in bench/history/, and `bench.history_plots` draws them into docs/plots/. Zoo
+models are drawn by the seed out of the folder that MONOGRAPH_ZOO names (bench/zoo.md), by the
+Python of MONOGRAPH_ZOO_PYTHON where their libraries are; without it they are left out, which the
+run says.
 """
 
 import argparse
@@ -21,11 +22,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from bench import history_plots
+from bench.history_plots import HISTORY
 from bench.pairs import MODELS, STAGES
-from bench.plots import plot
 from bench.results import ROOT, Results, commit, insert, setting
 
-HISTORY = ROOT / "bench" / "history"
 DEPTHS = (64, 256, 1000, 4096)
 BLOCKS = (8, 126)
 ZOO_STAGES = ("capture, fixed", "capture, varying", "capture, strict")
@@ -155,24 +156,6 @@ def of_processes(records: list[Record]) -> Results:
     return Results("Cold start and memory", columns, rows)
 
 
-def plots(records: list[Record], folder: Path, name: str) -> list[str]:
-    """Cost against the length of a chain, a plot for each stage; gives lines that show them."""
-    lines: list[str] = []
-    for stage in ("capture, fixed", "lowering"):
-        series: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-        for each in records:
-            kind, _, count = each["model"].partition(":")
-            if kind == "chain" and each["stage"] == stage:
-                for who in ("ours", "torch", "eager"):
-                    if each.get(who):
-                        series[who].append((float(count), 1000 * each[who]))
-        if series:
-            file = folder / f"{name}-{stage.replace(', ', '-')}.svg"
-            file.write_text(plot(f"{stage}: a chain", "layers", "processor ms", series))
-            lines.append(f"![{stage} against layers](history/{file.name})")
-    return lines
-
-
 def main() -> None:
     """Measure, show, keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -209,7 +192,7 @@ def main() -> None:
     }
     (HISTORY / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
     shown = [line for each in tables if each.rows for line in each.lines()]
-    insert([*shown, "", *plots(records, HISTORY, name)])
+    insert([*shown, *history_plots.write()])
 
 
 if __name__ == "__main__":
