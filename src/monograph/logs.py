@@ -77,7 +77,7 @@ def set_logs(
     was exported: programs at INFO, their operators at DEBUG. `jit` is that of just-in-time runs:
     graph breaks and recompilations at INFO, graphs and guards at DEBUG.
     `guard` is a relation as the log prints it, by symbols, by input paths, or by both; spaces do
-    not matter. `symbol` is a symbol.
+    not matter. `symbol` is a symbol. Levels are those of `logging`: 10 is DEBUG, 20 INFO.
 
     >>> set_logs(dynamic=True, guard="s0 == 2*s1")
     >>> set_logs()

@@ -59,7 +59,8 @@ def export_methods(
     has one range in all of them. `options` are those of `export`.
 
     Shapes: any pytree of tensors and constants → any pytree, for each entry.
-    Raises: as `export`, with the name of the entry; entry-not-found, spec-dim-conflict.
+    Raises: as `export`, with the name of the entry; entry-not-found,
+        not-a-module, spec-dim-conflict.
     """
     declared = dict(dynamic_shapes or {})
     unknown = [name for name in declared if name not in entries]

@@ -131,6 +131,7 @@ class Programs(Mapping[str, "ExportedProgram"]):
     def verify(self, model: torch.nn.Module, *, samples: int = 20, seed: int = 0) -> dict[str, Any]:
         """Return a Verification of each entry beside what it was captured of, by its name.
 
+        `samples` and `seed` are those of `monograph.verify`, as is what is raised.
         Entries of a file are taken for the model's methods of their names, else for its forward.
         """
         found: dict[str, Any] = {}

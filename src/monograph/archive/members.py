@@ -32,7 +32,10 @@ LAST = {
 
 
 class PT2ArchiveWriter:
-    """Writes an archive member by member; leaving the `with` block ends it."""
+    """Writes an archive member by member; leaving the `with` block ends it.
+
+    Raises: ValueError, where a member is written twice.
+    """
 
     def __init__(self, archive_path_or_buffer: PathOrFile) -> None:
         given = archive_path_or_buffer
@@ -60,10 +63,7 @@ class PT2ArchiveWriter:
         return sum(name.startswith(prefix) for name in self._names)
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write one member.
-
-        Raises: ValueError, where it was written before.
-        """
+        """Write one member."""
         if name in self._names:
             raise ValueError(f"the archive has a member `{name}` already")
         self._names.add(name)

@@ -36,9 +36,9 @@ class DimHint:
 
 
 class Dim:
-    """A size with a name.
+    """A size with a name, from `min` (0) to `max` (any) elements, both included.
 
-    Raises: spec-range-empty.
+    Raises: spec-range-empty, spec-not-a-dim (the name is no identifier).
 
     >>> batch = Dim("batch", min=1, max=64)
     >>> batch, 2 * batch + 1
@@ -134,7 +134,7 @@ Constraint = Dim | DerivedDim
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:  # noqa: A002
-    """Several named sizes with one range.
+    """Several named sizes with one range, from `min` to `max` elements. Raises: as `Dim`.
 
     >>> dims("height", "width", min=8)
     (height, width)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class IntInput:
-    """An int among the example inputs that a ShapesCollection can tell from others."""
+    """An int, `val`, among the example inputs that a ShapesCollection can tell from others."""
 
     val: int
 

@@ -36,8 +36,8 @@ class Estimate:
     """What one call of a program needs, without gradients: integers, or formulas in symbolic sizes.
 
     `parameters` is a number of elements; `state` (parameters, buffers and constants) and `inputs`
-    are bytes; `operators` has a row per call, and `peaks` the moments of which one has most memory
-    alive. `notes` say what the formulas take for granted.
+    are bytes (`state_by_name` of each tensor); `operators` has a row per call, and `peaks` the
+    moments of which one has most memory alive. `notes` say what the formulas take for granted.
     """
 
     parameters: int
@@ -82,7 +82,9 @@ class Estimate:
         return text(value, self.names)
 
     def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Estimate:
-        """Return the estimate where these sizes have these values; others stay symbols.
+        """Return the estimate where `sizes`, or sizes `named`, have these values in elements.
+
+        Others stay symbols.
 
         Raises: ValueError (no size has that name, or the value is no size).
         """
@@ -183,7 +185,7 @@ def work_of(program: ExportedProgram) -> Int:
 def estimate(program: ExportedProgram, sizes: Mapping[str, int] | None = None) -> Estimate:
     """Return what a call of a program needs, without running it: formulas in its symbolic sizes.
 
-    `sizes` gives some of them values, by name. Tensors may be on the meta device. FLOPs are those
+    `sizes` gives some values, in elements. Tensors may be on the meta device. FLOPs are those
     that `torch.utils.flop_counter` counts, and those of matrix-vector products and of fused kernels
     of the CPU, which it leaves out. Memory is that of a call without gradients; what a kernel
     allocates inside is not known but for attention and losses.

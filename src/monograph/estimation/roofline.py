@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device as its data sheet has it: FLOP per second, bytes per second, bytes of memory."""
+    """A device as its data sheet has it.
+
+    Units: `flops` in FLOP per second, `bandwidth` in bytes per second, `memory` in bytes.
+    """
 
     name: str
     flops: float
@@ -27,6 +30,8 @@ class Roofline:
 
     Each operator is bound by the greater of the two, and `seconds` is the sum of these. `fits` is
     whether state, inputs and activations are there at once; None where the memory is not known.
+
+    Units: `intensity` in FLOP per byte, `slowest` as all others in seconds.
     """
 
     device: Device

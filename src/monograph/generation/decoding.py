@@ -31,7 +31,7 @@ _extra_text = deferred("monograph.archive.loading:extra_text")
 
 @dataclass(eq=False, slots=True)
 class DecodingState:
-    """Where one batch of texts stands: its cache, its mask and how many tokens there are.
+    """Where one batch of texts stands: its cache, its mask and `length` tokens so far.
 
     `logits` are those of the next token, [batch, vocab]. It is made by `GenerationProgram.start`
     and changed by `step`; its mask is None where nothing is padded. Two states of one program share
@@ -88,7 +88,7 @@ class GenerationProgram:
 
         `inputs` are what the model takes beside them.
 
-        Raises: generation-limit, token-out-of-range, contract-broken.
+        Raises: generation-limit, token-out-of-range, contract-broken; TypeError (other inputs).
         """
         batch, length = self._check_prompt(input_ids, attention_mask)
         if set(inputs) != set(self.record.prompt_inputs):
@@ -194,7 +194,11 @@ class GenerationProgram:
         says, else as the library has it: `top_k` is 50 then, and 0 keeps all tokens. Without a mask
         tokens of a prompt that are `pad_token_id` are padding, unless texts end with that.
 
-        Raises: generation-limit, token-out-of-range, contract-broken: before anything runs.
+        Shapes: `input_ids` i64[batch, n], `attention_mask` i64[batch, n] → i64[batch, n + new].
+        Units: `max_new_tokens` are tokens; `temperature` and `repetition_penalty` divide logits;
+            `top_p` is a probability; `eos_token_id` and `pad_token_id` are tokens.
+        Raises: generation-limit, token-out-of-range, contract-broken, before anything runs;
+            TypeError (inputs that the prompt has not), ValueError (an option out of its range).
         """
         sampler = self.record.sampler((do_sample, temperature, top_k, top_p, repetition_penalty))
         max_new_tokens = self._check_room(input_ids, max_new_tokens)
@@ -240,7 +244,10 @@ class GenerationProgram:
 
         How tokens are chosen is part of the program: as the model's generation_config said.
 
-        Raises: as `generate`; entry-not-found.
+        Shapes and units of `input_ids`, `attention_mask`, `max_new_tokens`, `eos_token_id` and
+        `pad_token_id` are those of `generate`.
+
+        Raises: entry-not-found, generation-limit, token-out-of-range, ValueError.
         """
         if "whole" not in self._steps:
             reason = "this program was exported without `whole=True`"

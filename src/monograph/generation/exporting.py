@@ -45,15 +45,16 @@ def export(
 ) -> GenerationProgram:
     """Capture a language model of transformers for `generate`: its prefill and its decode step.
 
-    `max_length` is the most tokens that a cache holds, prompt included. A "dynamic" cache grows; a
-    "static" one has that length from the start and is written in place; "sliding" is a static one
-    of a model whose layers have windows. `inputs` are example inputs by name: of a model with
-    images `input_ids` (one row) and what it takes beside them, of a model with an encoder
-    `input_ids` or `input_features`. With `whole` there is an entry besides, `whole`: the prefill
-    and the loop as one program, with a static cache as loop-carried state, which chooses tokens by
-    the model's generation_config; see `GenerationProgram.generate_whole`.
+    `max_length` is the most tokens that a cache holds, prompt included, `max_batch` the most texts.
+    A "dynamic" cache grows; a "static" one has that length from the start and is written in place;
+    "sliding" is a static one of a model whose layers have windows. `inputs` are example inputs by
+    name: of a model with images `input_ids` (one row) and what it takes beside them, of a model
+    with an encoder `input_ids` or `input_features`. With `whole` there is an entry besides,
+    `whole`: the prefill and the loop as one program, with a static cache as loop-carried state,
+    which chooses tokens by the model's generation_config; see `generate_whole`.
 
-    Raises: not-generative, and as `monograph.export`, with the name of the entry.
+    Shapes: `inputs` have one row each, [1, n, ...].
+    Raises: not-generative, ValueError (room for too little); as `monograph.export`.
     """
     if max_batch < 1 or max_length < MIN_LENGTH:
         raise ValueError(f"max_batch is {max_batch} and max_length {max_length}: too few")

@@ -239,7 +239,7 @@ class ExportedProgram:
             yield name, (self.constants if name in kept_out else self.state_dict)[name]
 
     def buffers(self) -> Iterator[torch.Tensor]:
-        """Yield each buffer."""
+        """Yield each buffer, of the shape it had in the original module."""
         for _, buffer in self.named_buffers():
             yield buffer
 
@@ -384,7 +384,8 @@ class ExportedProgram:
     def split(self, parts: int, *, balance: Literal["parameters", "flops"] = "parameters") -> Any:
         """Return this program as a `Pipeline`: stages cut between modules, programs themselves.
 
-        They are balanced by parameters, or by FLOPs at the example's sizes, and share the weights.
+        There are `parts` of them, balanced by parameters, or by FLOPs at the example's sizes; they
+        share the weights.
 
         Raises: not-split.
         """

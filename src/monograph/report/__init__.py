@@ -31,7 +31,10 @@ _FORMS: Final[Mapping[str, Callable[..., str]]] = {
 
 
 def write(source: Source, path: str | Path) -> None:
-    """Write a report to a file, in the form that its name ends with: .html .json .sarif .txt."""
+    """Write a report to a file, in the form that its name ends with: .html .json .sarif .txt.
+
+    Raises: ValueError (another ending), TypeError (no source of a report).
+    """
     form = _FORMS.get(Path(path).suffix)
     if form is None:
         raise ValueError(f"a report is written to {', '.join(_FORMS)}; not to {path}")

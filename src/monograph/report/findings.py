@@ -46,7 +46,8 @@ class Finding:
 
     `at` are the user's lines, innermost first. `values` are the types of what the first of them
     computes, where a program is there to tell. `assumed` and `is_checked` are those of a draft.
-    `edits` are those of the helps that can be applied as they stand.
+    `edits` are those of the helps that can be applied as they stand. `times` is how many calls of
+    the line in one run were found so.
     """
 
     name: str

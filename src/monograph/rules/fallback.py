@@ -51,7 +51,7 @@ class Memo:
         self._known: dict[Any, Any] = {}
 
     def infer(self, overload: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The result types; see `infer`."""
+        """See `infer`. Raises: unsupported-operator, operator-refused-types, unsupported-layout."""
         key = (id(overload), _frozen(args), _frozen(kwargs))
         try:
             found = self._known.get(key, self)

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """An operator of the module that the program lacks or gives otherwise, and what is instead."""
+    """An operator of the module that the program lacks or gives otherwise, and what is instead.
+
+    `line` is that of the user's `file`, counted from 1.
+    """
 
     operator: str
     file: str

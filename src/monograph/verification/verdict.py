@@ -20,7 +20,7 @@ Verdict = Literal["equal", "different", "refused", "both raise", "varies"]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One call: what it was, and how it ended. `legal` says whether the contract admits it."""
+    """Call `number`, from 0: what it was, how it ended; the contract admits it if it is `legal`."""
 
     number: int
     call: str

@@ -56,7 +56,9 @@ def verify(
     or ours), or any callable. It is called in the place of the program; its tensors are compared
     with the evidence; of a `module`, evidence is taken first.
 
-    Raises: nothing-to-verify-against, extra-not-installed, and what `load` raises.
+    Units: `samples` is a number of legal calls, `seed` that of the generator which draws them.
+    Raises: nothing-to-verify-against, extra-not-installed, what `load` raises; TypeError (neither
+        a program nor a file), ValueError (no samples).
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
@@ -78,7 +80,8 @@ def verify(
 def compare(a: Comparable, b: Comparable, *, samples: int = 20, seed: int = 0) -> Verification:
     """Call `a` and `b` alike, and compare: programs, files, torch.export's programs, or functions.
 
-    The inputs are drawn from the contract of `b`, or of `a` where `b` has none.
+    The inputs are drawn from the contract of `b`, or of `a` where `b` has none: `samples` legal
+    calls, by a generator of this `seed`.
 
     Raises: nothing-to-verify-against, where neither has a contract.
     """

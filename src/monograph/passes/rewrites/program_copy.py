@@ -60,12 +60,12 @@ class ProgramCopy:
         return [node for node in self.graph.nodes if node.op == "placeholder"]
 
     def tensor_of(self, node: Node) -> torch.Tensor | None:
-        """The tensor that a placeholder of state stands for."""
+        """The tensor that a placeholder of state stands for, of the shape of its `val`."""
         state_input = self.state_inputs.get(node.name)
         return None if state_input is None else self.tensors[state_input.target]
 
     def add_state(self, state_input: StateInput, tensor: torch.Tensor, val: Any) -> Node:
-        """A new placeholder of state, before the user's inputs."""
+        """A new placeholder of state, before the user's inputs: `val` has the shape of `tensor`."""
         self.tensors[state_input.target] = tensor
         inputs = (node for node in self.graph.nodes if node.name not in self.state_inputs)
         with self.graph.inserting_before(next(inputs)):
