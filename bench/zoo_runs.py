@@ -5,17 +5,16 @@ import functools
 import importlib
 import json
 import logging
-import os
 import re
-import resource
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from monograph.sweep.processes import Limits, supervised
 
 Found = dict[str, Any]
 
@@ -54,20 +53,15 @@ def over_zoo(options: argparse.Namespace, run: Callable[[Any, str], Found]) -> d
 
 def in_a_process(run: Callable[[], Found], seconds: int) -> Found:
     """Run in a fork, which may take this much processor time; where it fails, say how."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        child = os.fork()
-        if child == 0:
-            try:
-                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-                Path(file.name).write_text(json.dumps(run()), encoding="utf-8")
-            except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
-                failed = json.dumps({"failed": said(error)})
-                Path(file.name).write_text(failed, encoding="utf-8")
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-        text = Path(file.name).read_text(encoding="utf-8")
-    return json.loads(text) if text else {"failed": "killed"}
+
+    def told(tell: Callable[[Found], None]) -> None:
+        try:
+            tell(run())
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, it is the finding
+            tell({"failed": said(error)})
+
+    ended = supervised(told, Limits(processor_seconds=seconds))
+    return ended.told or {"failed": ended.detail or ended.output}
 
 
 def said(error: BaseException) -> str:
