@@ -65,6 +65,7 @@ if typing.TYPE_CHECKING:
         unflatten,
     )
     from monograph.programs import Programs
+    from monograph.sweep import sweep
     from monograph.verification import compare, verify
 else:
     # A process that only loads a program needs no capture, and one that declares sizes needs none
@@ -121,12 +122,14 @@ else:
             "rules": "monograph.rules:",
             "save": "monograph.archive",
             "set_logs": "monograph.logs",
+            "sweep": "monograph.sweep",
             "unflatten": "monograph.program",
             "verification": "monograph.verification:",
             "verify": "monograph.verification",
         },
     )
     lazy_imports.keep_function(__name__, "dims", "monograph.dims:dims")
+    lazy_imports.keep_function(__name__, "sweep", "monograph.sweep:sweep")
     lazy_imports.keep_function(__name__, "unflatten", "monograph.program:unflatten")
 
 __all__ = [
@@ -193,6 +196,7 @@ __all__ = [
     "rules",
     "save",
     "set_logs",
+    "sweep",
     "unflatten",
     "verification",
     "verify",

@@ -35,7 +35,14 @@ def made(place: str) -> Made:
 
     Raises: NotThereError; what the function raises.
     """
-    found: Any = factory(place)
+    return made_of(factory(place), place)
+
+
+def made_of(found: Any, place: str) -> Made:
+    """The same of an object that stands there.
+
+    Raises: NotThereError; what the function raises.
+    """
     if not hasattr(found, "forward") or isinstance(found, type):
         if not callable(found):
             raise NotThereError(f"{place} is neither a module nor a function that makes one")
@@ -109,4 +116,4 @@ def _of_file(path: Path) -> Any:
     return module
 
 
-__all__ = ["Made", "NotThereError", "factory", "made", "of_transformers"]
+__all__ = ["Made", "NotThereError", "factory", "made", "made_of", "of_transformers"]

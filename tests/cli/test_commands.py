@@ -63,7 +63,7 @@ number = 4
 """
 
 VERBS = ["export", "report", "fix", "inspect", "show", "run", "verify", "diff", "convert"]
-VERBS += ["minify", "explain", "estimate", "examples", "doctor"]
+VERBS += ["minify", "explain", "estimate", "examples", "doctor", "sweep"]
 
 
 @pytest.fixture

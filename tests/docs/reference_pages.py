@@ -50,7 +50,7 @@ SUBJECTS = {
     ),
     "checking": (
         "Verifying, reporting, explaining",
-        ("verify", "compare", "verification", "report", "explain", "exportdb"),
+        ("verify", "compare", "verification", "sweep", "report", "explain", "exportdb"),
     ),
     "running": (
         "Running just in time, and generation",

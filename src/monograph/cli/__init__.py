@@ -19,6 +19,7 @@ from monograph.cli.programs import (
     verify,
 )
 from monograph.cli.reading import doctor, examples, explain
+from monograph.cli.sweeping import sweep
 from monograph.lazy_imports import deferred
 
 _commands = deferred("monograph.cli.commands:app")
@@ -52,5 +53,6 @@ __all__ = [
     "report",
     "run",
     "show",
+    "sweep",
     "verify",
 ]

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from monograph.cli import fixing, planning, programs, reading
+from monograph.cli import fixing, planning, programs, reading, sweeping
 from monograph.cli.output import quiet, say
 from monograph.diagnostics import page_names
 from monograph.lazy_imports import deferred
@@ -284,6 +284,51 @@ def minify(
     monograph minify model.py:make --backend inductor --accuracy -o smallest.py
     """
     end(programs.minify(place, output, backend=backend, accuracy=accuracy))
+
+
+TO: Any = typer.Option([], help="a conversion; may be repeated")
+
+
+@verb()
+def sweep(
+    models: str = typer.Argument(help="a list of models: .toml, .py, or a folder of them"),
+    folder: str = typer.Option("sweep", "--output", "-o", help="where results and reports go"),
+    convert: list[str] = TO,
+    exporter: str = typer.Option("monograph", help="torch.export: that beside ours"),
+    processes: int | None = typer.Option(None, min=1, help="at once; as many as processors"),
+    seconds: float | None = typer.Option(None, help="of processor time a model may take; 600"),
+    memory: float | None = typer.Option(None, help="GB a model may take"),
+    samples: int | None = typer.Option(None, min=0, help="calls to compare; 8"),
+    ray: str | None = typer.Option(None, help="address of a Ray cluster: auto, local, host:port"),
+    against: str | None = typer.Option(None, help="the report.json to compare with"),
+    only_regressions: bool = typer.Option(default=False, help="what failed before may fail"),
+    keep: bool = typer.Option(default=False, help="keep the programs that are written"),
+    fresh: bool = typer.Option(default=False, help="do again what was done"),
+    json: bool = JSON,
+) -> None:
+    """Capture, verify, lower and convert a list of models, each in a process of its own.
+
+    Results are kept model by model: the same command goes on where it was ended.
+    The exit status is 0 where all models passed or, with --only-regressions, none got worse.
+
+    monograph sweep models.toml --seconds 300 --memory 8 -o sweep
+    """
+    given = {"seconds": seconds, "memory": memory, "samples": samples, "convert": convert or None}
+    end(
+        sweeping.sweep(
+            models,
+            folder,
+            exporter=exporter,
+            processes=processes,
+            ray=ray,
+            against=against,
+            only_regressions=only_regressions,
+            keep=keep,
+            fresh=fresh,
+            as_json=json,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    )
 
 
 WORDS: Any = typer.Argument(None, help="words that a case has")

@@ -15,7 +15,7 @@ from monograph.diagnostics import explain, page_names
 from monograph.report.findings import findings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from monograph.diagnostics import Edit
     from monograph.report.findings import Excerpt, Finding, Source
@@ -33,13 +33,22 @@ _OTHERS: Final[Mapping[str, str]] = {
 
 def as_sarif(source: Source) -> str:
     """Return all findings as one SARIF log with one run; files are relative to this folder."""
-    found = findings(source)
-    names = list(dict.fromkeys(each.name for each in found))
+    return sarif_log(sarif_results(source))
+
+
+def sarif_results(source: Source) -> list[dict[str, Any]]:
+    """The findings as results of a SARIF run, which `sarif_log` numbers the rules of."""
+    return [_result(each) for each in findings(source)]
+
+
+def sarif_log(results: Sequence[dict[str, Any]]) -> str:
+    """A SARIF log of one run with these results, each with a `ruleId`."""
+    names = list(dict.fromkeys(each["ruleId"] for each in results))
     run = {
         "tool": {"driver": {"name": "monograph", "rules": [_rule(name) for name in names]}},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"uri": f"{Path.cwd().as_uri()}/"}},
-        "results": [_result(each, names.index(each.name)) for each in found],
+        "results": [{**each, "ruleIndex": names.index(each["ruleId"])} for each in results],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
@@ -57,10 +66,9 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
+def _result(finding: Finding) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.name,
-        "ruleIndex": rule,
         "level": finding.level,
         "message": {"text": "\n".join(_sentences(finding))},
     }
@@ -150,4 +158,4 @@ def _fingerprint(finding: Finding) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 
 
-__all__ = ["SCHEMA", "as_sarif"]
+__all__ = ["SCHEMA", "as_sarif", "sarif_log", "sarif_results"]

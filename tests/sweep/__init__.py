@@ -1,0 +1,1 @@
+"""Sweeps: processes, lists, stores, reports, and Ray."""
