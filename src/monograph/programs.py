@@ -53,9 +53,10 @@ class Methods:
 class Programs(Mapping[str, "ExportedProgram"]):
     """Programs by name, over one state. Made by `export_methods`, `Programs.load`, or a pass.
 
-    >>> programs = monograph.export_methods(model, {"encode": call(x), "decode": call(z)})
-    >>> methods = programs.module()
-    >>> methods.decode(methods.encode(x))
+    >>> import monograph, torch
+    >>> entries = {"forward": monograph.call(torch.ones(1))}
+    >>> monograph.export_methods(torch.nn.ReLU(), entries).module().forward(-torch.ones(1))
+    tensor([0.])
     """
 
     def __init__(

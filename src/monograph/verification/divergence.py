@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """An operator of the module that the program lacks or gives otherwise, and what is instead.
-
-    `line` is that of the user's `file`, counted from 1.
-    """
+    """An operator, of a `line` from 1 on, that the program lacks or gives otherwise: `instead`."""
 
     operator: str
     file: str
