@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 import monograph
-from monograph import cli, lazy_imports
+from monograph import cli, conversions, lazy_imports
 from monograph.cli import commands, output, programs, watching
 from monograph.cli.commands import app
 from tests.repo.sources import environment
@@ -295,7 +295,7 @@ def test_systems_that_may_be_missing(folder, monkeypatch, target):
         "openvino:save_model": kept,
         "executorch.exir:to_edge_transform_and_lower": written,
     }
-    monkeypatch.setattr(programs, "resolved", stand_ins.__getitem__)
+    monkeypatch.setattr(conversions, "resolved", stand_ins.__getitem__)
     assert invoked("convert", "relu.pt2", "--to", target, "-o", "made") == (0, "made: 4 bytes\n")
     assert len(calls) == 1
 
@@ -335,7 +335,7 @@ def test_executorch_needs_bounds(folder, monkeypatch):
     bounded = "x: batch, n; batch <= 1024; n <= 1024"
     assert invoked("export", "model.py:make", "-o", "m.pt2", "--dynamic", bounded)[0] == 0
     lowered = types.SimpleNamespace(to_executorch=lambda: types.SimpleNamespace(buffer=b"made"))
-    monkeypatch.setattr(programs, "resolved", lambda _: lambda _: lowered)
+    monkeypatch.setattr(conversions, "resolved", lambda _: lambda _: lowered)
     assert invoked("convert", "m.pt2", "--to", "executorch", "-o", "m.pte")[0] == cli.RIGHT
 
 

@@ -76,6 +76,8 @@ def held_by(path, block):
     folder, language = path.parent.name, block.language
     if path == ROOT / "DESIGN.md" and language == "python":
         return "the source" if any(block.body in text for text in RULES) else None
+    if block.file is not None and path in PROGRAMS:
+        return "test_a_page_prints_what_it_says, which writes the file"
     if language in PLAIN:
         is_code = re.search(
             r"^(>>> |import |from \w+ import |monograph )", block.body, re.MULTILINE
