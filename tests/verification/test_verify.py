@@ -1,5 +1,6 @@
 """`verify` and `compare`: what is right is called right, and everything is left as it was."""
 
+import contextlib
 import json
 import types
 
@@ -322,6 +323,45 @@ def test_draws_cost_at_most_four_examples_or_a_second():
         work[channels] = max(flops) / monograph.estimate(program, draws[0].sizes | EXAMPLE).flops
     assert 1 < work[512] <= 4
     assert work[2] > 40
+
+
+class KeepsHistory(nn.Module):
+    """Writes to a buffer in place what has a history: the second backward pass raises."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.register_buffer("total", torch.zeros(3))
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        """Return the total so far, weighted, and what was returned last."""
+        last = self.last.clone()
+        self.total.add_(x)
+        self.last.copy_(self.total * self.weight + last)
+        return self.last * 2
+
+
+class Forgets(KeepsHistory):
+    """The same numbers; what it keeps has no history."""
+
+    def forward(self, x):
+        """Return the total so far, weighted, and what was returned last."""
+        found = super().forward(x)
+        self.last.detach_()
+        return found
+
+
+def test_history_in_the_state_of_a_module_is_no_difference():
+    """Its second backward pass raises; a program that keeps numbers alone has gradients."""
+    module, x = KeepsHistory(), torch.ones(3)
+    for again in (False, True):
+        raises = pytest.raises(RuntimeError, match="modified by an inplace operation")
+        with raises if again else contextlib.nullcontext():
+            module(x).sum().backward(retain_graph=True)
+    program = monograph.export(Forgets(), (x,))
+    found = monograph.verify(program, KeepsHistory(), samples=3)
+    assert found, found
 
 
 def test_evidence_knows_its_draws(tmp_path):
