@@ -21,6 +21,7 @@ ENDS = {"RETURN_VALUE", "RERAISE", "RAISE_VARARGS", "ASYNC"}
 # Pops and pushes on the way on; a jump's other way is in JUMPING.
 FIXED: dict[str, tuple[int, int]] = {
     "BEFORE_WITH": (1, 2),
+    "BUILD_TEMPLATE": (2, 1),
     "BINARY_OP": (2, 1),
     "BINARY_SLICE": (3, 1),
     "BINARY_SUBSCR": (2, 1),
@@ -85,7 +86,6 @@ FIXED: dict[str, tuple[int, int]] = {
     "RETURN_VALUE": (1, 0),
     "SEND": (2, 2),
     "SETUP_ANNOTATIONS": (0, 0),
-    "SET_FUNCTION_ATTRIBUTE": (2, 1),
     "STOPITERATION_ERROR": (1, 1),
     "STORE_ATTR": (2, 0),
     "STORE_DEREF": (1, 0),
@@ -99,12 +99,12 @@ FIXED: dict[str, tuple[int, int]] = {
     "UNARY_NEGATIVE": (1, 1),
     "UNARY_NOT": (1, 1),
     "UNARY_POSITIVE": (1, 1),
-    "WITH_EXCEPT_START": (4, 5),
     "YIELD_VALUE": (1, 1),
 }
 
 COUNTED: dict[str, Callable[[Any], tuple[int, int]]] = {
     "ASYNC": lambda _: (0, 0),
+    "BUILD_INTERPOLATION": lambda a: (2 + a[1], 1),
     "BUILD_CONST_KEY_MAP": lambda n: (n + 1, 1),
     "BUILD_LIST": lambda n: (n, 1),
     "BUILD_MAP": lambda n: (2 * n, 1),
@@ -133,6 +133,7 @@ COUNTED: dict[str, Callable[[Any], tuple[int, int]]] = {
     "TYPE_INTRINSIC": lambda a: (a[0], 1),
     "UNPACK_EX": lambda a: (1, a[0] + 1 + a[1]),
     "UNPACK_SEQUENCE": lambda n: (1, n),
+    "WITH_EXCEPT_START": lambda n: (n, n + 1),
 }
 
 # What a jump pops and pushes where it differs from going on.

@@ -13,7 +13,7 @@ from pathlib import Path
 __all__ = ["VERSIONS", "ask", "executable"]
 
 ROOT = Path(__file__).parents[2]
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 SCRIPT = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 

@@ -53,12 +53,9 @@ QUICK: dict[str, dict[str, str]] = {
     "test_exception_variations": {},
     "test_generator_stop": {},
     "test_generators": {
-        "FinalizationTest.test_frame_resurrect": REFERENCES,
         "GeneratorStackTraceTest.test_throw_with_yield_from": FRAMES,
         "GeneratorTest.test_ag_frame_f_back": ASYNCHRONOUS,
-        "GeneratorTest.test_copy": GENERATOR,
         "GeneratorTest.test_cr_frame_f_back": ASYNCHRONOUS,
-        "GeneratorTest.test_gi_frame_f_back": FRAMES,
         "GeneratorTest.test_name": GENERATOR,
         "SignalAndYieldFromTest.test_raise_and_yield_from": "where a signal handler raises",
     },
@@ -67,8 +64,6 @@ QUICK: dict[str, dict[str, str]] = {
     "test_grammar": {
         "GrammarTests.test_async_for": ASYNCHRONOUS,
         "GrammarTests.test_async_with": ASYNCHRONOUS,
-        "GrammarTests.test_var_annot_custom_maps": "`exec` in a mapping that is no dict",
-        "GrammarTests.test_var_annot_refleak": "`exec` in a mapping that is no dict",
     },
     "test_isinstance": {
         "TestIsInstanceIsSubclass.test_isinstance_recursion_limit": DEPTH,
@@ -81,12 +76,11 @@ QUICK: dict[str, dict[str, str]] = {
     "test_patma": {},
     "test_property": {},
     "test_raise": {
-        "TestTraceback.test_accepts_traceback": FRAMES,
         "TestTracebackType.test_attrs": FRAMES,
         "TestTracebackType.test_constructor": FRAMES,
     },
     "test_richcmp": {},
-    "test_scope": {"ScopeTests.testCellLeak": REFERENCES},
+    "test_scope": {},
     "test_subclassinit": {},
     "test_super": {},
     "test_typechecks": {},
@@ -116,6 +110,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "test_except_star": {},
     "test_generators": {
         "ExceptionTest.test_gen_3_arg_deprecation_warning": GENERATOR,
+        "GeneratorCloseTest.test_close_releases_frame_locals": REFERENCES,
     },
     "test_grammar": {},
     "test_listcomps": {

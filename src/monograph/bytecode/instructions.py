@@ -155,6 +155,8 @@ CANONICAL: Mapping[str, str] = {
     "CONVERT_VALUE": "conversion: value -> str: 's', 'r' or 'a'",
     "FORMAT_SIMPLE": "-: value -> str",
     "FORMAT_WITH_SPEC": "-: value, spec -> str",
+    "BUILD_INTERPOLATION": "(conversion, has_spec): value, source[, spec] -> of a template string",
+    "BUILD_TEMPLATE": "-: tuple of strings, tuple of interpolations -> template string",
     # jumps
     "JUMP": "target:",
     "POP_JUMP_IF_FALSE": "target: a ->",
@@ -183,13 +185,12 @@ CANONICAL: Mapping[str, str] = {
     "STOPITERATION_ERROR": "-: error -> error: a StopIteration becomes the RuntimeError it causes",
     "LOAD_ASSERTION_ERROR": "-: -> AssertionError",
     "BEFORE_WITH": "-: manager -> its bound __exit__, the result of __enter__",
-    "WITH_EXCEPT_START": "-: exit, offset, handled before, error -> the same, result of exit",
+    "WITH_EXCEPT_START": "n: exit, [NULL,] offset, handled before, error -> same, result of exit",
     # functions and classes
     "CALL": "(n, names): two values, n args -> result: the last args have these names",
     "CALL_KW": "n: two values, n args, names -> result",
     "CALL_FUNCTION_EX": "has_kwargs: NULL, callee (either order), args[, kwargs] -> result",
     "MAKE_FUNCTION": "flags: [defaults, kwdefaults, annotations, closure,] code -> function",
-    "SET_FUNCTION_ATTRIBUTE": "flag: value, function -> function: one flag of MAKE_FUNCTION",
     "LOAD_BUILD_CLASS": "-: -> __build_class__",
     "SETUP_ANNOTATIONS": "-: give the class body or module its __annotations__",
     # match

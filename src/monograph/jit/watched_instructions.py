@@ -47,7 +47,7 @@ FREE: Final = frozenset(
         *("BUILD_LIST", "LIST_TO_TUPLE", "JUMP", "POP_JUMP_IF_NONE"),
         *("POP_JUMP_IF_NOT_NONE", "LOAD_ASSERTION_ERROR", "COPY_FREE_VARS", "CHECK_EXC_MATCH"),
         *("PUSH_EXC_INFO", "POP_EXCEPT", "RERAISE", "END_SEND", "RAISE_VARARGS"),
-        *("STOPITERATION_ERROR", "SET_FUNCTION_ATTRIBUTE", "BUILD_SLICE"),
+        *("STOPITERATION_ERROR", "BUILD_SLICE"),
     }
 )
 """Instructions that move values, and look into none."""
@@ -537,8 +537,8 @@ def _with(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 
 
 @_watch("WITH_EXCEPT_START")
-def _exit(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
-    check_call(recorder.segment, frame.stack[-4], [None, None, None], {})
+def _exit(recorder: CallRecorder, frame: InterpreterFrame, depth: int) -> None:
+    check_call(recorder.segment, frame.stack[-depth], [None, None, None], {})
 
 
 @_watch("LOAD_SUPER_ATTR", "MAKE_FUNCTION")

@@ -3,6 +3,7 @@
 import functools
 import sys
 import traceback
+from types import FunctionType
 
 import pytest
 
@@ -326,3 +327,67 @@ def test_recursion_ends_where_cpython_ends_it():
     with pytest.raises(RecursionError):
         interpret(endless, 0)
     assert sys.getrecursionlimit() == before
+
+
+def test_sequences_ask_the_other_side_before_they_grow():
+    """As CPython does: a list knows `+=` as a sequence, after all numbers."""
+
+    class Right:
+        def __radd__(self, other):
+            return ("right", other)
+
+        __rmul__ = __radd__
+
+    def grown(left, right):
+        left += right
+        return left
+
+    def repeated(left, right):
+        left *= right
+        return left
+
+    for left in ([1], (1,), "a"):
+        for function in (grown, repeated):
+            assert interpret(function, left, Right()) == function(left, Right()) == ("right", left)
+    held = [1]
+    assert interpret(grown, held, (2,)) is held
+    assert held == [1, 2]
+
+
+def test_globals_may_be_a_mapping_that_knows_more():
+    """What `exec` and evaluators of annotations give to code."""
+
+    class Known(dict):
+        def __missing__(self, name):
+            return f"<{name}>"
+
+    def asks():
+        return int, unheard_of  # noqa: F821  # the mapping knows it
+
+    function = FunctionType(asks.__code__, Known())
+    assert interpret(function) == function() == ("<int>", "<unheard_of>")
+
+
+def test_groups_that_split_otherwise():
+    """Of a longer tuple two are taken; what is no tuple is refused by name."""
+
+    class Odd(ExceptionGroup):
+        answer = None
+
+        def split(self, classes):
+            return self.answer or (*super().split(classes), "more")
+
+    def caught(error):
+        kinds = []
+        try:
+            raise error
+        except* ValueError as found:
+            kinds += [type(each) for each in found.exceptions]
+        return kinds
+
+    error = Odd("odd", [ValueError(1)])
+    assert interpret(caught, error) == [ValueError]
+    for answer, text in (("text", "must return a tuple, not str"), ((1,), "got tuple of size 1")):
+        Odd.answer = answer
+        with pytest.raises(TypeError, match=text):
+            interpret(caught, error)

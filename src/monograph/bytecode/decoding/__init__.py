@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from monograph.bytecode.decoding import python311, python312, python313
+from monograph.bytecode.decoding import python311, python312, python313, python314
 from monograph.bytecode.decoding.registry import RUNNING, decoder, find_decoder, versions
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ __all__ = [
     "python311",
     "python312",
     "python313",
+    "python314",
     "versions",
 ]
 

@@ -22,7 +22,7 @@ __all__ = ["BINARY_SYMBOLS", "decode"]
 
 _PLAIN = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^")
 BINARY_SYMBOLS = (*_PLAIN, *(f"{symbol}=" for symbol in _PLAIN))
-"""What the argument of `BINARY_OP` stands for; the same in 3.11, 3.12 and 3.13."""
+"""What the argument of `BINARY_OP` stands for; the same in later versions."""
 
 _COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
 _CONVERSIONS = ("", "s", "r", "a")
@@ -70,6 +70,7 @@ _RESOLVED: dict[str, Callable[[int], Any]] = {
     "CONTAINS_OP": bool,
     "FORMAT_VALUE": lambda n: (_CONVERSIONS[n & 3], bool(n & 4)),
     "IS_OP": bool,
+    "WITH_EXCEPT_START": lambda _: 4,
     "UNPACK_EX": lambda n: (n & 0xFF, n >> 8),
 }
 

@@ -144,7 +144,6 @@ SHARED: dict[str, Reading] = {
             "UNARY_INVERT",
             "UNARY_NEGATIVE",
             "UNARY_NOT",
-            "WITH_EXCEPT_START",
         ),
         plain,
     ),
@@ -224,9 +223,10 @@ SHARED: dict[str, Reading] = {
     "RETURN_CONST": _return_const,
     "SEND": _send,
     "UNPACK_EX": _unpack_ex,
+    "WITH_EXCEPT_START": fixed(("WITH_EXCEPT_START", 4)),
     "YIELD_VALUE": _yield,
 }
-"""What 3.12 and 3.13 read alike."""
+"""What 3.12 and later read alike."""
 
 
 def _call(at: At) -> Pieces:

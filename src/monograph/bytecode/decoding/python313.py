@@ -7,12 +7,6 @@ three instructions; what a function carries is given to it by `SET_FUNCTION_ATTR
 `MAKE_FUNCTION`. An exhausted
 `FOR_ITER` goes past an `END_FOR` and a `POP_TOP`. Source: the documentation of `dis` for 3.13, and
 observed.
-
-What the documentation says of 3.14, for whoever adds it: `BINARY_SUBSCR` is a `BINARY_OP`;
-`LOAD_FAST_BORROW` and its pairs are `LOAD_FAST`; `LOAD_SMALL_INT` is its argument; `LOAD_SPECIAL`
-with a call replaces `BEFORE_WITH`; `LOAD_COMMON_CONSTANT` replaces `LOAD_ASSERTION_ERROR`;
-`POP_ITER` ends a loop; `RETURN_CONST` is gone; annotations are functions; template strings have
-`BUILD_TEMPLATE` and `BUILD_INTERPOLATION`. Nothing here was tried on it.
 """
 
 from __future__ import annotations
@@ -29,11 +23,11 @@ if TYPE_CHECKING:
     from monograph.bytecode.decoding.tables import At, Pieces, Reading
     from monograph.bytecode.instructions import Instructions
 
-__all__ = ["decode"]
+__all__ = ["CONVERSIONS", "TABLE", "decode"]
 
 _AS_BOOL = 16
 _MAKES_BOOL_ITSELF = frozenset({"POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "UNARY_NOT"})
-_CONVERSIONS = ("", "s", "r", "a")
+CONVERSIONS = ("", "s", "r", "a")
 
 
 def _to_bool(at: At) -> Pieces:
@@ -81,7 +75,7 @@ def _call(at: At) -> Pieces:
 
 
 def _convert(at: At) -> Pieces:
-    return (("CONVERT_VALUE", _CONVERSIONS[at.argument]),)
+    return (("CONVERT_VALUE", CONVERSIONS[at.argument]),)
 
 
 def _make_function(at: At) -> Pieces:
@@ -97,7 +91,7 @@ def _make_function(at: At) -> Pieces:
     return (("MAKE_FUNCTION", flags),)
 
 
-_TABLE: dict[str, Reading] = {
+TABLE: dict[str, Reading] = {
     **SHARED,
     "CALL": _call,
     "CALL_KW": number,
@@ -123,4 +117,4 @@ _TABLE: dict[str, Reading] = {
 @decoder(3, 13)
 def decode(code: CodeType) -> Instructions:
     """Decode a code object of CPython 3.13."""
-    return translate(code, _TABLE)
+    return translate(code, TABLE)

@@ -31,30 +31,39 @@ def has_target(instruction: Instruction) -> bool:
 
 
 def with_short_circuits(read: Instructions) -> Instructions:
-    """The same code, with one jump for each copy, jump and pop that nothing else jumps into."""
-    body, handlers = read.body, read.handlers
+    """The same code, with one jump for each copy, jump and pop that nothing else jumps into.
+
+    Where the jump leads to a pop too (`a and b or c` of 3.14), the condition stays nowhere.
+    """
+    body = read.body
     entered = {step.argument for step in body if has_target(step)}
-    entered.update(handler.target for handler in handlers if handler)
-    begun = {
+    entered.update(handler.target for handler in read.handlers if handler)
+    begun = [
         at
         for at in range(len(body) - 2)
         if body[at][:2] == ("COPY", 1)
         and body[at + 1].name in _FUSED
         and body[at + 2].name == "POP_TOP"
         and not entered & {at + 1, at + 2}
-    }
-    if not begun:
-        return read
-    kept = [at for at in range(len(body)) if not begun & {at - 1, at - 2}]
+    ]
+    dropped = [at for at in begun if body[body[at + 1].argument].name == "POP_TOP"]
+    if dropped:  # what they led to may be part of another one
+        steps = {at: body[at + 1]._replace(argument=body[at + 1].argument + 1) for at in dropped}
+        return with_short_circuits(_fused(read, steps))
+    steps = {at: body[at + 1]._replace(name=_FUSED[body[at + 1].name]) for at in begun}
+    return _fused(read, steps) if steps else read
+
+
+def _fused(read: Instructions, fused: Mapping[int, Instruction]) -> Instructions:
+    """The same code with single instructions for the threes that begin at these places."""
+    kept = [at for at in range(len(read.body)) if not fused.keys() & {at - 1, at - 2}]
     index_of = {at: index for index, at in enumerate(kept)}
     steps: list[Instruction] = []
     for at in kept:
-        step = body[at]
-        if at in begun:
-            step = body[at + 1]._replace(name=_FUSED[body[at + 1].name])
+        step = fused.get(at, read.body[at])
         moved = has_target(step)
         steps.append(step._replace(argument=index_of[step.argument]) if moved else step)
-    found = (handlers[at] for at in kept)
+    found = (read.handlers[at] for at in kept)
     return replace(
         read,
         body=tuple(steps),

@@ -299,7 +299,7 @@ class InterpreterFrame:
         if self.names is not None:
             return self.names
         found: dict[str, Any] = {}
-        for name, value in zip(self.body.slots, self.slots, strict=True):
+        for name, value in zip(self.body.slots, self.slots, strict=False):  # none when it ended
             held = cell_contents(value) if type(value) is CellType else value
             if held is not MISSING:
                 found[name] = held

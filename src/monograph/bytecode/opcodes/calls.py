@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from monograph.bytecode.evaluation.calling import call
 from monograph.bytecode.evaluation.frame import NULL
@@ -16,7 +16,7 @@ from monograph.bytecode.semantics.mappings import lend_mapping
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import InterpreterFrame
 
-_DEFAULTS, _KWDEFAULTS, _ANNOTATIONS, _CLOSURE = 1, 2, 4, 8
+_DEFAULTS, _KWDEFAULTS, _ANNOTATIONS, _CLOSURE, _ANNOTATE = 1, 2, 4, 8, 16
 
 
 @opcode
@@ -82,33 +82,14 @@ def MAKE_FUNCTION(frame: InterpreterFrame, flags: int) -> None:
     code: CodeType = stack.pop()
     closure = stack.pop() if flags & _CLOSURE else None
     function = FunctionType(code, frame.globals, code.co_name, None, closure)
+    if flags & _ANNOTATE:
+        cast("Any", function).__annotate__ = stack.pop()
     if flags & _ANNOTATIONS:
         _annotate(function, stack.pop())
     if flags & _KWDEFAULTS:
         function.__kwdefaults__ = stack.pop()
     if flags & _DEFAULTS:
         function.__defaults__ = stack.pop()
-    stack.append(function)
-
-
-@opcode
-def SET_FUNCTION_ATTRIBUTE(frame: InterpreterFrame, flag: int) -> None:
-    """Give a function one of the things that MAKE_FUNCTION gives."""
-    stack = frame.stack
-    function: FunctionType = stack.pop()
-    value = stack.pop()
-    if flag == _CLOSURE:
-        made = FunctionType(function.__code__, frame.globals, function.__name__, None, value)
-        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-        made.__annotations__ = function.__annotations__
-        made.__doc__ = function.__doc__
-        function = made
-    elif flag == _ANNOTATIONS:
-        _annotate(function, value)
-    elif flag == _KWDEFAULTS:
-        function.__kwdefaults__ = value
-    else:
-        function.__defaults__ = value
     stack.append(function)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation import native_calls
@@ -91,8 +92,15 @@ def _split(error: Any, classes: Any, uncatchable: tuple[type, ...]) -> tuple[Any
         return None, group("", [error])  # pyright: ignore[reportArgumentType]  (as its class is)
     if not isinstance(error, BaseExceptionGroup):
         return error, None
-    match, rest = error.split(classes)
-    return rest, match
+    found: Any = error.split(classes)
+    if not isinstance(found, tuple):
+        raise TypeError(
+            f"{type(error).__name__}.split must return a tuple, not {type(found).__name__}"
+        )
+    if len(found) < 2:
+        size = f"2-tuple, got tuple of size {len(found)}"
+        raise TypeError(f"{type(error).__name__}.split must return a {size}")
+    return found[1], found[0]
 
 
 @opcode
@@ -193,6 +201,21 @@ def LOAD_ASSERTION_ERROR(frame: InterpreterFrame, _: None) -> None:
     frame.stack.append(AssertionError)
 
 
+_TELLS_ALL = sys.version_info >= (3, 14)
+_ENTRY = ("__exit__", "__enter__") if _TELLS_ALL else ("__enter__", "__exit__")
+"""The methods of a context manager, in the order in which they are looked up."""
+
+
+def _no_manager(kind: type, missed: str) -> str:
+    protocol = "context manager protocol"
+    words = f"'{kind.__name__}' object does not support the {protocol}"
+    if _TELLS_ALL or missed == "__exit__":
+        words += f" (missed {missed} method)"
+    if _TELLS_ALL and MISSING not in (lookup(kind, "__aenter__"), lookup(kind, "__aexit__")):
+        words += f" but it supports the asynchronous {protocol}. Did you mean to use 'async with'?"
+    return words
+
+
 @opcode
 def BEFORE_WITH(frame: InterpreterFrame, _: None) -> None:
     """Enter a context manager: push its bound exit, and what entering returns."""
@@ -200,22 +223,20 @@ def BEFORE_WITH(frame: InterpreterFrame, _: None) -> None:
     manager = stack[-1]
     kind = type(manager)
     interpreter = frame.interpreter
-    words = f"'{kind.__name__}' object does not support the context manager protocol"
-    if lookup(kind, "__enter__") is MISSING:
-        raise TypeError(words)
-    if lookup(kind, "__exit__") is MISSING:
-        raise TypeError(f"{words} (missed __exit__ method)")
+    for name in _ENTRY:
+        if lookup(kind, name) is MISSING:
+            raise TypeError(_no_manager(kind, name))
     enter = bound_special(interpreter, manager, "__enter__")
     stack[-1] = bound_special(interpreter, manager, "__exit__")
     stack.append(call(interpreter, enter, [], {}))
 
 
 @opcode
-def WITH_EXCEPT_START(frame: InterpreterFrame, _: None) -> None:
-    """Push what the manager's exit says to the exception that is handled."""
+def WITH_EXCEPT_START(frame: InterpreterFrame, depth: int) -> None:
+    """Push what the manager's exit, so deep, says to the exception that is handled."""
     stack = frame.stack
     error = stack[-1]
-    answer = call(frame.interpreter, stack[-4], [type(error), error, error.__traceback__], {})
+    answer = call(frame.interpreter, stack[-depth], [type(error), error, error.__traceback__], {})
     stack.append(answer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.opcodes.registry import opcode
@@ -59,3 +60,26 @@ def BUILD_STRING(frame: InterpreterFrame, n: int) -> None:
         stack.append("".join(parts))
     except TypeError:  # one is what hooks have in the place of a text
         stack.append(text_of(frame.interpreter, str.join, ["", parts]))
+
+
+@opcode
+def BUILD_INTERPOLATION(frame: InterpreterFrame, argument: tuple[str, bool]) -> None:
+    """Make a part of a template string of a value, its source text, and perhaps its format."""
+    conversion, has_spec = argument
+    stack = frame.stack
+    spec = stack.pop() if has_spec else ""
+    source, value = stack.pop(), stack.pop()
+    stack.append(_templates().Interpolation(value, source, conversion or None, spec))
+
+
+@opcode
+def BUILD_TEMPLATE(frame: InterpreterFrame, _: None) -> None:
+    """Make a template string of its texts and what stands between them."""
+    parts, texts = frame.stack.pop(), frame.stack.pop()
+    between = [part for pair in zip(texts, parts, strict=False) for part in pair]
+    frame.stack.append(_templates().Template(*between, texts[-1]))
+
+
+def _templates() -> Any:
+    """What template strings are made of, from Python 3.14 on."""
+    return importlib.import_module("string.templatelib")

@@ -173,7 +173,8 @@ def LOAD_FROM_DICT_OR_DEREF(frame: InterpreterFrame, slot: int) -> None:
 
 
 def _global(frame: InterpreterFrame, name: str) -> Any:
-    value = frame.globals.get(name, MISSING)
+    names = frame.globals
+    value = names.get(name, MISSING) if type(names) is dict else _named(frame, names, name)
     if value is MISSING:
         value = frame.builtins.get(name, MISSING)
         if value is MISSING:

@@ -93,7 +93,11 @@ def binary(interpreter: ThreadState, row: Binary, left: Any, right: Any) -> Any:
             return text_of(interpreter, row.function, [left, right])
         return call_native(interpreter, row.function, [left, right], {})
     if row.in_place is not None:
-        answer = _ask(interpreter, kind, row.in_place, left, right)
+        answer = NotImplemented
+        if _is_sequence(kind, row.name) and find_special(interpreter, kind, row.in_place) is None:
+            answer = _ask(interpreter, other, row.reflected, right, left)
+        if answer is NotImplemented:
+            answer = _ask(interpreter, kind, row.in_place, left, right)
         if answer is not NotImplemented:
             return answer
     answer = _binary_answer(interpreter, row, left, right)
@@ -117,9 +121,7 @@ def _binary_answer(interpreter: ThreadState, row: Binary, left: Any, right: Any)
     name, reflected = row.name, row.reflected
     asks_right = other is not kind
     is_first = is_subtype(other, kind) and lookup(other, reflected) is not lookup(kind, reflected)
-    # C sequences know `+` and `*` as sequences, which CPython asks after all numbers.
-    is_sequence = issubclass(kind, _SEQUENCES) and name in ("__add__", "__mul__")
-    if asks_right and (is_first or is_sequence):
+    if asks_right and (is_first or _is_sequence(kind, name)):
         answer = _ask(interpreter, other, reflected, right, left)
         if answer is not NotImplemented:
             return answer
@@ -128,6 +130,11 @@ def _binary_answer(interpreter: ThreadState, row: Binary, left: Any, right: Any)
     if answer is NotImplemented and asks_right:
         answer = _ask(interpreter, other, reflected, right, left)
     return answer
+
+
+def _is_sequence(kind: type, name: str) -> bool:
+    """Whether `+` and `*` are those of a C sequence, which CPython asks after all numbers."""
+    return issubclass(kind, _SEQUENCES) and name in ("__add__", "__mul__")
 
 
 def is_subtype(kind: type, other: type) -> bool:

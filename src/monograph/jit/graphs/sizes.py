@@ -99,9 +99,7 @@ AWARE: Final = frozenset(
     }
 )
 """Instructions that move sizes, or say themselves what becomes of those that they take."""
-HOLDS_SIZES: Final = frozenset(
-    {"BUILD_LIST", "YIELD_VALUE", "SET_FUNCTION_ATTRIBUTE", "RAISE_VARARGS", "LIST_TO_TUPLE"}
-)
+HOLDS_SIZES: Final = frozenset({"BUILD_LIST", "YIELD_VALUE", "RAISE_VARARGS", "LIST_TO_TUPLE"})
 """Instructions that look into nothing, but hand values to where they are not found again."""
 
 
