@@ -122,7 +122,8 @@ def test_what_is_said_is_raised(name):
             assert each in NAMES, f"{name}: no error is called {each}"
             assert each in told(), f"{name}: {each} is raised nowhere"
         else:
-            found = getattr(monograph, each, None) or getattr(builtins, each, None)
+            near = getattr(written(PUBLIC[name]), "__globals__", {}).get(each)
+            found = getattr(monograph, each, None) or getattr(builtins, each, None) or near
             assert isinstance(found, type), f"{name}: {each} is no class"
             assert issubclass(found, BaseException), f"{name}: {each} is no error"
 

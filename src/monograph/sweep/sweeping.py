@@ -52,8 +52,8 @@ def sweep(
     `strict`, `samples` (calls to compare), `convert` (a list of systems), `seconds` (of processor
     time, and five times that of wall time) and `memory` (resident, in GB).
 
-    `exporter="torch.export"` adds what that makes of the models. `ray` is the address of a cluster
-    that models run on, or `local`. `against` is the `report.json` to compare with.
+    `exporter="torch.export"` adds what that makes of the models. `processes` run at once; `ray` is
+    the cluster that models run on, or `local`. `against` is the `report.json` to compare with.
 
     Raises: NotThereError (a list, file or cluster that is not there; a folder in use).
     """
