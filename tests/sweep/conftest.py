@@ -55,6 +55,9 @@ def leaves():
 def exits():
     sys.exit(3)
 
+def killed():
+    os.kill(os.getpid(), 9)
+
 def kills():
     os.kill(os.getppid(), 9)
     time.sleep(5)
@@ -69,6 +72,7 @@ HOSTILE = {
     "leaves": "crashed",
     "exits": "no-model",
     "kills": "worker-died",
+    "killed": "worker-died",
 }
 VERDICTS = {"good": "passed", "refused": "refused", **HOSTILE}
 

@@ -70,6 +70,8 @@ def test_a_list(tmp_path):
             "[models.a]\nfactory = 'm:f'\nconvert = ['ox']",
             "model 'a': programs are converted to onnx",
         ),
+        ("[models.a]\nfactory = 'm:f'\nseconds = 0", "model 'a': seconds is 0; write more than 0"),
+        ("[sweep]\npreload = 3\n[models]\na = 'm:f'", "preload is a list of modules"),
         ("[sweep]\nsecond = 3\n[models]\na = 'm:f'", "[sweep] has no 'second'; 'seconds'?"),
         ("[models]\na = 'm:f'\na = 'm:f'", "list.toml: "),
         ("[models]\n'zoo/a' = 'm:f'\n[models.zoo]\ntable = 'm:f'", "names of models twice: zoo/a"),
@@ -91,6 +93,12 @@ def test_files_that_list_nothing(tmp_path, name):
     (tmp_path / "helper.py").write_text("x = 1", encoding="utf-8")
     with pytest.raises(NotThereError):
         read_models(tmp_path / name, lambda place: [], {})
+
+
+def test_options_that_are_unknown(tmp_path):
+    """As in a list."""
+    with pytest.raises(NotThereError, match="a sweep has no 'sample'; 'samples'"):
+        read("[models]\na = 'm:f'", tmp_path, sample=3)
 
 
 def test_what_a_key_depends_on(tmp_path, monkeypatch):

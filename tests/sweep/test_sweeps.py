@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import monograph
+from monograph.cli.sweeping import live_table
 from monograph.sweep.results import ResultStore
 from monograph.sweep.sweeping import PREVIOUS
 from tests.repo.sources import environment
@@ -226,6 +227,10 @@ def test_exit_statuses(folder):
     second = command("list.toml", "--only-regressions", "--against", "sweep/report.json", "--json")
     assert json.loads(second.communicate()[0])["counts"] == {"passed": 1, "refused": 1}
     assert second.returncode == 0
+    (result, *_) = Path("sweep/results").glob("*.json")
+    fourth = command("list.toml", "--against", str(result))
+    assert fourth.communicate()[0] == f"{result} is no report of a sweep\n"
+    assert fourth.returncode == 2
     third = command("none.toml")
     assert third.communicate()[0] == "there is no none.toml\n"
     assert third.returncode == 2
@@ -360,3 +365,40 @@ def test_a_wrong_program_is_different(folder):
     found = monograph.sweep({"wrong": {"file": "wrong.pt2"}}, processes=1)
     assert found.counts == {"different": 1}
     assert found.groups == {"different": ["wrong"]}
+
+
+def test_the_live_table(folder):
+    """In a terminal it shows stages, verdicts and names that look like markup, and goes on."""
+    main, terminal = os.openpty()
+    (folder / "list.toml").write_text(
+        LIST.format("'a [/red] b' = 'models.py:good'\nrefused = 'models.py:refused'"),
+        encoding="utf-8",
+    )
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "monograph", "sweep", "list.toml", "--processes", "1"],
+        env={**environment(), "TERM": "xterm", "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(main, 10_000)
+        except OSError:  # the other end was closed
+            break
+    os.close(main)
+    said = driver.communicate()[0]
+    assert driver.returncode == 1
+    assert said.startswith("view-impossible: refused")
+    assert b"a [/red] b" in shown
+    assert b"make ..." in shown or b"start ..." in shown
+    assert b"view-impossible" in shown
+
+
+def test_no_table_without_a_terminal(capsys):
+    """Nothing is drawn, and nothing is said."""
+    with live_table() as watch:
+        watch({"name": "a"}, {"at": "make"})
+    assert capsys.readouterr() == ("", "")

@@ -56,7 +56,7 @@ def live_table() -> Generator[Callable[[dict[str, Any], dict[str, Any]], None]]:
         yield lambda _, __: None
         return
     console: Any = resolved("rich.console:Console")(stderr=True)
-    table = LiveTable(resolved("rich.table:Table"))
+    table = LiveTable(resolved("rich.table:Table"), resolved("rich.text:Text"))
     with resolved("rich.live:Live")(table, console=console, refresh_per_second=4):
         yield table.watch
 
@@ -64,8 +64,8 @@ def live_table() -> Generator[Callable[[dict[str, Any], dict[str, Any]], None]]:
 class LiveTable:
     """Rows of models, drawn anew several times a second by rich, in another thread."""
 
-    def __init__(self, table: Callable[..., Any]) -> None:
-        self._table = table
+    def __init__(self, table: Callable[..., Any], text: Callable[..., Any]) -> None:
+        self._table, self._text = table, text
         self._running: dict[str, tuple[str, float]] = {}
         self._ended: dict[str, tuple[str, str, float]] = {}
 
@@ -89,9 +89,11 @@ class LiveTable:
         table = self._table("model", "verdict", "problem", "s", title=said or "starting")
         for name, (verdict, problems, seconds) in [*self._ended.items()][-SHOWN:]:
             style = "" if verdict == "passed" else "red"
-            table.add_row(name, verdict, problems, f"{seconds:.1f}", style=style)
+            cells = name, verdict, problems, f"{seconds:.1f}"
+            table.add_row(*map(self._text, cells), style=style)  # names are no markup
         for name, (stage, start) in [*self._running.items()]:
-            table.add_row(name, f"{stage} ...", "", f"{time.monotonic() - start:.0f}", style="dim")
+            cells = name, f"{stage} ...", "", f"{time.monotonic() - start:.0f}"
+            table.add_row(*map(self._text, cells), style="dim")
         return table
 
 

@@ -65,6 +65,7 @@ def read_models(
 
     Raises: NotThereError (no such file, not understood, a name twice, no model).
     """
+    _check("a sweep", given, OPTIONS)
     if isinstance(where, str | Path):
         found = [*_of_path(Path(where), names_in, given)]
     else:
@@ -113,6 +114,8 @@ def _read_toml(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(own, dict) or not isinstance(tables, dict):
         raise NotThereError(f"{path}: write [sweep], and [models.NAME] for each model")
     _check(f"{path}: [sweep]", own, (*OPTIONS, "preload"))
+    if not isinstance(own.get("preload", []), list):
+        raise NotThereError(f"{path}: preload is a list of modules")
     return own, tables
 
 
@@ -170,7 +173,7 @@ def _check(about: str, table: Any, known: tuple[str, ...]) -> None:
             raise NotThereError(f"{about} has no {name!r}" + (f"; {near!r}?" if near else ""))
 
 
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+_TYPES: Final[Mapping[str, Any]] = {
     "dynamic": (str,),
     "strict": (bool,),
     "samples": (int,),
@@ -181,12 +184,14 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def _typed(about: str, options: dict[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in options.items() if value is not None}
+    found: dict[str, Any] = {k: value for k, value in options.items() if value is not None}
     for name, value in found.items():
         kinds = _TYPES[name]
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             said = " or ".join([each.__name__ for each in kinds])
             raise NotThereError(f"{about}: {name} is {value!r}; write a {said}")
+        if name in {"seconds", "memory"} and value <= 0:
+            raise NotThereError(f"{about}: {name} is {value!r}; write more than 0")
     for target in found.get("convert", ()):
         if target not in TARGETS:
             raise NotThereError(f"{about}: programs are converted to {', '.join(TARGETS)}")
@@ -205,7 +210,8 @@ def _resolved(kind: str, place: Any, folder: Path) -> str:
 
 def preloaded(where: Any) -> list[str]:
     """The modules that a list wants imported once, not by every model: `preload` of `[sweep]`."""
-    if not isinstance(where, str | Path) or Path(where).suffix != ".toml":
+    is_list = isinstance(where, str | Path) and Path(where).suffix == ".toml"
+    if not is_list or not Path(where).is_file():
         return []
     return [str(each) for each in _read_toml(Path(where))[0].get("preload", ())]
 
@@ -227,12 +233,8 @@ def _source_digest(model: SweptModel) -> str:
     name = model.place.rpartition(":")[0] if model.kind == "factory" else model.place
     is_file = model.kind != "factory" or name.endswith(".py")
     path = name if is_file else _origin(name)
-    return _digest(path, Path(path).stat().st_mtime_ns) if path and Path(path).is_file() else ""
-
-
-@cache
-def _digest(path: str, changed: int) -> str:
-    del changed  # a file is read again where its time of change is another
+    if path is None or not Path(path).is_file():
+        return ""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -31,6 +31,7 @@ Ending: TypeAlias = Literal["returned", "crashed", "timed-out", "out-of-memory"]
 
 EVERY: Final = 0.1
 """Seconds between two looks at the clock and at the memory."""
+KILLED: Final = "ended by SIGKILL"
 LATE_SECONDS: Final = 1.0
 """For so long what an ended run left in pipes is read; others may go on writing there."""
 OUTPUT_BYTES: Final = 4000
@@ -242,4 +243,12 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
-__all__ = ["AbandonedError", "Limits", "SupervisedRun", "Told", "supervised", "without_addresses"]
+__all__ = [
+    "KILLED",
+    "AbandonedError",
+    "Limits",
+    "SupervisedRun",
+    "Told",
+    "supervised",
+    "without_addresses",
+]

@@ -91,7 +91,8 @@ class ResultStore:
 
     def find(self, key: str) -> dict[str, Any] | None:
         """The record of a key, if there is a whole one."""
-        return read_json(self._results / f"{key}.json", key)
+        found = _read(self._results / f"{key}.json")
+        return found if found is not None and found.get("key") == key else None
 
     def put(self, key: str, record: dict[str, Any]) -> None:
         """Write a record; what was there before is there until this is whole."""
@@ -103,14 +104,18 @@ class ResultStore:
         self._lock.close()
 
 
-def read_json(path: Path, key: str | None = None) -> dict[str, Any] | None:
-    """A JSON object of this format, of this key; None where there is none that is whole."""
+def read_report(path: Path) -> dict[str, Any] | None:
+    """The report of a sweep; None where there is none that is whole."""
+    found = _read(path)
+    return found if found is not None and {"sweep", "results"} <= found.keys() else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    right = isinstance(found, dict) and found.get("format") == FORMAT
-    return found if right and (key is None or found.get("key") == key) else None
+    return found if isinstance(found, dict) and found.get("format") == FORMAT else None
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -123,4 +128,4 @@ def write_whole(path: Path, text: str) -> None:
     part.replace(path)
 
 
-__all__ = ["FORMAT", "REPORT", "ResultStore", "Sweep", "read_json", "write_whole"]
+__all__ = ["FORMAT", "REPORT", "ResultStore", "Sweep", "read_report", "write_whole"]

@@ -16,7 +16,7 @@ from monograph.factories import NotThereError
 from monograph.lazy_imports import deferred
 from monograph.sweep.models import preloaded, read_models, task_of
 from monograph.sweep.ray_cluster import run_on_ray
-from monograph.sweep.results import REPORT, ResultStore, Sweep, read_json
+from monograph.sweep.results import REPORT, ResultStore, Sweep, read_report
 from monograph.sweep.workers import names_in_table, run_locally
 
 if TYPE_CHECKING:
@@ -59,29 +59,25 @@ def sweep(
     """
     if exporter not in EXPORTERS:
         raise NotThereError(f"exporters are {', '.join(EXPORTERS)}; not {exporter}")
-    last = None if against is None else read_json(Path(against))
+    last = None if against is None else read_report(Path(against))
     if against is not None and last is None:
         raise NotThereError(f"{against} is no report of a sweep")
-    folder = Path(folder)
-    store = ResultStore(folder)
-    try:
-        listed = read_models(models, _names_in, options)
-        count = processes or max(1, os.cpu_count() or 1)
+    folder, preload = Path(folder), preloaded(models)
+    with closing(ResultStore(folder)) as store:
+        listed = read_models(models, names_in_table, options)
         kept = str((folder / "programs").resolve()) if keep else ""
-        tasks = [
-            task_of(each, one, keep=kept)
-            for one in dict.fromkeys((OURS, exporter))
-            for each in listed
-        ]
-        records = {task["key"]: store.find(task["key"]) for task in tasks if not fresh}
-        records = {key: each for key, each in records.items() if each is not None}
+        exporters = dict.fromkeys((OURS, exporter))
+        tasks = [task_of(each, one, keep=kept) for one in exporters for each in listed]
+        found = {task["key"]: None if fresh else store.find(task["key"]) for task in tasks}
+        records = {key: record for key, record in found.items() if record is not None}
         for task in tasks:
             if task["key"] in records:
                 watch(task, records[task["key"]])
+        processors = os.cpu_count() or 1
+        count = processes or processors
+        threads = 1 if ray else max(1, processors // count)
         todo = {each["key"]: each for each in tasks if each["key"] not in records}
-        threads = 1 if ray else max(1, (os.cpu_count() or 1) // count)
         asked = [{**each, "threads": threads} for each in todo.values()]
-        preload = preloaded(models)
         run = (
             run_locally(asked, count, preload, watch)
             if ray is None
@@ -93,18 +89,9 @@ def sweep(
                     store.put(task["key"], record)
                 records[task["key"]] = record
                 watch(task, record)
-        found = _compared(tasks, records, folder, last)
-        _write_reports(found, folder)  # imports PyTorch
-    finally:
-        store.close()
-    return found
-
-
-def _names_in(place: str) -> list[str]:
-    try:
-        return names_in_table(place)
-    except ValueError as error:
-        raise NotThereError(str(error)) from None
+        outcome = _compared(tasks, records, folder, last)
+        _write_reports(outcome, folder)  # imports PyTorch
+    return outcome
 
 
 def _compared(
@@ -121,10 +108,10 @@ def _compared(
     ]
     ours = tuple([each for each in results if each["exporter"] == OURS])
     identity = hashlib.sha256(" ".join([each["key"] for each in tasks]).encode()).hexdigest()[:16]
-    latest = read_json(folder / REPORT)
+    latest = read_report(folder / REPORT)
     if latest is not None and latest["sweep"] != identity:
         (folder / REPORT).replace(folder / PREVIOUS)
-    before = last or read_json(folder / PREVIOUS) or {"results": []}
+    before = last or read_report(folder / PREVIOUS) or {"results": []}
     by_name = {each["name"]: each for each in before["results"]}
     changes: dict[str, list[str]] = {kind: [] for kind in CHANGES}
     for each in ours:

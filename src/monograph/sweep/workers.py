@@ -21,7 +21,15 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from monograph.sweep.processes import AbandonedError, Limits, SupervisedRun, Told, supervised
+from monograph.factories import NotThereError
+from monograph.sweep.processes import (
+    KILLED,
+    AbandonedError,
+    Limits,
+    SupervisedRun,
+    Told,
+    supervised,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -51,7 +59,10 @@ def serve(descriptor: int, preload: str) -> None:
 
 
 def _answered(task: Told, asked_by: Connection) -> Told:
-    """Supervise the process of one model, and give its record."""
+    """Supervise the process of one model, and give its record.
+
+    Raises: AbandonedError (whoever asked is gone, or somebody killed the model).
+    """
     stages: Any = import_module("monograph.sweep.stages")
     memory = task.get("memory")
     limits = Limits(
@@ -68,6 +79,8 @@ def _answered(task: Told, asked_by: Connection) -> Told:
         run = supervised(partial(stages.entries_of, task["names_in"]), limits, asked_by=asked_by)
         return {"names": [], **run.told, "ending": run.ending, "detail": run.detail}
     run = supervised(partial(stages.run_stages, task), limits, watch=tell_stage, asked_by=asked_by)
+    if run.detail == KILLED:  # by the kernel for want of memory, or by somebody: not its own doing
+        raise AbandonedError
     return _record(run)
 
 
@@ -149,7 +162,7 @@ class Worker:
 
 def died(words: str = "") -> Told:
     """The record of a model whose workers died; it is not kept, as the next sweep may succeed."""
-    said = f"the worker died, {RETRIES + 1} times"
+    said = f"its process or its worker was killed, {RETRIES + 1} times"
     problem = {"name": "worker-died", "headline": said, "at": "", "text": f"{said}\n{words}"}
     return {**EMPTY, "verdict": "worker-died", "problems": [problem]}
 
@@ -157,7 +170,7 @@ def died(words: str = "") -> Told:
 def names_in_table(place: str, *, seconds: float = 60) -> list[str]:
     """The names in a table of factories, which another process imports.
 
-    Raises: ValueError (there is none, or importing it failed; the text says how).
+    Raises: NotThereError (there is none, or importing it failed; the text says how).
     """
     worker: Worker = Worker(())
     told: dict[str, Any] = {}
@@ -168,7 +181,7 @@ def names_in_table(place: str, *, seconds: float = 60) -> list[str]:
     finally:
         worker.stop()
     if told.get("failed") or told.get("ending", "returned") != "returned":
-        raise ValueError(f"{place}: {told.get('failed') or told['detail']}")
+        raise NotThereError(f"{place}: {told.get('failed') or told['detail']}")
     return told["names"]
 
 
