@@ -182,8 +182,12 @@ def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
 
 
 def _is_tried(node: Node) -> bool:
-    """Whether user code would catch what an operator raises, and go on with something else."""
-    return _are_tried(node.meta.get("frames", ()))
+    """Whether user code would catch what an operator raises, and go on with something else.
+
+    What no module calls is recorded for `export` itself, whose caller decides nothing.
+    """
+    is_users_own = bool(node.meta.get("nn_module_stack"))
+    return is_users_own and _are_tried(node.meta.get("frames", ()))
 
 
 def _are_tried(frames: Sequence[Frame]) -> bool:

@@ -216,3 +216,29 @@ def test_the_text_of_a_program_asks_too():
     names["forward"](state, torch.ones(2, 2))
     with pytest.raises(AssertionError), torch.no_grad():
         names["forward"](state, torch.ones(2, 2))
+
+
+class Remembers(torch.nn.Module):
+    """A buffer that each call replaces, which the program does at its end."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+        self.taken = other
+
+    def forward(self, x):
+        """The difference to the last call's."""
+        result = x - self.last
+        self.last = x if self.taken else x * 1
+        return result
+
+
+def test_what_is_around_export_is_not_the_models():
+    """Whether the caller catches what `export` raises decides neither contract nor refusals."""
+    plain = str(monograph.export(Remembers(False), (torch.ones(3),)).contract)
+    try:
+        within = str(monograph.export(Remembers(False), (torch.ones(3),)).contract)
+        monograph.export(Remembers(True), (torch.ones(3),))
+    except monograph.ExportError as error:
+        names = [each.diagnostic.name for each in error.problems]
+    assert (within, names) == (plain, ["buffer-is-input"])
