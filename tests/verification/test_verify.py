@@ -122,6 +122,11 @@ def test_nothing_to_compare_with(right, tmp_path):
         monograph.verify(tmp_path / "program.pt2")
     with pytest.raises(monograph.HandOverError, match="nothing-to-verify-against"):
         monograph.compare(torch.sin, torch.cos)
+    with torch.device("meta"):
+        layer = torch.nn.Linear(3, 2)
+    empty = monograph.export(layer, (torch.empty(4, 3, device="meta"),))
+    with pytest.raises(ValueError, match="tensors of the meta device have no values"):
+        monograph.verify(empty, layer)
     with pytest.raises(ValueError, match="samples must be at least 1"):
         monograph.verify(program, torch.sin, samples=0)
     with pytest.raises(TypeError, match="a program or the name of a file, not int"):

@@ -14,6 +14,7 @@ from monograph.archive import load
 from monograph.archive.files.zip_reading import open_container
 from monograph.diagnostics import problem
 from monograph.host.dispatch import is_fake
+from monograph.host.trees import leaves_of
 from monograph.interop import from_torch
 from monograph.program import ExportedProgram
 from monograph.program.calling.kept_state import KeptState
@@ -58,7 +59,7 @@ def verify(
 
     Units: `samples` is a number of legal calls, `seed` that of the generator which draws them.
     Raises: nothing-to-verify-against, extra-not-installed, what `load` raises; TypeError (neither
-        a program nor a file), ValueError (no samples).
+        a program nor a file), ValueError (no samples, or tensors of the meta device).
     """
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
@@ -126,6 +127,9 @@ def _evidence(text: str) -> dict[str, Any] | None:
 def _verified(
     program: ExportedProgram, module: Callable[..., Any], samples: int, seed: int
 ) -> Verification:
+    tensors = leaves_of((program.state_dict, program.constants, program.example_inputs))
+    if any(getattr(each, "is_meta", False) for each in tensors):
+        raise ValueError("tensors of the meta device have no values: load the program's weights")
     run = program.module()
     inputs = LegalInputs(program, seed)
     comparison = _Comparison(module, run)
