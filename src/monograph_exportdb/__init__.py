@@ -8,7 +8,6 @@ from monograph_exportdb import (
     functions,
     objects,
     operators,
-    refusals,
     sizes,
     writes,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "functions",
     "objects",
     "operators",
-    "refusals",
     "sizes",
     "writes",
 ]

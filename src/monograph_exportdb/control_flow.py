@@ -299,3 +299,22 @@ class MatchStatement(nn.Module):
                 return x * width
             case _:
                 return x
+
+
+class _OfOneType(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.double() if x.sum() > 0 else x.exp().double()
+
+
+@case(
+    "python.control-flow",
+    "torch.dynamic-value",
+    example=_square,
+    error="branches-disagree",
+    rewrite=_OfOneType,
+)
+class BranchesOfTwoTypes(nn.Module):
+    """The two sides of a branch on data give results of one dtype."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.double() if x.sum() > 0 else x.exp()

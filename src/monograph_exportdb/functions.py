@@ -7,7 +7,6 @@ import functools
 import itertools
 import math
 import operator
-import random
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -147,42 +146,6 @@ class PrintsWhatIsConstant(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         print("captured")  # noqa: T201
-        return x * 2
-
-
-class _Drawn(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x + torch.rand(())
-
-
-@case("python.standard-library", example=_square, error="outside-read", rewrite=_Drawn)
-class PythonsRandomNumbers(nn.Module):
-    """`random` of Python would be drawn once, at the export; torch's are drawn at each call."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + random.random()  # noqa: S311
-
-
-_CALLS: list[int] = []
-
-
-class _Returned(nn.Module):
-    def forward(self, x: Tensor) -> tuple[Tensor, int]:
-        return x * 2, x.shape[0]
-
-
-@case(
-    "python.closure",
-    "torch.mutation",
-    example=_square,
-    error="write-outlives-call",
-    rewrite=_Returned,
-)
-class GlobalWritten(nn.Module):
-    """What a call writes to a global outlives it; a program has no globals to write to."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        _CALLS.append(x.shape[0])
         return x * 2
 
 

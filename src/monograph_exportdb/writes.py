@@ -120,32 +120,3 @@ class ModelAttrMutation(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.attr_list = [x + 1 for _ in self.attr_list]
         return x.cos() + self.attr_list[0].sum()
-
-
-class _Buffer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("total", torch.zeros(()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.total = self.total + x.sum()
-        return x * self.total
-
-
-@case(
-    "torch.mutation",
-    "python.object-model",
-    example=_square,
-    error="attribute-changed",
-    rewrite=_Buffer,
-)
-class AttributeReadLater(nn.Module):
-    """An attribute that the next call reads is state, and a buffer is where state lives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.total = 0.0
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.total = self.total + 1.0
-        return x * self.total

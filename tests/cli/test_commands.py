@@ -15,6 +15,7 @@ import monograph
 from monograph import cli, conversions, lazy_imports
 from monograph.cli import commands, output, programs, watching
 from monograph.cli.commands import app
+from monograph.diagnostics import page_names
 from tests.repo.sources import environment
 
 MODEL = """
@@ -197,6 +198,19 @@ def test_pages_and_examples():
     refused = invoked("examples", "--unsupported")[1].splitlines()
     assert refused
     assert all("refused: " in line for line in refused)
+    for name in page_names():
+        assert any(line.endswith(f"(refused: {name}, docs/errors/{name}.md)") for line in refused)
+        explained = invoked("explain", name)[1]
+        assert explained.endswith(f'In ExportDB: exportdb.cases["{name}"], docs/errors/{name}.md\n')
+
+
+def test_what_nobody_names():
+    """Paths, patterns, nothing and very much name no page and no case, and are quoted back."""
+    for name in ("../frames", "", "*", "branch-copies.md", "a" * 3000, "\0", "Ünïcode"):
+        status, said = invoked("explain", name)
+        assert (status, said.startswith(f"no error is called {name}")) == (cli.MISSING, True)
+    for words in (("[*]",), ("--tag", "no.such"), ("x" * 3000,), ("--tag", "", "while")):
+        assert invoked("examples", *words) == (cli.MISSING, "no case has all of that\n")
 
 
 def test_a_report_of_what_stands_in_the_way(folder):
@@ -254,8 +268,12 @@ def test_answers_for_programs(folder):
     assert "aten.relu(" in answer("show", "m.pt2", "--python")[1]["python"]
     status, problems = answer("report", "model.py:refused")
     assert (status, problems["findings"][0]["name"]) == (cli.WRONG, "view-impossible")
-    assert answer("explain", "contract-broken")[1]["page"].startswith("# contract-broken")
-    assert answer("examples", "optional", "input")[1][0]["support"] == "supported"
+    explained = answer("explain", "contract-broken")[1]
+    assert explained["page"].startswith("# contract-broken")
+    (found,) = answer("examples", explained["case"])[1]
+    assert (found["error"], found["page"]) == ("contract-broken", explained["file"])
+    found = answer("examples", "optional", "input")[1][0]
+    assert (found["support"], found["page"]) == ("supported", "docs/exportdb/optional_input.md")
 
 
 def test_a_model_of_transformers(folder):

@@ -5,15 +5,20 @@ By hand: `python -W ignore -m tests.docs.exportdb_page`, after a case was added.
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import copy
 import inspect
 import os
 from pathlib import Path
+from typing import Any
 
 import torch
 
 import monograph
 from monograph import exportdb
+from monograph.diagnostics import ConstraintViolation, SpecError, find_entry
+from tests.exportdb.recording import exports
 
 DOCS = Path(__file__).parents[2] / "docs"
 SOURCES = DOCS.parent / "src"
@@ -30,6 +35,10 @@ BEGINNING = """\
 refused by name and have a rewrite that is captured. torch.export {version} captures {theirs} of
 them, strict or not, and gives what the model gives at the example and at the other inputs.
 
+{others} more are about declarations of sizes, calls, files and tools: every
+[error name](errors/index.md) has a case of its name, with a program that is refused so and one
+that works.
+
 ```pycon
 >>> from monograph import exportdb
 >>> [case.name for case in exportdb.search("optional input")]
@@ -42,11 +51,11 @@ them, strict or not, and gives what the model gives at the example and at the ot
 ```
 
 `search` looks for words in names, texts, tags and error names. A refused case has `error`, which
-`monograph.explain` takes, and `rewrite`.
-The source of each is in the package `monograph_exportdb`, one subject a file; each has a page
-with the graph that it gives.
+`monograph.explain` takes, and `rewrite`; `monograph examples --unsupported` lists them.
+The source of the others is in the package `monograph_exportdb`, one subject a file; each has a
+page with the graph that it gives. The case of an error is on the page of the error.
 
-By tag, how many cases are captured as they stand:
+By tag, how many of them are captured as they stand:
 
 | tag | cases | monograph | torch.export |
 |---|--:|--:|--:|
@@ -57,26 +66,20 @@ By tag, how many cases are captured as they stand:
 """
 
 
-def by_torch(case: exportdb.Case) -> bool:
+def by_torch(case: exportdb.Case | exportdb.ErrorCase) -> bool:
     """Whether torch.export captures a case, in either mode, and is right at all its inputs."""
     for strict in (False, True):
         try:
-            model = case.model()
+            model, args, kwargs, shapes, inputs_of_calls = _parts(case)
             reference = copy.deepcopy(model)
-            program = torch.export.export(
-                model,
-                case.example(),
-                dict(case.kwargs()),
-                dynamic_shapes=_shapes(case),
-                strict=strict,
-            )
+            program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=strict)
             run = program.module()
-            for inputs in filter(None, (case.example(), case.extra and case.extra())):
+            for inputs in inputs_of_calls:
                 results = []
                 for called in (reference, run):
                     torch.manual_seed(0)
                     copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
-                    results.append(called(*copies, **case.kwargs()))
+                    results.append(called(*copies, **kwargs))
                 torch.testing.assert_close(results[1], results[0])
         except Exception:  # noqa: BLE001  (whatever it raises, it does not capture it)
             continue
@@ -84,36 +87,75 @@ def by_torch(case: exportdb.Case) -> bool:
     return False
 
 
+def _parts(case: exportdb.Case | exportdb.ErrorCase) -> tuple[Any, ...]:
+    """Model, example, keywords, declared sizes, and the inputs of the calls that are compared.
+
+    The case of an error is called three times: twice alike, for what a call leaves behind, and with
+    negated numbers, of twice as many rows where sizes are declared.
+    """
+    if isinstance(case, exportdb.Case):
+        args, more = case.example(), case.extra and case.extra()
+        inputs = [each for each in (args, more) if each]
+        return case.model(), args, dict(case.kwargs()), _shapes(case), inputs
+    with exports() as calls, contextlib.suppress(monograph.MonographError, Exception):
+        case.export()
+    call = calls[-1]
+    args = call.args
+    turned = [
+        -each if isinstance(each, torch.Tensor) and each.is_floating_point() else each
+        for each in args
+    ]
+    if call.shapes is not None:
+        turned = [torch.cat([each, each]) for each in turned]
+    return call.model, args, call.kwargs, _translated(call.shapes), [args, args, tuple(turned)]
+
+
+def is_feature(case: exportdb.Case | exportdb.ErrorCase) -> bool:
+    """Whether a model is refused, and not what is declared, or done with a program."""
+    if isinstance(case, exportdb.Case):
+        return True
+    entry = find_entry(case.name)
+    about_sizes = entry is None or issubclass(entry.error, SpecError | ConstraintViolation)
+    if about_sizes or not case.tags or not case.source:
+        return False
+    match ast.parse(case.source).body[-1]:
+        case ast.Expr(
+            ast.Call(ast.Name("export") | ast.Attribute(ast.Name("monograph"), "export"))
+        ):
+            return True
+    return False
+
+
 def _shapes(case: exportdb.Case) -> object:
-    if case.shapes is None:
-        return None
-
-    def translated(size: object) -> object:
-        if isinstance(size, dict):
-            return {key: translated(each) for key, each in size.items()}
-        if size is None or size is monograph.Dim.AUTO:
-            return size if size is None else torch.export.Dim.AUTO
-        return torch.export.Dim.AUTO
-
-    return tuple(translated(each) for each in case.shapes())
+    return None if case.shapes is None else _translated(case.shapes())
 
 
-def row(case: exportdb.Case, theirs: str) -> str:
+def _translated(sizes: object) -> object:
+    if isinstance(sizes, dict):
+        return {key: _translated(each) for key, each in sizes.items()}
+    if isinstance(sizes, tuple):
+        return tuple(map(_translated, sizes))
+    return None if sizes is None else torch.export.Dim.AUTO
+
+
+def row(case: exportdb.Case | exportdb.ErrorCase, theirs: str) -> str:
     """A line of the table."""
     ours = "yes" if not case.error else f"refused: `{case.error}`"
     text = case.text.replace("|", "\\|")
     tags = ", ".join(tag for tag in case.tags)
-    return f"| [`{case.name}`](exportdb/{case.name}.md) | {text} | {tags} | {ours} | {theirs} |"
+    link = case.page.removeprefix("docs/")
+    return f"| [`{case.name}`]({link}) | {text} | {tags} | {ours} | {theirs} |"
 
 
 def page(theirs: dict[str, str]) -> str:
     """The page, with what is known of torch.export by case."""
-    cases = exportdb.cases.values()
+    cases = features().values()
     rows = [row(case, theirs.get(case.name, "?")) for case in cases]
     refused = sum(bool(case.error) for case in cases)
     head = BEGINNING.format(
         mark=MARK,
         count=len(cases),
+        others=len(exportdb.cases) - len(cases),
         supported=len(cases) - refused,
         refused=refused,
         version=theirs.get("version", "?"),
@@ -124,7 +166,7 @@ def page(theirs: dict[str, str]) -> str:
 
 
 def _tag_row(tag: str, theirs: dict[str, str]) -> str:
-    cases = [case for case in exportdb.cases.values() if tag in case.tags]
+    cases = [case for case in features().values() if tag in case.tags]
     ours = sum(not case.error for case in cases)
     by_them = sum(theirs.get(case.name) == "yes" for case in cases)
     return f"| `{tag}` | {len(cases)} | {ours} | {by_them} |"
@@ -148,6 +190,16 @@ def case_page(case: exportdb.Case) -> str:
     return "\n\n".join([*parts, "The contract:", _fenced(contract, "text")]) + "\n"
 
 
+def features() -> dict[str, exportdb.Case | exportdb.ErrorCase]:
+    """What the table lists."""
+    return {name: case for name, case in exportdb.cases.items() if is_feature(case)}
+
+
+def own_pages() -> dict[str, exportdb.Case]:
+    """The cases that have a page of their own; that of an error is on the error's."""
+    return {name: case for name, case in exportdb.cases.items() if isinstance(case, exportdb.Case)}
+
+
 def _fenced(text: str, language: str = "python") -> str:
     lines = [line.rstrip() for line in text.rstrip().split("\n")]
     return "\n".join([f"```{language}", *lines, "```"])
@@ -164,11 +216,11 @@ def written() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    found = {name: "yes" if by_torch(case) else "no" for name, case in exportdb.cases.items()}
+    found = {name: "yes" if by_torch(case) else "no" for name, case in features().items()}
     version = ".".join(torch.__version__.split("+")[0].split(".")[:2])
     PAGE.write_text(page({**found, "version": version}), encoding="utf-8")
     FOLDER.mkdir(exist_ok=True)
     for each in FOLDER.glob("*.md"):
         each.unlink()
-    for name, case in exportdb.cases.items():
+    for name, case in own_pages().items():
         (FOLDER / f"{name}.md").write_text(case_page(case), encoding="utf-8")

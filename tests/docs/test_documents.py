@@ -86,7 +86,7 @@ def held_by(path, block):
     if folder == "reference":
         return {"python": "its signature, from the source", "pycon": "its docstring"}.get(language)
     if folder == "errors":
-        return "tests/messages, interop, jit, archive" if language == "python" else None
+        return "tests/exportdb" if language == "python" else None
     if folder == "exportdb":
         return "test_exportdb_page" if language == "python" else None
     if language in {"python", "console"}:
@@ -110,6 +110,6 @@ def test_every_block_of_every_page_is_held():
 
 @pytest.mark.parametrize("name", page_names())
 def test_each_block_of_an_error_is_one_that_fails_or_its_repair(name):
-    """As the tests of messages know them: those run all that are marked so."""
+    """As ExportDB knows them, whose tests run all that are marked so."""
     marks = re.findall(r"^```python ?(.*)$", explain(name), re.MULTILINE)
     assert [mark.partition(":")[0] for mark in marks] in (["fails", "repaired"], [])

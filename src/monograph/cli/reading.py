@@ -22,7 +22,9 @@ def explain(name: str, *, as_json: bool = False) -> int:
         hint = f"; did you mean {near}?" if near else ""
         raise NotThereError(f"no error is called {name}{hint}")
     page = _page(name)
-    say(json.dumps({"name": name, "page": page}, indent=1) if as_json else page)
+    record = {"name": name, "case": name, "file": f"docs/errors/{name}.md", "page": page}
+    case = f'In ExportDB: exportdb.cases["{name}"], {record["file"]}'
+    say(json.dumps(record, indent=1) if as_json else f"{page}\n{case}")
     return RIGHT
 
 
@@ -39,12 +41,12 @@ def examples(
     if not found:
         raise NotThereError("no case has all of that")
     if as_json:
-        names = ("name", "text", "tags", "support", "error")
+        names = ("name", "text", "tags", "support", "error", "page")
         say(json.dumps([{each: getattr(case, each) for each in names} for case in found], indent=1))
         return RIGHT
     width = max(len(case.name) for case in found)
     for case in found:
-        refused = f" (refused: {case.error})" if case.error else ""
+        refused = f" (refused: {case.error}, {case.page})" if case.error else ""
         say(f"{case.name.ljust(width)}  {case.text}{refused}")
     return RIGHT
 

@@ -59,6 +59,11 @@ class Diagnostic:
     times: int = 1
     edits: tuple[Edit, ...] = ()
 
+    @property
+    def see(self) -> str:
+        """Name its page and its case of ExportDB, both called as it is."""
+        return f'see: monograph.explain("{self.name}"), exportdb.cases["{self.name}"]'
+
     def given(self, answer: bool) -> Diagnostic:  # noqa: FBT001 - the fact itself
         """The message where the example's answer is known: edits that state the other one go."""
         wrong = [each for each in self.edits if each.answer is (not answer)]

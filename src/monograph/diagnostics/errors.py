@@ -163,14 +163,14 @@ class MonographError(Exception):
     message = msg
 
     def text(self) -> str:
-        """Render the message as plain text, but for the line that names its page."""
+        """Render the message as plain text, but for the line that names its page and case."""
         return render(self.diagnostic, lines=LINES - 1)
 
     def _page(self) -> str:
         names = {each.diagnostic.name for each in self.problems}
         if len(names) > 1:
-            return "see: monograph.explain(...), for each name in brackets"
-        return f'see: monograph.explain("{self.diagnostic.name}")'
+            return "see: monograph.explain(...), exportdb.cases[...], for each name in brackets"
+        return self.diagnostic.see
 
     def __str__(self) -> str:
         """The rendered message, or what a handler put in its place."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from monograph.exportdb.error_cases import ErrorCase
     from monograph.program import ExportedProgram
 
     Inputs = tuple[Any, ...]
@@ -68,6 +69,11 @@ class Case:
         """Whether `export` captures it as it stands."""
         return "refused" if self.error else "supported"
 
+    @property
+    def page(self) -> str:
+        """Where the documentation shows it."""
+        return f"docs/exportdb/{self.name}.md"
+
     def export(self, *, rewritten: bool = False) -> ExportedProgram:
         """Export the model, or what it is rewritten to.
 
@@ -82,9 +88,9 @@ class Case:
 class CaseTable:
     """The cases by name, in the order of their files."""
 
-    cases: dict[str, Case] = field(default_factory=dict[str, Case])
+    cases: dict[str, Case | ErrorCase] = field(default_factory=dict[str, "Case | ErrorCase"])
 
-    def add(self, case: Case) -> None:
+    def add(self, case: Case | ErrorCase) -> None:
         """Take a case in.
 
         Raises: ValueError, for a name or a tag that is not right.
@@ -110,13 +116,13 @@ def case(*tags: str, example: Callable[[], Inputs], **given: Any) -> Callable[[M
     return register
 
 
-def search(words: str) -> list[Case]:
+def search(words: str) -> list[Case | ErrorCase]:
     """The cases that have every word in their name, text, tags, or error, best first.
 
     Words in the name count most. An empty text finds all.
     """
     wanted = words.lower().replace("_", " ").split()
-    found: list[tuple[int, int, Case]] = []
+    found: list[tuple[int, int, Case | ErrorCase]] = []
     for place, each in enumerate(REGISTRY.cases.values()):
         name = each.name.replace("_", " ")
         rest = f"{each.text} {' '.join(each.tags)} {each.error} {each.support}".lower()

@@ -175,7 +175,8 @@ def _other_fault(module: torch.fx.GraphModule, node: Node, is_root: bool) -> str
 def _call_fault(node: Node) -> str:
     target: Any = node.target
     if not isinstance(target, OpOverload | HigherOrderOperator) and target not in FUNCTIONS:
-        return f"calls {target}, which is neither an operator nor arithmetic of sizes"
+        named = getattr(target, "__name__", target)
+        return f"calls {named}, which is neither an operator nor arithmetic of sizes"
     return "" if "val" in node.meta else "does not say what it returns"
 
 

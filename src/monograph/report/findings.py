@@ -47,7 +47,7 @@ class Finding:
     `at` are the user's lines, innermost first. `values` are the types of what the first of them
     computes, where a program is there to tell. `assumed` and `is_checked` are those of a draft.
     `edits` are those of the helps that can be applied as they stand. `times` is how many calls of
-    the line in one run were found so.
+    the line in one run were found so. `see` names the page of the message and its ExportDB case.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Finding:
     is_checked: bool = False
     values: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+    see: str = ""
 
     @property
     def where(self) -> str:
@@ -135,6 +136,7 @@ def _of_diagnostic(
         is_checked=is_checked,
         values=values,
         edits=diagnostic.edits,
+        see=diagnostic.see,
     )
 
 

@@ -64,6 +64,8 @@ def _section(number: int, finding: Finding) -> str:
         checked = "and checks it when it runs" if finding.is_checked else "and cannot check it"
         parts.append(f"<p>The program assumes {prose(finding.assumed)} {checked}.</p>")
     parts += [_help(each) for each in finding.helps]
+    if finding.see:
+        parts.append(f"<p>{escape(finding.see)}</p>")
     return "".join([*parts, "</section>"])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from monograph.diagnostics import explain, page_names
+from monograph.diagnostics import Diagnostic, explain, page_names
 from monograph.report.findings import findings
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _rule(name: str) -> dict[str, Any]:
     return {
         "id": name,
         "shortDescription": {"text": " ".join(what.split()) or name},
-        "help": {"text": f"monograph.explain({name!r})", "markdown": page},
+        "help": {"text": Diagnostic(name, what).see, "markdown": page},
     }
 
 

@@ -46,6 +46,7 @@ def _message(finding: Finding, *, color: bool) -> str:
         ),
         color=color,
     )
+    shown = f"{shown}\n{finding.see}"
     if not finding.assumed:
         return shown
     checked = "checked at run time" if finding.is_checked else "not checked"

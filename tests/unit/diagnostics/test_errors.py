@@ -48,7 +48,7 @@ def test_str_is_the_rendered_message() -> None:
     """`str(error)` is the plain rendering and its page, and the data stays at hand."""
     message = Diagnostic("x", "y")
     error = SpecError(message)
-    assert str(error) == f'{render(message)}\nsee: monograph.explain("x")'
+    assert str(error) == f'{render(message)}\nsee: monograph.explain("x"), exportdb.cases["x"]'
     assert error.args == (str(error),)
     assert error.msg == error.message == str(error)
     assert repr(error) == f"SpecError({str(error)!r})"
@@ -63,7 +63,7 @@ def test_handlers_may_put_a_text_in_its_place() -> None:
     assert str(error).endswith("while exporting a")
     assert str(copy.copy(error)) == str(error)
     several = together([SpecError(Diagnostic("x", "y")), SpecError(Diagnostic("z", "y"))])
-    assert str(several).endswith("see: monograph.explain(...), for each name in brackets")
+    assert str(several).endswith("exportdb.cases[...], for each name in brackets")
     assert str(copy.copy(several)) == str(several)
 
 

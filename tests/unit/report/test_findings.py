@@ -1,5 +1,6 @@
 """Findings: everything an error or a program has to say, as plain data."""
 
+import html
 from dataclasses import asdict
 
 import pytest
@@ -79,6 +80,17 @@ def test_repeated_problems_count():
     """One line in four layers is one finding."""
     (finding,) = report.findings(sample.repeated())
     assert finding.times == 4
+
+
+def test_every_form_names_the_page_and_the_case():
+    """Of each message, as it is raised: text, JSON, SARIF and HTML."""
+    error = sample.error()
+    forms = [report.as_text(error), html.unescape(report.as_html(error))]
+    forms += [form(error).replace('\\"', '"') for form in (report.as_json, report.as_sarif)]
+    for problem in error.problems:
+        see = problem.diagnostic.see
+        assert f'exportdb.cases["{problem.diagnostic.name}"]' in see
+        assert all(see in form for form in forms)
 
 
 def test_only_errors_and_programs_have_findings():

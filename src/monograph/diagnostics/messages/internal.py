@@ -2,15 +2,13 @@
 
 bug              reason, dump=""                        BugError
 invalid-program  node, reason, after=""                 BugError
-wrong-on-replay  output, difference                     ExportError
 """
 
 from __future__ import annotations
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import BugError, ExportError
-from monograph.diagnostics.wording import offer
+from monograph.diagnostics.errors import BugError
 
 REPORT = "please report this, with the smallest model that shows it"
 
@@ -29,17 +27,4 @@ def invalid_program(*, node: object, reason: object, after: object = "") -> Text
     return Text(
         headline=f"the program is not well formed{step}: `{node}` {reason}",
         helps=(REPORT, "if a pass of yours made this graph, the node named is where to look"),
-    )
-
-
-@message("wrong-on-replay", ExportError)
-def wrong_on_replay(*, output: object, difference: object) -> Text:
-    """Say that the program and the module gave different results for the example inputs."""
-    return Text(
-        headline=f"the program and the module differ in {output}: {difference}",
-        notes=("the program was run once on the example inputs, and is not returned",),
-        helps=(
-            offer("if the module is random, as with dropout, export it otherwise", "model.eval()"),
-            "if the module keeps state between calls, keep that state in buffers",
-        ),
     )
