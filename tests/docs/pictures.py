@@ -213,8 +213,6 @@ def take(browser: Browser, picture: Picture, file: Path, folder: Path) -> None:
     browser.size(*picture.size)
     browser.prefer(picture.scheme)
     browser.open(page, ready="document.readyState === 'complete'")
-    if picture.scheme == "dark" and "site" in page.parts:  # what a click on the moon does
-        browser.run("document.querySelector('label[for=__palette_1]').click()")
     browser.wait("!window.page || document.body.hasAttribute('data-ready')")
     if picture.script:
         browser.run(picture.script)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import Browser, in_browser
 from tests.repo.sources import ROOT
 
 pytest.importorskip("zensical")
@@ -16,6 +17,8 @@ pytest.importorskip("zensical")
 HERE = Path(__file__).parent
 QUESTIONS = tomllib.loads((HERE / "questions.toml").read_text(encoding="utf-8"))["questions"]
 FIRST = 3
+NARROW = ["", "tutorial/03_sizes", "guides/control_flow", "guides/command_line", "verifying"]
+NARROW += ["errors/data-dependent-branch", "reference/capture", "exportdb", "operators", "format"]
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,20 @@ def test_the_site_is_built(site):
     assert (site / "index.html").exists()
     assert (site / "errors" / "sizes-disagree" / "index.html").exists()
     assert len(json.loads((site / "search.json").read_text(encoding="utf-8"))["items"]) > 500
+
+
+@in_browser
+def test_pages_fit_a_phone_and_follow_the_system(site, tmp_path):
+    """Nothing is wider than 390 pixels but what is scrolled by itself; dark where the system is."""
+    with Browser(tmp_path) as browser:
+        browser.size(390, 844)
+        for scheme, color in (("light", "default"), ("dark", "slate")):
+            browser.prefer(scheme)
+            for name in NARROW:
+                file = site / name / "index.html"
+                browser.open(file, ready="document.readyState === 'complete'")
+                assert browser.run("document.documentElement.scrollWidth") == 390, name
+                browser.wait(f"document.body.dataset.mdColorScheme === '{color}'")
 
 
 def test_there_are_sixty_questions():
