@@ -18,7 +18,7 @@ import torch
 import monograph
 from monograph import exportdb
 from monograph.diagnostics import ConstraintViolation, SpecError, find_entry
-from tests.exportdb.recording import exports
+from tests.exportdb.recording import exports, importable
 
 DOCS = Path(__file__).parents[2] / "docs"
 SOURCES = DOCS.parent / "src"
@@ -70,21 +70,28 @@ def by_torch(case: exportdb.Case | exportdb.ErrorCase) -> bool:
     """Whether torch.export captures a case, in either mode, and is right at all its inputs."""
     for strict in (False, True):
         try:
-            model, args, kwargs, shapes, inputs_of_calls = _parts(case)
-            reference = copy.deepcopy(model)
-            program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=strict)
-            run = program.module()
-            for inputs in inputs_of_calls:
-                results = []
-                for called in (reference, run):
-                    torch.manual_seed(0)
-                    copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
-                    results.append(called(*copies, **kwargs))
-                torch.testing.assert_close(results[1], results[0])
+            parts = _parts(case)
+            with importable(case.name, parts[0]):
+                _compare(*parts, strict=strict)
         except Exception:  # noqa: BLE001  (whatever it raises, it does not capture it)
             continue
         return True
     return False
+
+
+def _compare(
+    model: Any, args: Any, kwargs: Any, shapes: Any, calls: list[Any], *, strict: bool
+) -> None:
+    reference = copy.deepcopy(model)
+    program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=strict)
+    run = program.module()
+    for inputs in calls:
+        results = []
+        for called in (reference, run):
+            torch.manual_seed(0)
+            copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+            results.append(called(*copies, **kwargs))
+        torch.testing.assert_close(results[1], results[0])
 
 
 def _parts(case: exportdb.Case | exportdb.ErrorCase) -> tuple[Any, ...]:

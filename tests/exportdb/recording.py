@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import sys
+import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -39,6 +41,17 @@ def exports() -> Iterator[list[Export]]:
 
     with mock.patch.object(monograph, "export", export):
         yield found
+
+
+@contextlib.contextmanager
+def importable(name: str, model: Any) -> Iterator[None]:
+    """Its globals are those of a module: Dynamo, which `torch.cond` uses, looks for them there."""
+    names = getattr(type(model).forward, "__globals__", {})
+    sys.modules[name] = types.SimpleNamespace(**names)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def _copy(value: Any) -> Any:

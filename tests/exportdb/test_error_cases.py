@@ -2,8 +2,6 @@
 
 import linecache
 import re
-import sys
-import types
 
 import pytest
 import torch
@@ -11,7 +9,7 @@ import torch
 import monograph
 from monograph import diagnostics, exportdb
 from monograph.exportdb import ErrorCase
-from tests.exportdb.recording import exports
+from tests.exportdb.recording import exports, importable
 from tests.messages.conftest import check_helps
 
 NAMES = [entry.name for entry in diagnostics.entries() if "monograph" in entry.template.__module__]
@@ -63,7 +61,7 @@ def test_the_program_is_refused_and_what_is_offered_works(name, tmp_path, monkey
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in UNKNOWN])
-def test_the_rewritten_program_works_and_is_right(name, monkeypatch):
+def test_the_rewritten_program_works_and_is_right(name):
     """What it exports agrees with the model, on inputs that are drawn."""
     case = case_of(name)
     torch.manual_seed(0)
@@ -72,10 +70,8 @@ def test_the_rewritten_program_works_and_is_right(name, monkeypatch):
     is_model = re.search(r"^(\w+ = )?(monograph\.)?export\(", case.rewrite, re.MULTILINE)
     assert calls or not is_model
     for call in calls if name not in WITHOUT_VALUES else ():
-        # `torch.cond` is compiled in eager code, too, and looks for globals in modules.
-        module = types.SimpleNamespace(**getattr(type(call.model).forward, "__globals__", {}))
-        monkeypatch.setitem(sys.modules, name, module)
-        found = monograph.verify(call.program, call.model, samples=4)
+        with importable(name, call.model):
+            found = monograph.verify(call.program, call.model, samples=4)
         assert found, f"{name}: {found}"
 
 
