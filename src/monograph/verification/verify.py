@@ -84,7 +84,7 @@ def compare(a: Comparable, b: Comparable, *, samples: int = 20, seed: int = 0) -
     The inputs are drawn from the contract of `b`, or of `a` where `b` has none: `samples` legal
     calls, by a generator of this `seed`.
 
-    Raises: nothing-to-verify-against, where neither has a contract.
+    Raises: nothing-to-verify-against (neither has a contract), ValueError (as `verify`).
     """
     one, other = _taken(a), _taken(b)
     if isinstance(other, ExportedProgram):
