@@ -6,15 +6,13 @@ PyTorch has no hook on these that costs nothing where nobody asks.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from types import CodeType
+from typing import Any, Final
 
 import torch
 
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.diagnostics import problem
-
-if TYPE_CHECKING:
-    from types import CodeType
 
 
 @OVERRIDES.override_code(torch.nn.Module.__call__)
@@ -43,8 +41,10 @@ def _module_call(original: Any) -> Any:
     return module_call
 
 
-MODULE_CALL: CodeType = next(
-    const for const in _module_call.__code__.co_consts if hasattr(const, "co_code")
+MODULE_CALL = next(
+    const
+    for const in _module_call.__code__.co_consts
+    if isinstance(const, CodeType) and const.co_name == "module_call"
 )
 """Walks over frames stop here; what lies outside is remembered by the `ModuleCall`."""
 

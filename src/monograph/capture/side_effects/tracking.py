@@ -46,6 +46,7 @@ from monograph.capture.side_effects.container_contents import (
 from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
 from monograph.capture.side_effects.opaque_objects import CALLED
+from monograph.capture.side_effects.reference_counts import OF_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -56,8 +57,6 @@ Chain = tuple[tuple[CodeType, int], ...]
 """Frames as (code, offset), innermost first."""
 
 _WHOLE: Final = frozenset({"attributes", "contents", "hidden"})
-_OWN_REFERENCES: Final = 2
-"""A variable's, and that of the argument of the function that counts."""
 
 
 @dataclass(slots=True, eq=False)  # frozen, it would take thrice as long to make: hundreds are made
@@ -301,7 +300,7 @@ class Effects:
         return {
             id(each)
             for each in untracked
-            if sys.getrefcount(each) - _OWN_REFERENCES > by_new_objects[id(each)]
+            if sys.getrefcount(each) - OF_VARIABLE > by_new_objects[id(each)]
         }
 
 

@@ -28,6 +28,7 @@ from monograph.abstract.tensor_type import type_text
 from monograph.bytecode import MISSING
 from monograph.capture.installation import OVERRIDES, heard_by, listening
 from monograph.capture.recording.unbacked_values import known_value
+from monograph.capture.side_effects.reference_counts import OF_VARIABLE
 from monograph.capture.torch_overrides.tensor_text import refuse_text
 from monograph.diagnostics import problem
 from monograph.host.dispatch import address_of, has_memory, owns_memory, without_modes
@@ -62,7 +63,7 @@ class Shown(NamedTuple):
             return True
         array, n_own = self.holder(), self.n_own
         while isinstance(array, np.ndarray):
-            if sys.getrefcount(array) > n_own + 2:  # this variable, and the argument
+            if sys.getrefcount(array) > n_own + OF_VARIABLE:
                 return True
             array, n_own = array.base, 1
         return False

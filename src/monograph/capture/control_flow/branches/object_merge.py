@@ -14,10 +14,11 @@ import gc
 import sys
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode import MISSING, InterpreterFrame
 from monograph.capture.side_effects.persistent_writes import lines
+from monograph.capture.side_effects.reference_counts import OF_ARGUMENT
 from monograph.capture.side_effects.tracking import WriteTarget
 from monograph.diagnostics import Cause, MonographError, problem, user_frames
 
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.side_effects.tracking import RegionEffects
-
-
-_OWN_REFERENCES: Final = 3
-"""Those of the caller, to the argument, and to the argument of `getrefcount`."""
 
 
 class SavedValues(list[Any]):
@@ -102,7 +99,7 @@ def _ends_with(owner: Any, frame: InterpreterFrame) -> bool:
         if type(each) not in (WriteTarget, SavedValues) and not _is_aside(each, running):
             return False
         n_held += [*map(id, gc.get_referents(each))].count(id(owner))
-    return sys.getrefcount(owner) - n_held <= _OWN_REFERENCES
+    return sys.getrefcount(owner) - n_held <= OF_ARGUMENT
 
 
 def _is_aside(held: Any, running: Sequence[InterpreterFrame]) -> bool:
