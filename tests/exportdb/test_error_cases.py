@@ -15,8 +15,11 @@ from tests.messages.conftest import check_helps
 NAMES = [entry.name for entry in diagnostics.entries() if "monograph" in entry.template.__module__]
 UNKNOWN = {"bug", "capture-raises"}
 """By their meaning: what a program shows is mended, or refused under its own name."""
-WITHOUT_VALUES = {"weights-do-not-fit"}
-"""What is exported there is on the meta device."""
+WITHOUT_VALUES = {
+    *("weights-do-not-fit", "collective-in-branch"),
+    *("collective-not-awaited", "unsupported-collective"),
+}
+"""What is exported there is on the meta device; or of processes that are gone when it has been."""
 NEEDED = ("transformers", "onnxscript", "onnxruntime", "safetensors")
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -174,6 +174,7 @@ _BY_NAME: Final[Mapping[str, _Law]] = MappingProxyType(
         **dict.fromkeys(("ravel", "reshape", "reshape_as"), _COPY_OR_VIEW),
         **dict.fromkeys(("to", "to_dense", "type_as"), _CONVERSION),
         **dict.fromkeys((f"_cast_{kind}" for kind in ("Double", "Float", "Int")), _CONVERSION),
+        "wait_tensor": (ARGUMENT, None),
         "pin_memory": (IF_NEEDED, None),
         "resolve_conj": (IF_NEEDED, _resolve_conj),
         "resolve_neg": (IF_NEEDED, None),
@@ -195,6 +196,9 @@ _BY_NAME: Final[Mapping[str, _Law]] = MappingProxyType(
     }
 )
 """By the operator's name, what its results may be to its first argument, and what decides it."""
+
+_NAMESPACES: Final = frozenset({"aten", "_c10d_functional"})
+"""Of the operators that the table names."""
 
 _COMPOSITE_BUT_FRESH: Final = frozenset(
     {
@@ -251,7 +255,7 @@ class Aliasing:
         """Whether it changes its first argument alone, and gives that back."""
         self.returned = _returned(schema)
         """For each result, the argument that is written to and returned as it is."""
-        law = _BY_NAME.get(name) if overload.namespace == "aten" and not self.written else None
+        law = _BY_NAME.get(name) if overload.namespace in _NAMESPACES and not self.written else None
         self.source = _source(schema) or (_first_tensors(schema) if law else None)
         """The argument in whose memory results may lie."""
         self.is_list = law is not None and _takes_list(schema)

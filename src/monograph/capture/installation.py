@@ -28,7 +28,7 @@ from monograph.bytecode import MISSING
 from monograph.host.flags import remember_device_constructors, uncompiled
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Sized
     from contextlib import AbstractContextManager
     from types import CodeType
 
@@ -95,6 +95,7 @@ class Overrides:
         """`around` is entered with them, once for all threads."""
         self._factories: list[tuple[Any, str, Factory]] = []
         self._codes: list[tuple[FunctionType, Factory]] = []
+        self._needed: list[tuple[Sized, str, str, Factory]] = []
         self._around = around
         self._made: dict[tuple[int, str], _Place] = {}
         self._lock = threading.Lock()
@@ -116,6 +117,17 @@ class Overrides:
 
         def enter(factory: Factory) -> Factory:
             self._codes.append((function, factory))
+            return factory
+
+        return enter
+
+    def override_code_while(
+        self, needed: Sized, module: str, name: str
+    ) -> Callable[[Factory], Factory]:
+        """As `override_code`, where something is `needed` and the module was imported."""
+
+        def enter(factory: Factory) -> Factory:
+            self._needed.append((needed, module, name, factory))
             return factory
 
         return enter
@@ -153,7 +165,11 @@ class Overrides:
                     REPLACEMENTS[id(now)] = place.since
             (_show_class if name == _CLASS else setattr)(owner, name, place.since)
             self._installed.append(place)
-        for function, factory in self._codes:
+        codes: list[Any] = [*self._codes]
+        for needed, module, name, factory in self._needed:
+            if needed and module in sys.modules:
+                codes.append((getattr(sys.modules[module], name), factory))
+        for function, factory in codes:
             self._undo.callback(_give_code, function, function.__code__, function.__kwdefaults__)
             _give_code(function, _call.__code__, {"_by": factory(_copied(function))})
         if self._around is not None:

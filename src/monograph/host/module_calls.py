@@ -1,4 +1,4 @@
-"""What `nn.Module.__call__` does around `forward`, and which `forward` calls nothing of users'."""
+"""What `nn.Module.__call__` does around `forward`, and what `Module.to` makes of its arguments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any, Final
 
 import torch
+from torch._C._nn import _parse_to  # pyright: ignore[reportAttributeAccessIssue]  (no stub)
 from torch.nn.modules import module as _module
 
 _CALL: Any = torch.nn.Module._call_impl
@@ -104,3 +105,18 @@ def functional_is_original() -> bool:
 
 _FOUND: Final[dict[str, Any]] = {}
 """What was there when all was PyTorch's own."""
+
+
+def conversion_of(
+    *args: Any, **kwargs: Any
+) -> tuple[torch.device | None, torch.dtype | None, torch.memory_format | None]:
+    """The device, dtype and memory format asked for, each None where it is not.
+
+    Raises: TypeError, for arguments that `Module.to` does not take.
+    """
+    parsed: tuple[Any, Any, Any, Any] = _parse_to(*args, **kwargs)
+    device, dtype, _, memory_format = parsed
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        message = f"programs are converted to floating point or complex dtypes, not to {dtype}"
+        raise TypeError(message)
+    return device, dtype, memory_format

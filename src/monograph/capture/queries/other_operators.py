@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import torch
 
 from monograph.abstract.tensor import StaticTensor
+from monograph.capture.caught_refusals import answered
 from monograph.diagnostics import problem
 from monograph.host.dispatch import is_composite, is_default_generator, schema_of, without_modes
+from monograph.host.process_groups import is_distributed
 from monograph.host.trees import pytree
 
 if TYPE_CHECKING:
@@ -32,12 +34,17 @@ def by_subclass(
         made = mode.answers.make_sparse(mode, overload, args, kwargs)
         if made is not NotImplemented:
             return made
+    elif refusal.diagnostic.name == "script-object" and overload.namespace == "c10d":
+        return mode.answers.collective(mode, overload, args)
     elif refusal.diagnostic.name != "unsupported-subclass":
         raise refusal
     given = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
     kinds: list[Any] = [type(each) for each in given if hasattr(each, "__tensor_flatten__")]
     if not kinds:
         raise refusal
+    if any(map(is_distributed, given)) and not is_composite(overload):
+        answered(refusal)
+        return NotImplemented  # C++ goes on with it
     with mode:
         if is_composite(overload) and not any(hasattr(each, "takes_composites") for each in kinds):
             return overload.decompose(*args, **kwargs)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.host.flags import default_device
+from monograph.host.process_groups import process_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,6 +90,7 @@ _SURROUNDINGS: Final = (
     _of_torch("anomaly_mode", "torch.is_anomaly_enabled()"),
     _of_torch("flash_attention", "torch.backends.cuda.flash_sdp_enabled()"),
     _of_torch("efficient_attention", "torch.backends.cuda.mem_efficient_sdp_enabled()"),
+    Question("process_group", "process_group({})"),
     _of_torch("plain_attention", "torch.backends.cuda.math_sdp_enabled()"),
     _of_torch("cudnn_attention", "torch.backends.cuda.cudnn_sdp_enabled()"),
 )
@@ -133,7 +135,7 @@ QUESTIONS: Final[Mapping[str, Question]] = MappingProxyType(
 )
 
 _NAMES: Final[Mapping[str, Any]] = MappingProxyType(
-    {"torch": torch, "default_device": default_device}
+    {"torch": torch, "default_device": default_device, "process_group": process_group}
 )
 """What the code of questions calls."""
 

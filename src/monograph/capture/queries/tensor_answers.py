@@ -27,6 +27,7 @@ class TensorAnswers(NamedTuple):
     set_requires_grad: Callable[..., None]
     begin_history: Callable[..., None]
     make_sparse: Callable[..., Any]
+    collective: Callable[..., Any]
     text_asked: Callable[..., None]
     note_tried: Callable[..., None]
     raise_as_eager: Callable[..., None]

@@ -18,6 +18,7 @@ from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.overloads import aten as _aten
+from monograph.host.process_groups import NAMESPACES as COLLECTIVES
 from monograph.integers import eq, require
 from monograph.rules.registry import RULES, find_rule
 
@@ -77,6 +78,7 @@ class Operator:
         "counts",
         "droppable",
         "inplace_view",
+        "is_collective",
         "is_custom",
         "mutated",
         "overload",
@@ -99,7 +101,8 @@ class Operator:
         self.argument_names, self.mutated = aliasing.argument_names, aliasing.written
         self.returned_arguments = aliasing.returned
         random = torch.Tag.nondeterministic_seeded in overload.tags
-        kept = self.base_name.startswith(_KEPT)
+        self.is_collective = overload.namespace in COLLECTIVES
+        kept = self.is_collective or self.base_name.startswith(_KEPT)
         self.droppable = not self.mutated and not random and not kept and _is_known(overload)
         self.is_custom = overload.namespace not in _OF_TORCH and overload.namespace not in _SHIPPED
         own = overload.namespace in _OF_TORCH

@@ -117,6 +117,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.accumulated: dict[int, Any] = {}
         """Lists that loops append to, by identity; see `control_flow.loops.list_accumulation`."""
         self.options = RunOptions()
+        self.unawaited: dict[int, Any] = {}  # collectives that nobody waited for yet, where
         self.own_tensors: set[Node] = set()
         """What the capture itself makes of numbers, on a device that it says."""
         self.replaced_buffers: tuple[str, ...] = ()

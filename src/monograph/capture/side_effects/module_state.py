@@ -104,6 +104,10 @@ class ModuleState:
                     continue
                 parts = (sparse_parts if real.layout in SPARSE else parts_of)(real, path)
                 plain = list(parts.flat(path))
+                for group in parts.groups():
+                    recorder.answers_noted.note("process_group", (), group)
+                if real.requires_grad:
+                    recorder.answers_noted.note("grad_mode", ())
             for where, each in plain:
                 self.all_state.append((where, each, persistent))
                 if id(each) not in seen:

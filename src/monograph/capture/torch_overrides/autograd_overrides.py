@@ -23,6 +23,7 @@ from monograph.capture.torch_overrides.guarded_queries import asked
 from monograph.diagnostics import problem
 from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
 from monograph.host.overloads import aten as _aten
+from monograph.host.process_groups import local_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -121,7 +122,8 @@ def _apply(method: Any) -> Any:
         if recorder is None or are_transforms_active():
             return original(cls, *args, **kwargs)
         given = (*args, *kwargs.values())
-        tensors = [recorder.abstract(each) for each in given if isinstance(each, torch.Tensor)]
+        locals_ = [local_tensor(each) for each in given if isinstance(each, torch.Tensor)]
+        tensors = [recorder.abstract(each) for each in locals_]
         follows = is_grad_enabled() and any(each.tensor_type.requires_grad for each in tensors)
         if follows and (cls.__module__, cls.__name__) == _CHECKPOINT:
             need_its_gradient(recorder, tensors)

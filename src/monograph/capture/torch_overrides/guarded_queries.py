@@ -34,6 +34,7 @@ from monograph.capture.queries.query_kinds import (
 )
 from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.torch_overrides.caught_errors import note_raising
+from monograph.capture.torch_overrides.collective_order import check_collectives, note_collective
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
@@ -353,15 +354,20 @@ _COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
 
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
+    collective = bool(recorder.unawaited)
     for node in recorder.operations:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
             continue
         note_raising(recorder, node)
+        op = OPERATORS.of(target)
+        if op.is_collective:
+            collective = True
+            note_collective(recorder, node, _lines(recorder, node))
         made = _first_tensor(node.meta.get("val"))
         if made is None:
             continue
-        device, op = made.device.type, OPERATORS.of(target)
+        device = made.device.type
         if _is_cast(op, device) and not _is_within_cast(recorder, node, device):
             recorder.answers_noted.note("autocast", _lines(recorder, node), device)
         if target is _aten.lift_fresh_copy.default:
@@ -370,6 +376,8 @@ def note_implied(recorder: Recorder) -> None:
                 recorder.answers_noted.note("default_dtype", _lines(recorder, node))
         elif node not in recorder.own_tensors and _is_made_of_nothing(op):
             recorder.answers_noted.note("default_device", _lines(recorder, node))
+    if collective:
+        check_collectives(recorder)
 
 
 def _lines(recorder: Recorder, node: Node) -> object:

@@ -9,6 +9,7 @@ from monograph.capture.recording import indexing, unbacked_values
 from monograph.capture.recording.fake_kernel_checks import check_promises
 from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.side_effects.sparse_parts import make_sparse
+from monograph.capture.torch_overrides import collectives
 from monograph.capture.torch_overrides.caught_errors import (
     before_reduction,
     note_tried,
@@ -38,6 +39,7 @@ ANSWERS: Final = TensorAnswers(
     set_requires_grad=set_requires_grad,
     begin_history=begin_history,
     make_sparse=make_sparse,
+    collective=collectives.recorded,
     text_asked=refuse_text,
     note_tried=note_tried,
     raise_as_eager=raise_as_eager,

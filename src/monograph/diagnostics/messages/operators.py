@@ -1,4 +1,4 @@
-"""Messages about operators and tensor types that are not covered. All are `UnsupportedError`.
+"""Messages about operators and tensor types that are not covered: `UnsupportedError`.
 
 unsupported-operator    op, reason="", custom=False, signature="", fake=()
 operator-breaks-schema  op, breach
@@ -8,6 +8,9 @@ unsupported-subclass    type, path="", reason=""
 unsupported-layout      what, layout
 own-generator           (no facts)
 script-object           (no facts)
+unsupported-collective  op, reason
+collective-in-branch    op, how
+collective-not-awaited  (no facts)
 out-resized             left, right, dim=None
 data-replaced           reason
 """
@@ -18,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import UnsupportedError
+from monograph.diagnostics.errors import DataDependentError, UnsupportedError
 from monograph.diagnostics.source_edits.calls import edits_of_data, edits_of_out
 from monograph.diagnostics.source_edits.members import edits_of_fake_kernel
 from monograph.diagnostics.wording import offer, paste, quoted
@@ -186,6 +189,36 @@ def own_generator() -> Text:
             "PyTorch's own generator goes on from call to call, and a program draws from it",
         ),
         helps=("leave the generator out, and call torch.manual_seed before the program",),
+    )
+
+
+@message("unsupported-collective", UnsupportedError)
+def unsupported_collective(*, op: object, reason: object) -> Text:
+    """Say that a collective has no functional form; `op` is its name in c10d."""
+    return Text(
+        headline=f"the collective `{op}` has no functional form here: {reason}",
+        notes=("a program keeps collectives as operators that return what each rank gets",),
+        helps=("use all_reduce, all_gather, broadcast or all_to_all, on contiguous tensors",),
+    )
+
+
+@message("collective-in-branch", DataDependentError)
+def collective_in_branch(*, op: object, how: object) -> Text:
+    """Say that data decide whether a collective is called; `op` is it, `how` says in what."""
+    return Text(
+        headline=f"data decide whether this rank calls `{op}`: it is in {how}",
+        notes=("where the data of two ranks differ, one waits for the other for ever",),
+        helps=("call the collective in any case, and choose between results with torch.where",),
+    )
+
+
+@message("collective-not-awaited", UnsupportedError)
+def collective_not_awaited() -> Text:
+    """Say that nobody waits for an asynchronous collective."""
+    return Text(
+        headline="nobody waits for this collective before forward returns",
+        notes=("what it writes is unknown until then",),
+        helps=("wait for the work that it returns, or call it synchronously",),
     )
 
 

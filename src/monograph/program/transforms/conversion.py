@@ -14,7 +14,7 @@ from torch.fx.node import map_aggregate
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.diagnostics import problem
-from monograph.host.conversions import conversion_of
+from monograph.host.module_calls import conversion_of
 from monograph.passes.graph_walks import graph_modules
 from monograph.passes.rewrites.move_to_device import move_to_device
 from monograph.passes.rewrites.to_dtype import is_born_here, to_dtype

@@ -1,0 +1,115 @@
+"""Programs of several processes: captured by each rank, saved, and run by fresh processes.
+
+Processes are costly, so each world runs many cases, and the tests below ask what they found.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.distributed.cases import CAPTURED, REFUSED
+from tests.distributed.worker import PERSISTED
+
+
+def run_ranks(names, size, folder):
+    """Run a world of processes; kills all of them where one takes too long."""
+    command = [sys.executable, "-m", "tests.distributed.worker", names]
+    files = [(folder / f"said-{rank}").open("wb") for rank in range(size)]
+    processes = [
+        subprocess.Popen([*command, str(rank), str(size), str(folder)], stderr=files[rank])
+        for rank in range(size)
+    ]
+    try:
+        for each in processes:
+            each.wait(timeout=150)
+        said = [(folder / f"said-{rank}").read_text()[-3000:] for rank in range(size)]
+        assert not any(each.returncode for each in processes), "\n".join(said)
+    finally:
+        for each in processes:
+            each.kill()
+            each.wait()
+        for each in files:
+            each.close()
+    return {
+        name: [
+            json.loads((folder / f"{name}-{size}.{rank}.json").read_text()) for rank in range(size)
+        ]
+        for name in names.split(",")
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ranks")
+
+
+@pytest.fixture(scope="module")
+def captured(folder):
+    return run_ranks("capture,tensor_parallel,replicated", 2, folder)
+
+
+@pytest.fixture(scope="module")
+def loaded(captured, folder):
+    return run_ranks("load,load_parallel", 2, folder)
+
+
+@pytest.mark.parametrize("name", [each.__name__ for each in CAPTURED])
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+def test_equal_to_eager(captured, name, strict):
+    """Both ranks, for other inputs; lowered, and without dead code and common subexpressions."""
+    assert [each[f"{name} {strict}"] for each in captured["capture"]] == ["equal"] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [(each.__name__, error) for each, error in REFUSED.items()]
+)
+def test_refused(captured, name, error):
+    """A rank that waits for ever would be a wrong answer."""
+    assert [each[f"{name} True"] for each in captured["capture"]] == [error] * 2
+
+
+@pytest.mark.parametrize("name", ["varying", "own group"])
+def test_sizes_and_groups(captured, name):
+    """Sizes that vary, and a process group of the user's own."""
+    assert [each[name] for each in captured["capture"]] == ["equal"] * 2
+
+
+@pytest.mark.parametrize("name", PERSISTED)
+def test_loaded(loaded, name):
+    """Each rank has its file."""
+    assert [each[name] for each in loaded["load"]] == ["equal"] * 2
+
+
+@pytest.mark.parametrize("name", ["of another rank", "group is missing"])
+def test_contract_names_the_group(loaded, name):
+    """No operator runs, so nobody waits."""
+    assert [each[name] for each in loaded["load"]] == ["contract-broken"] * 2
+
+
+def test_tensor_parallel(captured, loaded):
+    """Equal to the module on one process; gradients are refused, at capture and at calls."""
+    for each in captured["tensor_parallel"]:
+        assert each["block True"] == each["block False"] == "equal"
+        assert each["with gradients"] == "unsupported-subclass"
+    assert [each["block"] for each in loaded["load_parallel"]] == ["equal"] * 2
+
+
+def test_replicated(captured):
+    """Forward without gradients; training steps by the module around a program, or in one."""
+    for each in captured["replicated"]:
+        assert each == {"forward": "contract-broken", "step": "equal", "whole": "equal"}
+
+
+def test_tensor_parallel_of_four(folder):
+    """Each rank has one head."""
+    found = run_ranks("tensor_parallel,load_parallel", 4, folder)
+    assert [each["block True"] for each in found["tensor_parallel"]] == ["equal"] * 4
+    assert [each["block"] for each in found["load_parallel"]] == ["equal"] * 4
+
+
+def test_three_processes_run_the_stages_of_a_gpt(folder):
+    """Files of stages, each opened by a process that has nothing else of the model."""
+    found = run_ranks("cut,stages", 3, folder)
+    assert [each["stage"] for each in found["stages"]] == ["sent", "sent", "equal"]
