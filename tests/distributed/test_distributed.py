@@ -8,7 +8,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
+import torch.distributed as dist
 
+import monograph
 from tests.distributed.cases import CAPTURED, REFUSED
 from tests.distributed.worker import PERSISTED
 
@@ -113,3 +116,31 @@ def test_three_processes_run_the_stages_of_a_gpt(folder):
     """Files of stages, each opened by a process that has nothing else of the model."""
     found = run_ranks("cut,stages", 3, folder)
     assert [each["stage"] for each in found["stages"]] == ["sent", "sent", "equal"]
+
+
+def logged_in_a_world(x):
+    """What a module does that may run alone: a collective where there are others."""
+    if dist.is_initialized():
+        x = x.clone()
+        dist.all_reduce(x)
+    return x + 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_whether_there_is_a_process_group_is_guarded(strict, tmp_path):
+    """A program without collectives is not called where its module has some, nor the reverse."""
+    module = type("M", (torch.nn.Module,), {"forward": lambda self, x: logged_in_a_world(x)})()
+    x, file = torch.ones(3), tmp_path / "alone.pt2"
+    monograph.save(monograph.export(module, (x,), strict=strict), file)
+    alone = monograph.load(file).module()
+    assert alone(x).equal(module(x))
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(monograph.ContractError):
+            alone(x)
+        together = monograph.export(module, (x,), strict=strict).module()
+        assert together(x).equal(module(x))
+    finally:
+        dist.destroy_process_group()
+    with pytest.raises(monograph.ContractError):
+        together(x)

@@ -116,9 +116,18 @@ CALLS = {
 TRANSPOSED_BACKWARD = ((X, Y, W, *TRANSPOSED, [True, True, False]), (Y, W, None))
 
 
+OF_CPU = {
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+}
+"""Counted here on every version."""
+
+
 def test_pytorch_has_formulas_for_nothing_else():
     """Each operator of its registry is among the calls below."""
-    assert {str(each).removeprefix("aten.") for each in flop_registry} == {*CALLS}
+    theirs = {str(each).removeprefix("aten.") for each in flop_registry}
+    assert theirs - {*CALLS} <= OF_CPU  # of 2.15 on
+    assert theirs >= {*CALLS}
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,11 @@ _SURROUNDINGS: Final = (
     _of_torch("flash_attention", "torch.backends.cuda.flash_sdp_enabled()"),
     _of_torch("efficient_attention", "torch.backends.cuda.mem_efficient_sdp_enabled()"),
     Question("process_group", "process_group({})"),
+    Question(
+        "distributed",
+        "(torch.distributed.is_available() and torch.distributed.is_initialized())",
+        ("distributed.is_initialized",) if torch.distributed.is_available() else (),
+    ),
     _of_torch("plain_attention", "torch.backends.cuda.math_sdp_enabled()"),
     _of_torch("cudnn_attention", "torch.backends.cuda.cudnn_sdp_enabled()"),
 )
