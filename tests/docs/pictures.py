@@ -193,6 +193,8 @@ PICTURES = {
     "graph-page-open": Picture(llama, script=OPENED),
     "graph-page": Picture(llama, script=CLICKED),
     "graph-page-dark": Picture(llama, DESK, "dark", CLICKED),
+    "graph-page-closed-phone": Picture(llama, PHONE, script=CLOSED),
+    "graph-page-open-phone": Picture(llama, PHONE, script=OPENED),
     "graph-page-phone": Picture(llama, PHONE, "light", CLICKED),
     "graph-page-two": Picture(lowered, script=f"page.goto(page.view, {node('^linear')})"),
     "report": Picture(report),

@@ -28,6 +28,7 @@ def test_explain_a_call():
     assert found.graph_count == 3
     text = str(found)
     assert "a branch on data" in text
+    assert "a call of `time.sleep`" in text
     assert f"{__file__}:" in text
     assert json.loads(found.to_json())["breaks"][0]["count"] == 1
 

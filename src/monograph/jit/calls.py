@@ -497,6 +497,8 @@ def _check_method_outside(
         segment.touch([owner, *values])
         _check_compared(name, owner, values)
         return
+    if kind is ModuleType:
+        raise NotRecordable(f"a call of `{owner.__name__}.{name}`")
     raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
 
 
