@@ -104,13 +104,18 @@ SLOW: dict[str, dict[str, str]] = {
     "test_tuple": {},
 }
 
-# What fails on 3.12 or 3.13 beside what fails on 3.11.
+# What fails on 3.12, 3.13 or 3.14 beside what fails on 3.11.
 ELSEWHERE: dict[str, dict[str, str]] = {
     "test_contextlib": {},
     "test_except_star": {},
     "test_generators": {
         "ExceptionTest.test_gen_3_arg_deprecation_warning": GENERATOR,
         "GeneratorCloseTest.test_close_releases_frame_locals": REFERENCES,
+        "GeneratorDeallocTest.test_frame_locals_outlive_generator": FRAMES,
+        "GeneratorDeallocTest.test_frame_outlives_generator": FRAMES,
+        "GeneratorStackTraceTest.test_throw_with_yield_from_custom_generator": FRAMES,
+        "GeneratorTest.test_close_clears_frame": FRAMES,
+        "ModifyUnderlyingIterableTest.test_modify_f_locals": FRAMES,
     },
     "test_grammar": {},
     "test_listcomps": {
@@ -128,7 +133,11 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "TypeAliasConstructorTest.test_not_generic": TYPES,
     },
     "test_type_params": {"TypeParamsTypeVarTest.test_typevar_coroutine": ASYNCHRONOUS},
-    "test_with": {},
+    "test_with": {
+        "FailureTestCase.testAsyncEnterAttributeError": ASYNCHRONOUS,
+        "FailureTestCase.testAsyncExitAttributeError": ASYNCHRONOUS,
+        "FailureTestCase.testAsyncWithForSyncManager": ASYNCHRONOUS,
+    },
     "test_yield_from": {},
 }
 
@@ -160,7 +169,7 @@ def test_what_is_known_still_fails(name, known):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
-@pytest.mark.parametrize("version", ["3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
 def test_cpython_agrees_elsewhere(version, name):
     """The tests of other versions pass as well, interpreted by those versions."""
     if not has_tests(version):

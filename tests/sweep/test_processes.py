@@ -59,6 +59,17 @@ def test_a_crash_keeps_what_was_told_before():
     assert (found.ending, found.detail) == ("crashed", "ended by SIGSEGV")
     assert found.told == {"stage": "early"}
     assert "test_processes.py" in found.output, "the Python stack"
+    assert found.output.startswith("Fatal Python error")
+
+
+def test_of_a_deep_crash_the_innermost_frames_are_kept():
+    """The stack is longer than what is kept."""
+
+    def descend(n):
+        return ctypes.string_at(0) if n == 0 else [descend(n - 1)]
+
+    found = supervised(lambda _tell: descend(90), Limits())
+    assert "ctypes" in found.output.partition("descend")[0]
 
 
 def test_what_is_raised_is_printed():

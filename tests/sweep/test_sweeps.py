@@ -55,6 +55,18 @@ def command(*words):
     )
 
 
+def finished(*words):
+    """The exit status of a sweep in a process of its own."""
+    driver = command(*words)
+    driver.communicate()
+    return driver.returncode
+
+
+def written(folder="sweep"):
+    """When each result was written."""
+    return {path.name: path.stat().st_mtime_ns for path in Path(folder, "results").glob("*.json")}
+
+
 class Watched:
     """Which models were started, and what became of them."""
 
@@ -252,16 +264,17 @@ def test_a_driver_that_is_ended_loses_nothing(folder, number):
     wait_until_gone(worker)
     wait_until_gone(model)
     if number == signal.SIGINT:
-        assert driver.returncode == 130
+        assert driver.returncode == 130, said
         assert said.startswith("interrupted; what is done is in sweep")
     assert not Path("sweep/report.json").exists()
 
+    done = written()
     Path("go").touch()
-    watched = Watched()
-    monograph.sweep("list.toml", processes=1, watch=watched)
-    assert watched.started == ["waits"]
+    assert finished("list.toml", "--processes", "1") == 1, "one is refused"
+    assert {name: when for name, when in written().items() if name in done} == done
+    assert len(written()) == 3
     resumed = report()
-    monograph.sweep("list.toml", "other", processes=1)
+    finished("list.toml", "-o", "other", "--processes", "1")
     assert resumed == report("other")
 
 

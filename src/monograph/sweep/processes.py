@@ -105,7 +105,7 @@ def supervised(
         _end(child)
         messages.close()
         os.close(printed)
-    found.output = without_addresses(text.decode(errors="replace"))
+    found.output = without_addresses(_worth_keeping(text).decode(errors="replace"))
     found.peak_bytes = used.ru_maxrss * 1024
     if found.ending == "returned":
         _judge(os.waitstatus_to_exitcode(status), found)
@@ -148,8 +148,14 @@ def _printed(fd: int, text: bytearray) -> bool:
     """Keep the end of what was printed; False at the end of it."""
     read = os.read(fd, 1 << 16)
     text += read
-    del text[:-OUTPUT_BYTES]
+    del text[: -16 * OUTPUT_BYTES]
     return bool(read)
+
+
+def _worth_keeping(text: bytearray) -> bytearray:
+    """The end; of a crash the beginning of its stack, where the innermost frames stand."""
+    crash = text.rfind(b"Fatal Python error")
+    return text[-OUTPUT_BYTES:] if crash < 0 else text[crash:][:OUTPUT_BYTES]
 
 
 def _heard(messages: Connection, found: SupervisedRun, watch: Callable[[Told], None]) -> bool:
