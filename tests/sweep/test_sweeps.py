@@ -44,10 +44,18 @@ def report(folder="sweep"):
     return found
 
 
+INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("monograph", run_name="__main__")
+"""
+"""What a shell starts in the background ignores SIGINT, and so does what it starts."""
+
+
 def command(*words):
     """A sweep in a process of its own, by the command line."""
     return subprocess.Popen(
-        [sys.executable, "-m", "monograph", "sweep", *words],
+        [sys.executable, "-c", INTERRUPTIBLE, "sweep", *words],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
