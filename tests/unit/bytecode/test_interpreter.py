@@ -354,6 +354,36 @@ def test_sequences_ask_the_other_side_before_they_grow():
     assert held == [1, 2]
 
 
+def test_each_side_of_a_growing_sequence_is_asked_once():
+    """Also where it does not know how, and where both sides are of one class."""
+    asked = []
+
+    class Refuses(tuple):
+        __slots__ = ()
+
+        def __radd__(self, other):
+            asked.append(other)
+            return NotImplemented
+
+    class Reflected(list):
+        def __radd__(self, other):
+            return "reflected"
+
+    def grown(left, right):
+        left += right
+        return left
+
+    for left in ((1,), [1]):
+        asked.clear()
+        assert grown(left[:], Refuses((2,))) == interpret(grown, left[:], Refuses((2,)))
+        assert len(asked) == 2, "once natively, once interpreted"
+    for left in (Reflected([1]), [1]):
+        calls = (grown, functools.partial(interpret, grown))
+        told = [call(type(left)(left), Reflected([2])) for call in calls]
+        assert told[0] == told[1]
+        assert type(told[0]) is type(told[1])
+
+
 def test_globals_may_be_a_mapping_that_knows_more():
     """What `exec` and evaluators of annotations give to code."""
 

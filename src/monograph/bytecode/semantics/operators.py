@@ -93,8 +93,8 @@ def binary(interpreter: ThreadState, row: Binary, left: Any, right: Any) -> Any:
             return text_of(interpreter, row.function, [left, right])
         return call_native(interpreter, row.function, [left, right], {})
     if row.in_place is not None:
-        answer = NotImplemented
-        if _is_sequence(kind, row.name) and find_special(interpreter, kind, row.in_place) is None:
+        answer, own = NotImplemented, find_special(interpreter, kind, row.in_place)
+        if own is None and _grows(kind, row) and other is not kind:
             answer = _ask(interpreter, other, row.reflected, right, left)
         if answer is NotImplemented:
             answer = _ask(interpreter, kind, row.in_place, left, right)
@@ -135,6 +135,11 @@ def _binary_answer(interpreter: ThreadState, row: Binary, left: Any, right: Any)
 def _is_sequence(kind: type, name: str) -> bool:
     """Whether `+` and `*` are those of a C sequence, which CPython asks after all numbers."""
     return issubclass(kind, _SEQUENCES) and name in ("__add__", "__mul__")
+
+
+def _grows(kind: type, row: Binary) -> bool:
+    """Whether a C sequence has the operator in place; of others, `_binary_answer` asks all."""
+    return _is_sequence(kind, row.name) and lookup(kind, row.in_place or "") is not MISSING
 
 
 def is_subtype(kind: type, other: type) -> bool:
