@@ -42,8 +42,9 @@ class MadeSince:
 
     def among(self, values: Iterable[Any]) -> set[int]:
         """The identities of those of some objects that are such ones."""
+        younger = self._younger(_young())  # first: a collection that this sets off adds to `_made`
         wanted = set(map(id, values))
-        return wanted & self._made | wanted.intersection(self._younger(_young()))
+        return wanted & self._made | wanted.intersection(younger)
 
     def includes(self, value: Any) -> bool:
         """Whether an object is one of them."""
