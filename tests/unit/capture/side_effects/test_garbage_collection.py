@@ -16,6 +16,7 @@ class Made:
 
 @pytest.mark.parametrize("collects", ["never", "before", "while asked", "asked twice"])
 def test_what_was_made_since_is_known_whenever_a_collection_runs(collects, monkeypatch):
+    """Also in the one that listing generation 0 sets off."""
     young = garbage_collection._young
     before = Made()
 
