@@ -596,3 +596,11 @@ def taken_out_and_gathered(x, n):
     if n.sum() > 0:
         total.add_(x * n)
     return total, beside
+
+
+@probe("mode", plain, calls=WAYS)
+def loss_in_chunks(x):
+    """PyTorch tells an operator what requires gradients, which it then computes in forward."""
+    options = nn.LinearCrossEntropyOptions(batch_chunk_size=2, allow_retain_graph=True)
+    weight, target = torch.linspace(-1, 1, 15).reshape(5, 3), torch.tensor([0, 1, 2, 0])
+    return nn.functional.linear_cross_entropy(x, weight, target, options=options)

@@ -1,7 +1,8 @@
 """Lowered samples lie in memory as eager's results do, for arguments that lie otherwise too.
 
 Each sample is exported as it is, and called with its matrices transposed and its images as
-channels-last: the strides of what comes back are eager's, or the call is refused.
+channels-last: the strides of what comes back are eager's, or the call is refused. Exported with
+such arguments, what is lowered has a derivative where eager has one.
 """
 
 import contextlib
@@ -58,7 +59,8 @@ def laid_out(sample, how):
     before = pytree.tree_leaves((sample.args, sample.kwargs))
     args, kwargs = pytree.tree_map(changed, (sample.args, sample.kwargs))
     after = pytree.tree_leaves((args, kwargs))
-    tensors = [pair for pair in zip(before, after, strict=True) if hasattr(pair[0], "stride")]
+    pairs = zip(before, after, strict=True)
+    tensors = [pair for pair in pairs if getattr(pair[0], "layout", None) is torch.strided]
     return None if all(a.stride() == b.stride() for a, b in tensors) else (args, kwargs)
 
 
@@ -71,13 +73,17 @@ def strides(result):
     ]
 
 
+def samples_of(name):
+    """Some samples of an operator."""
+    try:
+        return list(ENTRIES[name].samples(3))
+    except Exception:  # noqa: BLE001 - some need libraries that are not here
+        return []
+
+
 def faults(name):
     """What lies otherwise than in eager, or fails."""
-    try:
-        samples = list(ENTRIES[name].samples(3))
-    except Exception:  # noqa: BLE001 - some need libraries that are not here
-        return
-    for sample in samples:
+    for sample in samples_of(name):
         module = sample.build()
         program = None
         with contextlib.suppress(Exception):  # other laws say which are captured and lowered
@@ -102,6 +108,57 @@ def differences(name, module, program, sample):
             actual = strides(program(*given[0], **given[1]))
             if actual != expected:
                 yield f"{name}, {how.__name__}: {expected} became {actual}"
+
+
+def without_derivative(name):
+    """What cannot be differentiated once it is lowered, with arguments that lie otherwise."""
+    for sample in samples_of(name):
+        for how in (transposed, channels_last):
+            given = laid_out(sample, how)
+            if given is None or not is_differentiable(sample.build(), *given):
+                continue
+            with contextlib.suppress(Exception):  # as above
+                program = monograph.export(sample.build(), *copied(given), strict=False)
+                lowered = program.run_decompositions().module()
+                if not is_differentiable(lowered, *given):
+                    yield f"{name}, {how.__name__}"
+
+
+def is_differentiable(module, args, kwargs):
+    """Whether there is a way back from the results to the arguments, and it can be gone."""
+
+    def followed(leaf):
+        is_tensor = isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+        return leaf.detach().requires_grad_() if is_tensor else leaf
+
+    args, kwargs = pytree.tree_map(followed, (args, kwargs))
+    try:
+        with seeded():
+            results = pytree.tree_leaves(module(*args, **kwargs))
+            total = sum(each.abs().sum() for each in results if getattr(each, "grad_fn", None))
+            total.backward()
+    except Exception:  # noqa: BLE001 - of whatever kind
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["lerp", "index_fill"])
+def test_derivatives_stay(name):
+    """Formulas that lay their result out like an argument."""
+    assert not [*without_derivative(name)]
+
+
+FOR_INFERENCE = {"nn.functional.embedding_bag"}
+"""Exported for a weight without gradients, they become operators that have none, and say so."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_derivatives_stay_everywhere(part):
+    """Every operator of the database that writes to no argument."""
+    names = sorted(ENTRIES.keys() - FOR_INFERENCE)[part::PARTS]
+    found = [each for name in names for each in without_derivative(name)]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.slow

@@ -52,6 +52,34 @@ def test_gradients_as_eager(name, form):
     assert_close(gradients(lowered, inputs), expected)
 
 
+class LaidOut(nn.Module):
+    """Formulas that lay their result out as an argument lies."""
+
+    def forward(self, x, y):
+        return y.lerp(x, 0.5), x.T.index_fill(0, torch.tensor([1]), 0.0)
+
+
+class FilledTwice(nn.Module):
+    """A place that an index names twice."""
+
+    def forward(self, x, y):
+        index = torch.tensor([1, 1, 2])
+        filled = x.index_fill(1, index, y.sum()), y.T.index_fill(-2, index, x.mean())
+        return *filled, x.sum().index_fill(0, torch.tensor([0, 0]), y[0, 0])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "module", [LaidOut(), FilledTwice()], ids=lambda module: type(module).__name__
+)
+def test_gradients_of_other_layouts(module, form):
+    """Exported with a transposed argument, which all formulas see."""
+    inputs = torch.randn(4, 3).T, torch.randn(3, 4)
+    lowered = FORMS[form](monograph.export(module, inputs)).module()
+    assert_close(gradients(lowered, inputs), gradients(module, inputs))
+    assert [y.stride() for y in lowered(*inputs)] == [y.stride() for y in module(*inputs)]
+
+
 def gradients(module: nn.Module, inputs):
     """Gradients of the leaves and of the parameters, in order; zeros where there is no way."""
     leaves = [each.clone().requires_grad_(each.is_floating_point()) for each in inputs]

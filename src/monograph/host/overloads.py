@@ -68,6 +68,8 @@ class _Namespace:
 
 
 aten: Any = _Namespace("aten")
+prims: Any = _Namespace("prims")
+"""The operators that some of PyTorch's decompositions are written in."""
 
 
 def present(overloads: Iterable[Any]) -> Iterator[Any]:
@@ -75,4 +77,4 @@ def present(overloads: Iterable[Any]) -> Iterator[Any]:
     return (each for each in overloads if type(each) is not Absent)
 
 
-__all__ = ["ABSENT", "LACKING", "Absent", "aten", "present"]
+__all__ = ["ABSENT", "LACKING", "Absent", "aten", "present", "prims"]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.queries.query_kinds import Question
     from monograph.capture.recording.operators import Operator
@@ -179,11 +180,11 @@ class _Asked(NamedTuple):
         return self.recorder.scopes.caller_inference
 
 
-def note_followed(recorder: Recorder, tensor: AbstractTensor) -> None:
-    """Every call must decide alike whether autograd follows a tensor."""
+def note_followed(recorder: Recorder, tensor: AbstractTensor, origin: object = None) -> None:
+    """Every call must decide alike whether autograd follows a tensor; `origin` asked for it."""
     if not is_differentiable(tensor.tensor_type.dtype):
         return
-    noted, origin = recorder.answers_noted, recorder.origin()
+    noted, origin = recorder.answers_noted, origin or recorder.origin()
     if not recorder.scopes.decides("grad_mode", ""):
         noted.note("grad_mode", origin)
     behind = [*recorder.lineage.behind(tensor.node)]
@@ -350,6 +351,8 @@ _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
 _COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
 """Operators that view an argument in some calls, and in others compute what autocast casts."""
+_TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
+"""Operators that compute gradients in forward, those that an argument names."""
 
 
 def note_implied(recorder: Recorder) -> None:
@@ -364,6 +367,8 @@ def note_implied(recorder: Recorder) -> None:
         if op.is_collective:
             collective = True
             note_collective(recorder, node, _lines(recorder, node))
+        if op.base_name in _TOLD_OF_GRADIENTS:
+            _note_all_followed(recorder, node)
         made = _first_tensor(node.meta.get("val"))
         if made is None:
             continue
@@ -371,13 +376,24 @@ def note_implied(recorder: Recorder) -> None:
         if _is_cast(op, device) and not _is_within_cast(recorder, node, device):
             recorder.answers_noted.note("autocast", _lines(recorder, node), device)
         if target is _aten.lift_fresh_copy.default:
-            recorder.answers_noted.note("default_device", _lines(recorder, node))
-            if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
-                recorder.answers_noted.note("default_dtype", _lines(recorder, node))
+            _note_defaults(recorder, node, made)
         elif node not in recorder.own_tensors and _is_made_of_nothing(op):
             recorder.answers_noted.note("default_device", _lines(recorder, node))
     if collective:
         check_collectives(recorder)
+
+
+def _note_defaults(recorder: Recorder, node: Node, made: TensorType) -> None:
+    recorder.answers_noted.note("default_device", _lines(recorder, node))
+    if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
+        recorder.answers_noted.note("default_dtype", _lines(recorder, node))
+
+
+def _note_all_followed(recorder: Recorder, node: Node) -> None:
+    for each in node.all_input_nodes:
+        given = each.meta.get("val")
+        if isinstance(given, AbstractTensor):
+            note_followed(recorder, given, _lines(recorder, node))
 
 
 def _lines(recorder: Recorder, node: Node) -> object:

@@ -2,7 +2,9 @@
 
 Layers of recurrent networks: PyTorch's formula drops nothing between them, whatever `dropout` says
 (it compares the number of layers with the layer in the wrong order). Attention by the CPU's kernel:
-the result lies as the query does, and PyTorch's formula has another order for batches.
+the result lies as the query does, and PyTorch's formula has another order for batches. Copies with
+given strides: the operator that formulas use has no derivative. Filling by an index: the gradient
+of a tensor to fill with counts each place once, however often the index names it.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.abstract.layout import stride_order
+from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.host.decompositions import composite_formula
-from monograph.host.overloads import aten, present
+from monograph.host.overloads import aten, present, prims
+from monograph.integers import eq, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -146,19 +150,51 @@ def _flash(
     )
     if query.is_contiguous():
         return out, weights
-    order = _slowest_first(query)
+    order = _slowest_first(_type_of(query))
     if order == [0, 2, 1, 3]:
         return out.transpose(1, 2).contiguous().transpose(1, 2), weights
-    back = [order.index(dim) for dim in range(len(order))]
-    return out.permute(order).contiguous().permute(back), weights
+    return _in_order(out, order), weights
 
 
-def _slowest_first(tensor: Tensor) -> list[int]:
-    """The dimensions of a tensor in the order they lie in memory."""
+def _copy_strided(a: Tensor, stride: Sequence[Any]) -> Any:
+    """Dense strides, which are those of an elementwise result, as an order of dimensions."""
+    given = _type_of(a)
+    wanted = TensorType(given.shape, given.dtype, given.device, tuple(map(to_python, stride)))
+    copied = _in_order(a, _slowest_first(wanted))
+    is_dense = all(
+        known(eq(*pair)) for pair in zip(_type_of(copied).stride(), wanted.stride(), strict=True)
+    )
+    return copied if is_dense else NotImplemented
+
+
+def _index_fill(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Any:
+    """A choice between two tensors; the other one is first, so that the result lies like it."""
+    if self.dim() == 0:
+        return _index_fill(self.unsqueeze(0), 0, index, value).squeeze(0)
+    size = self.shape[dim]
+    filled = torch.zeros([size], dtype=torch.bool, device=self.device)
+    filled = aten.index_fill.int_Scalar(filled, 0, index, True)
+    shape = [1] * self.dim()
+    shape[dim] = size
+    return torch.where(filled.logical_not().reshape(shape), self, value.to(self.dtype))
+
+
+def _in_order(tensor: Tensor, slowest_first: Sequence[int]) -> Tensor:
+    """A copy without gaps whose dimensions lie in this order."""
+    if [*slowest_first] == [*range(len(slowest_first))]:
+        return tensor.contiguous()
+    back = [slowest_first.index(dim) for dim in range(len(slowest_first))]
+    return tensor.permute(*slowest_first).contiguous().permute(*back)
+
+
+def _type_of(tensor: Tensor) -> TensorType:
     if isinstance(tensor, AbstractTensor):
-        return [*reversed(stride_order(tensor.tensor_type))]
-    strides = tuple(tensor.stride())
-    given = TensorType(tuple(tensor.shape), tensor.dtype, tensor.device, strides)
+        return tensor.tensor_type
+    return TensorType(tuple(tensor.shape), tensor.dtype, tensor.device, tuple(tensor.stride()))
+
+
+def _slowest_first(given: TensorType) -> list[int]:
+    """The dimensions in the order they lie in memory."""
     return [*reversed(stride_order(given))]
 
 
@@ -166,6 +202,8 @@ CORRECTIONS: dict[Any, Callable[..., Any]] = {
     **{overload: _of_batches(overload) for overload in present(_BATCHES)},
     **{overload: _of_packed(overload) for overload in present(_PACKED)},
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
+    prims.copy_strided.default: _copy_strided,
+    aten.index_fill.int_Tensor: _index_fill,
 }
 
 __all__ = ["CORRECTIONS"]
