@@ -121,14 +121,19 @@ def node_type(value: object) -> Any:
 def _loses_parts(value: Any, kind: Any) -> bool:
     """Whether a registration leaves out tensors and numbers of objects that the value holds.
 
-    A cache whose layers count is one. What the value itself holds beside is its author's affair.
+    A cache whose layers count is one; one that it refuses loses all. What the value itself holds
+    beside is its author's affair.
     """
     if kind in pytree.CONSTANT_NODES or not is_object(value):
         return False
     held = [each for each in _objects_in(attributes_of(value).values()) if not _is_known(each)]
     if not held:
         return False
-    known = {id(leaf) for leaf in flatten(parts_of(value, kind)[0])[0]}
+    try:
+        children, _ = parts_of(value, kind)
+    except Exception:  # noqa: BLE001  (the author's code, which knows some of its class alone)
+        return True
+    known = {id(leaf) for leaf in flatten(children)[0]}
     leaves = (leaf for each in held for leaf in flatten(each)[0])
     return any(
         isinstance(leaf, torch.Tensor | int | float) and id(leaf) not in known for leaf in leaves

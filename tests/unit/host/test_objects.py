@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.utils import _pytree as pytree
 
 from monograph.host.objects import (
     CHILD,
@@ -46,6 +47,20 @@ class Plain:
     def __setattr__(self, name, value):
         type(self).ran += 1
         super().__setattr__(name, value)
+
+
+class Holder:
+    """An object that holds others."""
+
+    def __init__(self, layers):
+        self.layers = layers
+
+
+class Inner:
+    """One that no registration knows."""
+
+    def __init__(self, state):
+        self.state = state
 
 
 class OwnDict(dict):
@@ -143,6 +158,27 @@ def test_shared_objects_stay_shared():
     assert has_objects(spec)
     assert again[0] is again[1]["k"].x
     assert list(leaf_paths("t", tree, Walk())) == ["t[0].x", "t[1]['k'].y"]
+
+
+def test_what_a_registration_refuses_is_taken_by_attributes():
+    """A registered cache may know some kinds of layers alone; the others keep all they hold."""
+
+    def layers(value):
+        if any(not hasattr(each, "x") for each in value.layers):
+            raise RuntimeError("not such a layer")
+        return [each.x for each in value.layers], None
+
+    pytree.register_pytree_node(
+        Holder, layers, lambda parts, _: Holder([SimpleNamespace(x=each) for each in parts])
+    )
+    try:
+        known, other = Holder([SimpleNamespace(x=X)]), Holder([Inner(X)])
+        assert not has_objects(flatten(known)[1])
+        leaves, spec = flatten(other)
+        assert leaves[0] is X
+        assert unflatten(leaves, spec).layers[0].state is X
+    finally:
+        pytree._deregister_pytree_node(Holder)
 
 
 def test_cycles_have_a_way():
