@@ -63,7 +63,8 @@ QUICK = {("llama", "static"), ("gemma2", "dynamic")}
 KINDS = [
     pytest.param(name, kind, marks=[] if (name, kind) in QUICK else pytest.mark.slow)
     for name in CAUSAL
-    for kind in ("dynamic", "static")
+    for kind in ("dynamic", "static", "sliding")
+    if kind != "sliding" or name in {"gemma2", "gemma3", "mistral"}
 ]
 KINDS_OF_CACHE = [pytest.param("dynamic", marks=pytest.mark.slow), "static"]
 PROMPTS = ((2, 7, 0), (3, 5, 2), (1, 1, 0), (4, 12, 5))
@@ -200,6 +201,7 @@ def test_what_is_refused_leaves_the_state_alone(kind):
             lambda: program.generate(ids.repeat(2, 1), max_new_tokens=1),
             lambda: program.start(torch.ones(1, 25, dtype=torch.long)),
             lambda: program.start(torch.ones(0, 5, dtype=torch.long)),
+            lambda: program.generate(ids[0], max_new_tokens=1),
             lambda: program.start(ids, torch.ones(2, 19, dtype=torch.long)),
             lambda: program.step(state, good[:1]),
         ],
@@ -301,6 +303,57 @@ def test_how_many_tokens_follow_is_as_the_model_says(settings):
             program.generate(torch.ones(1, 10, dtype=torch.long))
 
 
+def test_texts_end_by_criteria():
+    """Those of the caller, of one text or of all; and not before there are `min_new_tokens`."""
+    model, program = llama()
+    ids, mask = prompt(2, 6, 2)
+    odd = [*range(1, 128, 2)]
+    for criteria, ends in (
+        ([lambda tokens, _: tokens[:, -1] % 2 == 0], []),
+        ([lambda tokens, _: tokens[:, -1] % 4 == 0, lambda tokens, _: tokens.shape[1] > 9], odd),
+        ([], odd),
+    ):
+        for least in (1, 4):
+            given = {"attention_mask": mask, "max_new_tokens": 12, "min_new_tokens": least}
+            given |= {"stopping_criteria": criteria, "eos_token_id": ends}
+            theirs = [lambda t, s, c=c: torch.as_tensor(c(t, s)).expand(2) for c in criteria]
+            expected = model.generate(ids, **given | {"stopping_criteria": theirs})
+            assert torch.equal(program.generate(ids, **given), expected)
+
+
+BEAMS = [
+    {},
+    {"early_stopping": True, "eos_token_id": [2, *range(10, 40)], "repetition_penalty": 1.4},
+    {"early_stopping": "never", "length_penalty": 2.0, "num_return_sequences": 3},
+    {"length_penalty": -1.5, "eos_token_id": [*range(3, 50)], "min_new_tokens": 4},
+    {"length_penalty": 0.0, "pad_token_id": 7, "num_beams": 2, "eos_token_id": 9},
+]
+"""Options of a beam search; with many tokens that end a text, texts end early."""
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CACHE)
+def test_beams_are_those_of_the_library(kind):
+    """The cache follows the texts that go on."""
+    model, program = llama(cache=kind, max_batch=8)
+    for sizes in ((2, 6, 2), (1, 1, 0)):
+        ids, mask = prompt(*sizes)
+        for options in BEAMS:
+            given = {"attention_mask": mask, "max_new_tokens": 11, "num_beams": 4, **options}
+            assert torch.equal(program.generate(ids, **given), model.generate(ids, **given))
+
+
+def test_several_texts_of_a_prompt_are_drawn():
+    """As the library draws them."""
+    model, program = llama(max_batch=8)
+    ids, mask = prompt(2, 6, 2)
+    given = {**SAMPLED, "attention_mask": mask, "num_return_sequences": 3}
+    found = []
+    for generate in (model.generate, program.generate):
+        torch.manual_seed(5)
+        found.append(generate(ids, **given, max_new_tokens=9))
+    assert torch.equal(*found)
+
+
 def test_options_that_make_no_sense():
     """Are refused before anything runs."""
     _, program = llama()
@@ -312,6 +365,14 @@ def test_options_that_make_no_sense():
         {"top_p": 1.5},
         {"repetition_penalty": 0.0},
         {"max_new_tokens": 0},
+        {"min_new_tokens": -1},
+        {"num_beams": 0},
+        {"num_beams": 2, "do_sample": True},
+        {"num_beams": 2, "streamer": print},
+        {"num_return_sequences": 2},
+        {"num_return_sequences": 3, "num_beams": 2},
+        {"early_stopping": "soon"},
+        {"length_penalty": "long"},
     ):
         with pytest.raises(ValueError, match=next(iter(options))):
             program.generate(ids, **options)
@@ -333,7 +394,13 @@ def test_padding_without_a_mask_is_what_the_library_takes_for_it(kind):
     model, program = llama(cache=kind)
     ids, _ = prompt(2, 6, 0)
     ids[0, :2], ids[1, 3] = 0, 9
-    for options in ({}, {"pad_token_id": 9}, {"eos_token_id": [0, 2]}, {"repetition_penalty": 1.5}):
+    for options in (
+        {},
+        {"pad_token_id": 9},
+        {"eos_token_id": [0, 2]},
+        {"eos_token_id": torch.tensor(9)},
+        {"repetition_penalty": 1.5, "min_new_tokens": 13},
+    ):
         expected = model.generate(ids, max_new_tokens=12, **options)
         assert torch.equal(program.generate(ids, max_new_tokens=12, **options), expected)
 
@@ -345,8 +412,13 @@ def test_padding_without_a_mask_is_what_the_library_takes_for_it(kind):
         {"top_k": 3},
         {"do_sample": True, "temperature": 0.6, "top_p": 0.9},
         {"repetition_penalty": 1.5},
-        {"suppress_tokens": [500]},
+        {"suppress_tokens": [500, 40, 90], "begin_suppress_tokens": [17, 63]},
         {"num_beams": 1, "min_length": 0, "remove_invalid_values": False},
+        {"eos_token_id": [*range(2, 128, 2)], "min_length": 11, "forced_eos_token_id": 5},
+        pytest.param(
+            {"forced_bos_token_id": 9, "begin_suppress_tokens": [9], "forced_eos_token_id": [5, 6]},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_settings_of_a_model_are_heeded(settings):
@@ -366,13 +438,6 @@ def test_settings_of_a_model_are_heeded(settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"suppress_tokens": [5]},
-        {"begin_suppress_tokens": [5]},
-        {"forced_bos_token_id": 0},
-        {"forced_eos_token_id": 2},
-        {"min_new_tokens": 1},
-        {"min_length": 9},
-        {"num_beams": 2},
         {"min_p": 0.1},
         {"no_repeat_ngram_size": 2},
         {"bad_words_ids": [[5]]},
@@ -408,13 +473,14 @@ def encoders(name):
     sizes |= {"vocab_size": 128, "d_model": 32, "decoder_start_token_id": 3, "init_std": 0.3}
     if name == "bart":
         config = transformers.BartConfig(max_position_embeddings=64, **sizes, **ends)
-        config.forced_eos_token_id = None
         model = transformers.BartForConditionalGeneration(config)
         return model.eval(), prompt, {}
     config = transformers.WhisperConfig(
         num_mel_bins=8, max_source_positions=50, max_target_positions=64, **sizes, **ends
     )
     model = transformers.WhisperForConditionalGeneration(config).eval()
+    settings = {"suppress_tokens": [40, 90, 17], "begin_suppress_tokens": [5, 2]}
+    model.generation_config.update(**settings)
     return (
         model,
         lambda rows, *_: (torch.randn(rows, 8, 100), None),
@@ -423,26 +489,34 @@ def encoders(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["t5", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bart", "whisper"))]
+    ("name", "kind"),
+    [
+        ("t5", "dynamic"),
+        ("whisper", "static"),
+        pytest.param("t5", "static", marks=pytest.mark.slow),
+        pytest.param("bart", "dynamic", marks=pytest.mark.slow),
+        pytest.param("bart", "static", marks=pytest.mark.slow),
+        pytest.param("whisper", "dynamic", marks=pytest.mark.slow),
+    ],
 )
-def test_tokens_of_models_with_an_encoder(name):
-    """Of sources of other lengths, padded and not."""
+def test_tokens_of_models_with_an_encoder(name, kind):
+    """Of sources of other lengths, padded and not, with suppressed and forced tokens."""
     model, source, inputs = encoders(name)
-    program = generation.export(model, max_batch=4, max_length=60, inputs=inputs)
+    program = generation.export(model, max_batch=4, max_length=60, inputs=inputs, cache=kind)
     for form in (program, loaded(program)):
         for sizes in PROMPTS:
             read, mask = source(*sizes)
             given = {} if mask is None else {"attention_mask": mask}
             # Whisper's own generate makes segments of what this gives.
             expected = transformers.GenerationMixin.generate(
-                model, read, max_new_tokens=40, do_sample=False, num_beams=1, **given
+                model, read, max_new_tokens=50, do_sample=False, num_beams=1, **given
             )
-            assert torch.equal(form.generate(read, mask, max_new_tokens=40), expected)
+            assert torch.equal(form.generate(read, mask, max_new_tokens=50), expected)
             if mask is not None:
                 expected = model.generate(read, max_new_tokens=9)
                 assert torch.equal(form.generate(read, max_new_tokens=9), expected)
-    with pytest.raises(TypeError, match="num_beams"):
-        program.generate(read, mask, num_beams=4)
+    with pytest.raises(TypeError, match="min_p"):
+        program.generate(read, mask, min_p=0.1)
 
 
 def test_a_decoder_needs_a_token_to_begin_with():

@@ -12,13 +12,16 @@ import torch
 
 import monograph
 from monograph import ContractError, MonographError, generation
-from tests.generation.test_generate import SAMPLED, causal, loaded, prompt
+from tests.generation.test_generate import SAMPLED, causal, encoders, loaded, prompt
 
+transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SIZES = ((2, 6, 2), (1, 1, 0), (4, 9, 3), (3, 20, 0))
 """Rows, length, and how much of the last row is padding."""
 NEW = 19
+SLOW = ("qwen3", "mixtral", "gemma2", "gemma3", "mistral", "mamba2", "jamba")
+"""Those with sliding windows, of which the loop keeps all tokens, and recurrences among them."""
 
 
 @functools.cache
@@ -49,7 +52,7 @@ def inputs(ids, given):
 
 @pytest.mark.parametrize(
     "name",
-    ["llama", "gpt2", *(pytest.param(n, marks=pytest.mark.slow) for n in ("qwen3", "mixtral"))],
+    ["llama", "gpt2", *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)],
 )
 def test_tokens_are_those_of_the_library(name):
     """Before and after a file, and one at a time."""
@@ -101,19 +104,51 @@ def test_the_whole_cache_is_filled():
             call()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["t5", "bart", "whisper"])
+def test_an_encoder_is_in_the_program_too(name):
+    """A source in, tokens out; padded and not, with suppressed and forced tokens."""
+    model, source, inputs = encoders(name)
+    given = {"max_batch": 4, "max_length": 40, "cache": "static", "whole": True}
+    program = generation.export(model, **given, inputs=inputs)
+    for form in (program, loaded(program)):
+        for sizes in SIZES:
+            read, mask = source(*sizes)
+            for ends in ([], [40, 50, 60, 70, 80, 90]):
+                given = {"attention_mask": mask, "max_new_tokens": NEW, "eos_token_id": ends}
+                # Whisper's own generate makes segments of what this gives.
+                expected = transformers.GenerationMixin.generate(
+                    model, read, do_sample=False, num_beams=1, **given
+                )
+                assert torch.equal(form.generate_whole(read, **given), expected)
+
+
+@pytest.mark.slow
+def test_settings_are_in_the_program():
+    """Of where a token stands in its text: forced, left out, and how many there are at least."""
+    settings = {"min_new_tokens": 3, "forced_eos_token_id": 5, "begin_suppress_tokens": (17, 63)}
+    model, program = whole("gpt2", **settings)
+    for ids, given in cases(model):
+        given["eos_token_id"] = [*range(2, 128, 2)]
+        expected = model.generate(ids, **given)
+        assert torch.equal(program.generate_whole(ids, **given), expected)
+
+
 def test_models_without_a_whole_loop():
     """Are refused by name; so is a program that has none."""
-    for name, options in (("llama", {}), ("mamba2", {"cache": "static"})):
-        with pytest.raises(MonographError) as refused:
-            generation.export(causal(name), max_length=16, whole=True, **options)
-        assert refused.value.diagnostic.name == "not-generative"
+    with pytest.raises(MonographError) as refused:
+        generation.export(causal("llama"), max_length=16, whole=True)
+    assert refused.value.diagnostic.name == "not-generative"
     program = generation.export(causal("llama"), max_length=16)
     with pytest.raises(MonographError) as refused:
         program.generate_whole(torch.ones(1, 4, dtype=torch.long))
     assert refused.value.diagnostic.name == "entry-not-found"
 
 
-@pytest.mark.parametrize("name", ["llama", pytest.param("gpt2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["llama", *(pytest.param(n, marks=pytest.mark.slow) for n in ("gpt2", "gemma2", "mamba2"))],
+)
 def test_pytorch_runs_it(name):
     """After a hand-over, and from a file that PyTorch reads."""
     model, program = whole(name)
@@ -130,7 +165,7 @@ def test_pytorch_runs_it(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["llama", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "gemma2"])
 def test_onnx_runtime_runs_it(name, tmp_path):
     """As one `Loop`."""
     onnx = pytest.importorskip("onnx")

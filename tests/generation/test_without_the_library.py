@@ -55,6 +55,10 @@ CHANGES = [
     {"temperature": "hot"},
     {"top_k": 2.5},
     {"top_p": None},
+    {"suppress_tokens": ["5"]},
+    {"min_length": -1},
+    {"num_beams": 0},
+    {"early_stopping": "soon"},
     {"unknown": 1},
 ]
 

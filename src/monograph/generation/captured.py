@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.lazy_imports import resolved
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -21,6 +23,8 @@ class Caller:
 
     def __init__(self, traits: ModelTraits) -> None:
         self.traits = traits
+        names = ("EncoderDecoderCache", "StaticCache", "DynamicCache")
+        self.library = [resolved(f"transformers:{name}") for name in names]
 
     def prompt(self, model: Any, given: Any, cache: Any) -> Any:
         """The logits behind a prompt, [batch, vocab], and the cache; `given` as entries take it."""
@@ -63,7 +67,15 @@ class Caller:
         return found.logits[:, -1].float(), getattr(found, self.traits.cache_name)
 
     def decoded(self, model: Any, ids: Any, mask: Any, states: Any, cache: Any) -> Any:
-        """Read tokens with the decoder of a model that has an encoder, whose result is `states`."""
+        """Read tokens with the decoder of a model that has an encoder, whose result is `states`.
+
+        Without a cache it makes its own; of one that is static, what is kept of the source is not.
+        """
+        if cache is None and self.traits.cache != "dynamic":
+            both, static, dynamic = self.library
+            config = model.config.get_text_config(decoder=True)
+            own = static(config=config, max_cache_len=self.traits.max_length)
+            cache = both(own, dynamic(config=config))
         found = model(
             decoder_input_ids=ids,
             attention_mask=mask,

@@ -9,22 +9,26 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from monograph.diagnostics import ContractError, problem
+from monograph.generation.beam_search import BeamSearch, meets
 from monograph.generation.record import MEMBER, Record, empty_parts, read_record
-from monograph.generation.sampling import end, tell
+from monograph.generation.sampling import Place, end, tell
 from monograph.generation.steps import DecodeStep, Step
 from monograph.lazy_imports import deferred
 from monograph.programs import Programs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import IO
+
+    from monograph.generation.sampling import Sampler
 
 _extra_text = deferred("monograph.archive.loading:extra_text")
 
@@ -175,13 +179,19 @@ class GenerationProgram:
         attention_mask: torch.Tensor | None = None,
         *,
         max_new_tokens: int | None = None,
+        min_new_tokens: int | None = None,
         do_sample: bool | None = None,
         temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         repetition_penalty: float | None = None,
+        num_beams: int | None = None,
+        num_return_sequences: int | None = None,
+        length_penalty: float | None = None,
+        early_stopping: bool | str | None = None,
         eos_token_id: int | Sequence[int] | None = None,
         pad_token_id: int | None = None,
+        stopping_criteria: Sequence[Callable[..., Any]] = (),
         streamer: Any = None,
         **inputs: torch.Tensor,
     ) -> torch.Tensor:
@@ -190,18 +200,44 @@ class GenerationProgram:
         A text that has ended goes on with `pad_token_id`; all end where the last one does. Of a
         model with an encoder `input_ids` are what the encoder reads (or its features), and the
         result begins with the token that the decoder begins with. `streamer` is one of
-        transformers, or a function of tokens. What is None is as the model's generation_config
-        says, else as the library has it: `top_k` is 50 then, and 0 keeps all tokens. Without a mask
-        tokens of a prompt that are `pad_token_id` are padding, unless texts end with that.
+        transformers, or a function of tokens. Each of `stopping_criteria` is given all tokens and
+        None after each step, and says which texts end, as a bool or as bool[batch]. With several
+        `num_beams` it is a beam search, which no streamer follows; of each prompt there are
+        `num_return_sequences` texts, which count for `max_batch` as all beams do. What is None is
+        as the model's generation_config says, else as the library has it: `top_k` is 50 then, and 0
+        keeps all tokens. Without a mask tokens of a prompt that are `pad_token_id` are padding,
+        unless texts end with that.
 
         Shapes: `input_ids` i64[batch, n], `attention_mask` i64[batch, n] → i64[batch, n + new].
-        Units: `max_new_tokens` are tokens; `temperature` and `repetition_penalty` divide logits;
-            `top_p` is a probability; `eos_token_id` and `pad_token_id` are tokens.
+        Units: `max_new_tokens` and `min_new_tokens` are numbers of tokens; `temperature` and
+            `repetition_penalty` divide logits; `top_p` is a probability; `eos_token_id` and
+            `pad_token_id` are tokens.
         Raises: generation-limit, token-out-of-range, contract-broken, before anything runs;
             TypeError (inputs that the prompt has not), ValueError (an option out of its range).
         """
-        sampler = self.record.sampler((do_sample, temperature, top_k, top_p, repetition_penalty))
-        max_new_tokens = self._check_room(input_ids, max_new_tokens)
+        sampler = self.record.sampler(
+            do_sample=do_sample,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            repetition_penalty=repetition_penalty,
+            min_new_tokens=min_new_tokens,
+        )
+        beams = self.record.beams(
+            num_beams=num_beams,
+            num_return_sequences=num_return_sequences,
+            length_penalty=length_penalty,
+            early_stopping=early_stopping,
+        )
+        number = beams.texts(do_sample=sampler.do_sample)
+        if number > 1:
+            if streamer is not None and beams.num_beams > 1:
+                raise ValueError("a streamer is told one text, and num_beams asks for several")
+            input_ids = input_ids.repeat_interleave(number, 0)
+            inputs = {name: each.repeat_interleave(number, 0) for name, each in inputs.items()}
+            if attention_mask is not None:
+                attention_mask = attention_mask.repeat_interleave(number, 0)
+        new = self._check_room(input_ids, max_new_tokens)
         ends, pad, attention_mask = self._ends(
             input_ids, attention_mask, eos_token_id, pad_token_id
         )
@@ -211,25 +247,71 @@ class GenerationProgram:
             state, tokens = self._encoded(input_ids, attention_mask)
         else:
             state, tokens = self.start(input_ids, attention_mask, **inputs), input_ids
-        tell(streamer, tokens)
-        unfinished = torch.ones(state.batch, dtype=torch.long, device=tokens.device)
-        padding = unfinished * 0
+        padding = torch.zeros(state.batch, dtype=torch.long, device=tokens.device)
         if attention_mask is not None and not self.record.has_encoder:
             padding = (attention_mask != 0).int().argmax(1)
-        ending = torch.tensor(ends, device=tokens.device)
-        for number in range(max_new_tokens):
-            if number:
-                self._advance(state, tokens[:, -1])
-            new = sampler.next_tokens(tokens, state.logits, padding)
-            if ends:
-                new = new * unfinished + pad * (1 - unfinished)
-                unfinished = unfinished & ~torch.isin(new, ending)
-            tokens = torch.cat([tokens, new[:, None]], 1)
-            tell(streamer, new)
-            if ends and not bool(unfinished.any()):
-                break
+        prompt, ending = tokens.shape[1], torch.tensor(ends, dtype=torch.long, device=tokens.device)
+        at = Place(prompt, prompt, prompt + new, ending)
+        if beams.num_beams > 1:
+            search = BeamSearch(tokens, beams, at.limit, ending, pad)
+            is_over = partial(meets, stopping_criteria)
+            return self._searched(state, search, sampler, padding, is_over)
+        tell(streamer, tokens)
+        fill = pad if ends or eos_token_id is not None else None
+        tokens = self._chosen(
+            state, tokens, sampler, padding, at, fill, stopping_criteria, streamer
+        )
         end(streamer)
         return tokens
+
+    def _chosen(
+        self,
+        state: DecodingState,
+        tokens: torch.Tensor,
+        sampler: Sampler,
+        padding: torch.Tensor,
+        at: Place,
+        pad: int | None,
+        stopping_criteria: Sequence[Callable[..., Any]],
+        streamer: Any,
+    ) -> torch.Tensor:
+        """The texts whose tokens are chosen one by one."""
+        unfinished = torch.ones_like(padding)
+        for length in range(at.prompt, at.limit):
+            if length > at.prompt:
+                self._advance(state, tokens[:, -1])
+            new = sampler.next_tokens(tokens, state.logits, padding, replace(at, length=length))
+            if pad is not None:
+                new = new * unfinished + pad * (1 - unfinished)
+                unfinished = unfinished & ~torch.isin(new, at.ends)
+            tokens = torch.cat([tokens, new[:, None]], 1)
+            tell(streamer, new)
+            if stopping_criteria:
+                unfinished = unfinished * ~meets(stopping_criteria, tokens)
+            if (len(at.ends) or stopping_criteria) and not bool(unfinished.any()):
+                break
+        return tokens
+
+    def _searched(
+        self,
+        state: DecodingState,
+        search: BeamSearch,
+        sampler: Sampler,
+        padding: torch.Tensor,
+        is_over: Callable[[torch.Tensor], torch.Tensor],
+    ) -> torch.Tensor:
+        """What a beam search finds; the cache follows the texts that go on."""
+        decode: Any = self._steps["decode"]
+        while True:
+            at = Place(search.prompt, search.length, search.limit, search.ends)
+            scores = state.logits.log_softmax(-1)
+            scores = sampler.processed(search.tokens, scores, padding, at)
+            order = search.advance(scores, is_over)
+            if order is None:
+                return search.best()
+            for place in decode.batched:
+                state.cache[place] = state.cache[place].index_select(0, order)
+            self._advance(state, search.tokens[:, -1])
 
     def generate_whole(
         self,
@@ -254,7 +336,10 @@ class GenerationProgram:
             raise problem("entry-not-found", entry="whole", reason=reason)
         new = self._check_room(input_ids, max_new_tokens)
         ends, pad, mask = self._ends(input_ids, attention_mask, eos_token_id, pad_token_id)
-        self._check_prompt(input_ids, mask)
+        if self.record.has_encoder:
+            mask = self._source_mask(input_ids, mask)
+        else:
+            self._check_prompt(input_ids, mask)
         mask = torch.ones_like(input_ids) if mask is None else mask.to(torch.long)
         numbers = [torch.tensor(each, device=input_ids.device) for each in (new, pad)]
         ending = torch.tensor(ends, dtype=torch.long, device=input_ids.device)
@@ -266,27 +351,28 @@ class GenerationProgram:
         self, source: torch.Tensor, mask: torch.Tensor | None
     ) -> tuple[DecodingState, torch.Tensor]:
         """The state of a decoder that has read its first token."""
-        batch = source.shape[0]
-        if not source.is_floating_point():
-            self._check_tokens(source)
-        frames = source.shape[-1 if source.is_floating_point() else 1]
-        mask = source.new_ones(batch, frames, dtype=torch.long) if mask is None else mask
-        start = torch.full((batch, 1), self.record.start_token_id or 0, device=source.device)
+        mask = self._source_mask(source, mask)
+        shape, first = (source.shape[0], 1), self.record.start_token_id or 0
+        start = torch.full(shape, first, device=source.device)
         with torch.no_grad():
             states = self._steps["encode"](source, mask)
             logits, cache = self._steps["prefill"](start, mask, states)
         state = DecodingState(self, logits, list(cache), mask, start, 1, (mask, states))
         return state, start
 
+    def _source_mask(self, source: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """The mask of what an encoder reads, whose tokens are in the vocabulary."""
+        if not source.is_floating_point():
+            self._check_tokens(source)
+        frames = source.shape[-1 if source.is_floating_point() else 1]
+        return source.new_ones(len(source), frames, dtype=torch.long) if mask is None else mask
+
     # --- what is refused --------------------------------------------------------------------------
 
     def _check_prompt(
         self, ids: torch.Tensor, attention_mask: torch.Tensor | None
     ) -> tuple[int, int]:
-        if ids.ndim != 2:
-            raise problem(
-                "generation-limit", what="dimensions of the prompt", given=ids.ndim, limit=2
-            )
+        self._check_rank(ids)
         batch, length = ids.shape
         record = self.record
         for what, given, limit in (
@@ -305,8 +391,14 @@ class GenerationProgram:
         self._check_tokens(ids)
         return batch, length
 
+    def _check_rank(self, ids: torch.Tensor) -> None:
+        if ids.ndim != 2 and not (self.record.has_encoder and ids.is_floating_point()):
+            what = "dimensions of the prompt"
+            raise problem("generation-limit", what=what, given=ids.ndim, limit=2)
+
     def _check_room(self, ids: torch.Tensor, given: int | None) -> int:
         """How many tokens may follow: what is given, else what the model says."""
+        self._check_rank(ids)
         record = self.record
         new = record.new_tokens(ids.shape[-1]) if given is None else index(given)
         if new < 1:
@@ -339,10 +431,15 @@ class GenerationProgram:
     ) -> tuple[list[int], int, torch.Tensor | None]:
         """The tokens that end a text, the one that follows them, and the mask of the prompts."""
         found = self.record.eos_token_ids if given is None else given
-        ends = [found] if isinstance(found, int) else [index(each) for each in found]
+        try:
+            ends = [index(found)]  # pyright: ignore[reportArgumentType] - raises of a sequence
+        except TypeError:
+            ends = [index(each) for each in found]  # pyright: ignore[reportGeneralTypeIssues]
         pad = self.record.pad_token_id if pad is None else index(pad)
         pad = ends[0] if pad is None and ends else pad
-        if pad is not None and ends and len(ids) > 1:  # a text that ended goes on with it
+        if (
+            pad is not None and (ends or given is not None) and len(ids) > 1
+        ):  # a text that ended goes on with it
             self._check_tokens(torch.tensor([pad]))
         if mask is None and not self.record.has_encoder:
             mask = _mask_of(ids, pad, ends)

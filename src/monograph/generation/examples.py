@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,12 +38,14 @@ class Examples:
         self.ids, self.given = ids, given
         self.device = next(model.parameters()).device
         self.caller = Caller(traits)
-        self.is_static = traits.cache != "dynamic"
+        # Whether the prefill is given a cache; that of a model with an encoder makes its own.
+        self.is_static = traits.cache != "dynamic" and not traits.has_encoder
         self.masks_ahead = self.is_static and not traits.is_recurrent
         self.initial: tuple[Any, ...] = ()
+        self.keeps_all = False
         self.least = 1 if ids is None else ids.shape[1]
         try:
-            self.layout = self._layout()
+            self.layout = self.made_layout()
         except CacheChanges as change:
             refuse(self.model, f"its cache cannot be an argument: {change}")
 
@@ -80,9 +83,22 @@ class Examples:
         made = resolved("transformers:StaticCache")(
             config=self.model.config, max_cache_len=self.max_length
         )
+        if self.keeps_all:
+            kinds = ("StaticSlidingWindowLayer", "StaticLayer")
+            windowed, full = (resolved(f"transformers.cache_utils:{name}") for name in kinds)
+            made.layers = [
+                full(self.max_length) if type(each) is windowed else each for each in made.layers
+            ]
         self.caller.prompt(self.model, self.prompt(batch, self.least), made)
         made.reset()
         return made
+
+    def without_windows(self) -> Examples:
+        """Those with a static cache that keeps all tokens; masks hold to the windows."""
+        found = copy(self)
+        found.keeps_all = True
+        found.layout = found.made_layout()
+        return found
 
     def cache(self, batch: int, n: int, steps: int = 0) -> Any:
         """The cache of a prompt, and of some tokens more."""
@@ -92,7 +108,8 @@ class Examples:
             _, found = self.caller.token(self.model, self.token(batch, n + step), found)
         return found
 
-    def _layout(self) -> CacheLayout:
+    def made_layout(self) -> CacheLayout:
+        """That of the caches that calls leave. Raises: CacheChanges."""
         lengths = self.lengths(self.max_length - 2)
         caches = [self.cache(BATCH, n) for n in lengths]
         caches += [self.cache(BATCH, n, 1) for n in lengths[:2]]

@@ -7,7 +7,6 @@ entry is captured at an example; where its contract leaves out other lengths, an
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,9 +17,8 @@ from monograph.generation.cache_layout import declarations
 from monograph.generation.captured import Entries
 from monograph.generation.decoding import GenerationProgram
 from monograph.generation.examples import BATCH, EncoderExamples, Examples
-from monograph.generation.model_traits import refuse, settings_of, traits_of
+from monograph.generation.model_traits import as_tuple, refuse, settings_of, traits_of
 from monograph.generation.record import Record
-from monograph.generation.sampling import Sampler
 from monograph.generation.whole_loop import WholeLoop
 from monograph.methods import EntryCall, export_methods
 from monograph.programs import Programs
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from monograph.generation.model_traits import CacheKind
+    from monograph.generation.sampling import Sampler
     from monograph.program import ExportedProgram
 
 MIN_LENGTH = 4
@@ -61,41 +60,52 @@ def export(
     given = dict(inputs or {})
     ids = given.pop("input_ids", None)
     traits = traits_of(model, cache, max_length, tuple(given))
-    settings = settings_of(model, traits.vocab_size)
+    settings = settings_of(model)
     if model.training:
         refuse(model, "it is in training mode: call model.eval() first")
+    made: Any = model.generation_config  # pyright: ignore[reportAttributeAccessIssue] - traits_of looked
+    starts = (made.decoder_start_token_id, made.bos_token_id)
+    start = next((each for each in starts if each is not None), None)
+    if traits.has_encoder and start is None:
+        refuse(model, "its generation_config names no token that its decoder begins with")
     with torch.no_grad():
         kind = EncoderExamples if traits.has_encoder else Examples
         examples = kind(model, traits, max_length, ids, given)
-        if whole and (given or examples.traits.has_encoder or not examples.masks_ahead):
-            refuse(model, "its loop as one program takes a static cache of attention, and a prompt")
-        sampler = replace(Sampler(top_k=50), **settings) if whole else None
-        programs = _Entries(examples, max_batch).captured(sampler)
-    made: Any = model.generation_config  # pyright: ignore[reportAttributeAccessIssue] - traits_of looked
-    starts = (made.decoder_start_token_id, made.bos_token_id)
-    if traits.has_encoder and starts == (None, None):
-        refuse(model, "its generation_config names no token that its decoder begins with")
-    record = Record(
-        cache=cache,
-        masks_ahead=examples.masks_ahead,
-        has_encoder=traits.has_encoder,
-        max_batch=max_batch,
-        max_length=max_length,
-        vocab_size=traits.vocab_size,
-        eos_token_ids=_as_tuple(made.eos_token_id),
-        pad_token_id=made.pad_token_id,
-        start_token_id=next((each for each in starts if each is not None), None),
-        prompt_inputs=traits.prompt_inputs,
-        initial=examples.initial,
-        max_new_tokens=made.max_new_tokens,
-        total_length=made.max_length,
-        **settings,
-    )
+        record = Record(
+            cache=cache,
+            masks_ahead=examples.masks_ahead,
+            has_encoder=traits.has_encoder,
+            max_batch=max_batch,
+            max_length=max_length,
+            vocab_size=traits.vocab_size,
+            eos_token_ids=as_tuple(made.eos_token_id),
+            pad_token_id=made.pad_token_id,
+            start_token_id=start,
+            prompt_inputs=traits.prompt_inputs,
+            initial=examples.initial,
+            max_new_tokens=made.max_new_tokens,
+            total_length=made.max_length,
+            **settings,
+        )
+        loop = None
+        if whole:
+            if cache == "dynamic" or (given and not traits.has_encoder):
+                refuse(model, "its loop as one program takes a static cache, and a prompt alone")
+            sampler = record.sampler()
+            if record.beams().texts(do_sample=sampler.do_sample) > 1:
+                reason = "its generation_config asks for several texts of a prompt"
+                refuse(model, f"{reason} (`num_beams`), which its loop as one program does not do")
+            loop = _loop(examples, sampler, start or 0)
+        programs = _Entries(examples, max_batch).captured(loop)
     return GenerationProgram(programs, record)
 
 
-def _as_tuple(value: Any) -> tuple[int, ...]:
-    return () if value is None else tuple(value) if isinstance(value, list | tuple) else (value,)
+def _loop(examples: Examples, sampler: Sampler, start: int) -> WholeLoop:
+    """The whole loop; its cache keeps all tokens of layers with windows, which count in Python."""
+    if examples.traits.windows:
+        examples = examples.without_windows()
+    entries = Entries(examples.traits, examples.layout)
+    return WholeLoop(entries, examples.initial, sampler, start)
 
 
 class _Entries:
@@ -113,8 +123,8 @@ class _Entries:
             {"control_flow": "capture_sizes"} if self.traits.is_recurrent else {}
         )
 
-    def captured(self, sampler: Sampler | None) -> Programs:
-        """All entries, over one state; the whole loop where a sampler is given."""
+    def captured(self, loop: WholeLoop | None) -> Programs:
+        """All entries, over one state; the whole loop where it is given."""
         longest = self.examples.max_length
         lengths = [n for n in self.examples.lengths(longest - 2) if n > 0]
         if isinstance(self.examples, EncoderExamples):
@@ -127,10 +137,8 @@ class _Entries:
             if not self.examples.is_static and not self.traits.is_recurrent:
                 with suppress(ExportError):  # the masked step is there
                     self._cover("unpadded", map(self._unpadded, lengths))
-        if sampler is not None:
-            made = Entries(self.traits, self.examples.layout)
-            longest, initial = self.examples.max_length, self.examples.initial
-            self.functions["whole"] = WholeLoop(made, initial, longest, sampler)
+        if loop is not None:
+            self.functions["whole"] = loop
             self._cover("whole", map(self._whole, lengths))
         return Programs(self.programs)
 
@@ -217,10 +225,14 @@ class _Entries:
 
     def _whole(self, n: int) -> tuple[EntryCall, Any]:
         examples = self.examples
-        ids, _, _ = examples.prompt(BATCH, n)
-        row = {0: self.batch, 1: Dim.AUTO(min=1, max=examples.max_length)}
+        row = self._row()
+        if isinstance(examples, EncoderExamples):
+            ids, mask = examples.source(BATCH, n)
+        else:
+            ids, mask = examples.prompt(BATCH, n)[0], torch.ones(BATCH, n, dtype=torch.long)
+            row[1] = Dim.AUTO(min=1, max=examples.max_length)
         numbers = torch.tensor([3, 2, 1, 0], device=ids.device)
-        call = EntryCall((ids, torch.ones_like(ids), numbers[0], numbers[1:3], numbers[3]), {})
+        call = EntryCall((ids, mask.to(ids.device), numbers[0], numbers[1:3], numbers[3]), {})
         return call, [row, row, None, {0: Dim("ends", min=0)}, None]
 
     def _encode(self, n: int) -> tuple[EntryCall, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from monograph.diagnostics import problem
+from monograph.generation.record import TOKEN_LISTS
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +30,7 @@ class ModelTraits:
     windows: tuple[int, ...]
     is_recurrent: bool
     vocab_size: int
+    max_length: int
     prompt_inputs: tuple[str, ...] = ()
 
 
@@ -59,11 +61,9 @@ def traits_of(
     limit = getattr(text, "max_position_embeddings", None)
     if isinstance(limit, int) and 0 < limit < max_length:
         refuse(model, f"it has positions for {limit} tokens, and max_length is {max_length}")
-    if getattr(config, "is_encoder_decoder", False) and (
-        cache != "dynamic" or len(prompt_inputs) > 1
-    ):
-        refuse(model, "of models with an encoder, only dynamic caches and one source are captured")
     has_encoder = bool(getattr(config, "is_encoder_decoder", False))
+    if has_encoder and len(prompt_inputs) > 1:
+        refuse(model, "of models with an encoder, only one source is captured")
     return ModelTraits(
         cache=cache,
         cache_name=name,
@@ -73,27 +73,30 @@ def traits_of(
         windows=(int(window),) if has_windows and isinstance(window, int) else (),
         is_recurrent=name == "cache_params" or any(k in str(kinds) for k in ("mamba", "linear")),
         vocab_size=int(text.vocab_size),
+        max_length=max_length,
         prompt_inputs=prompt_inputs,
     )
 
 
 SAMPLING: Final = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty")
+PLACES: Final = ("min_length", "min_new_tokens", "forced_bos_token_id")
+BEAMS: Final = ("num_beams", "num_return_sequences", "length_penalty", "early_stopping")
 NEUTRAL: Final[dict[str, tuple[Any, ...]]] = {
-    **dict.fromkeys(("num_beams", "num_return_sequences", "num_beam_groups"), (1,)),
+    "num_beam_groups": (1,),
     **dict.fromkeys(("typical_p", "encoder_repetition_penalty", "guidance_scale"), (1.0,)),
-    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size"), (0,)),
-    **dict.fromkeys(("encoder_no_repeat_ngram_size", "epsilon_cutoff", "eta_cutoff"), (0,)),
+    **dict.fromkeys(("no_repeat_ngram_size", "encoder_no_repeat_ngram_size"), (0,)),
+    **dict.fromkeys(("epsilon_cutoff", "eta_cutoff"), (0,)),
     **dict.fromkeys(("remove_invalid_values", "renormalize_logits", "token_healing"), (False,)),
     **dict.fromkeys(("bad_words_ids", "sequence_bias", "stop_strings", "use_mtp"), ([], {}, False)),
-    **dict.fromkeys(("forced_bos_token_id", "forced_eos_token_id", "min_p", "top_h"), ()),
-    **dict.fromkeys(("exponential_decay_length_penalty", "watermarking_config"), ()),
+    **dict.fromkeys(("min_p", "top_h", "exponential_decay_length_penalty"), ()),
     **dict.fromkeys(("penalty_alpha", "dola_layers", "prompt_lookup_num_tokens", "max_time"), ()),
     **dict.fromkeys(("constraints", "force_words_ids", "diversity_penalty"), ([], 0)),
+    "watermarking_config": (),
 }
 """Settings that change tokens, which the loop does not know, and what leaves tokens as they are."""
 
 
-def settings_of(model: Any, vocab_size: int) -> dict[str, Any]:
+def settings_of(model: Any) -> dict[str, Any]:
     """What a model's generation_config says of how tokens are chosen.
 
     Raises: not-generative, where it says what the loop does not do.
@@ -101,16 +104,17 @@ def settings_of(model: Any, vocab_size: int) -> dict[str, Any]:
     made = model.generation_config
     held = {name: getattr(made, name, None) for name in NEUTRAL}
     found = [n for n, value in held.items() if value is not None and value not in NEUTRAL[n]]
-    found += [
-        name
-        for name in ("suppress_tokens", "begin_suppress_tokens")
-        if any(0 <= token < vocab_size for token in getattr(made, name, None) or ())
-    ]
     if found:
         reason = f"its generation_config sets `{found[0]}`, which the loop does not do"
         refuse(model, f"{reason}: set it to None if its tokens are to be chosen without")
-    own = {name: getattr(made, name, None) for name in SAMPLING}
+    own = {name: getattr(made, name, None) for name in (*SAMPLING, *PLACES, *BEAMS)}
+    own |= {name: as_tuple(getattr(made, name, None)) for name in TOKEN_LISTS}
     return {name: value for name, value in own.items() if value is not None}
+
+
+def as_tuple(value: Any) -> tuple[int, ...]:
+    """One token, several or none."""
+    return () if value is None else tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def refuse(model: object, reason: str) -> NoReturn:
@@ -118,4 +122,4 @@ def refuse(model: object, reason: str) -> NoReturn:
     raise problem("not-generative", model=type(model).__name__, reason=reason)
 
 
-__all__ = ["CacheKind", "ModelTraits", "refuse", "settings_of", "traits_of"]
+__all__ = ["CacheKind", "ModelTraits", "as_tuple", "refuse", "settings_of", "traits_of"]

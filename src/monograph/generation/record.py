@@ -11,14 +11,16 @@ import torch
 from monograph.archive.errors import Refused
 from monograph.archive.schema.values import dtype_code, dtype_of
 from monograph.diagnostics import problem
+from monograph.generation.beam_search import BeamOptions
 from monograph.generation.sampling import Sampler
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 FORMAT: Final = 1
 MEMBER: Final = "generation.json"
 """The name of the record among the extra files of an archive."""
+TOKEN_LISTS: Final = ("forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens")
 BATCH: Final = -1
 """Stands for the batch in the shapes and the numbers of an empty cache."""
 
@@ -48,6 +50,16 @@ class Record:
     top_k: int = 50
     top_p: float = 1.0
     repetition_penalty: float = 1.0
+    min_length: int = 0
+    min_new_tokens: int = 0
+    forced_bos_token_id: int | None = None
+    forced_eos_token_id: tuple[int, ...] = ()
+    suppress_tokens: tuple[int, ...] = ()
+    begin_suppress_tokens: tuple[int, ...] = ()
+    num_beams: int = 1
+    num_return_sequences: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
     max_new_tokens: int | None = None
     total_length: int | None = None
 
@@ -57,13 +69,23 @@ class Record:
             return 20 if self.max_new_tokens is None else self.max_new_tokens
         return self.total_length - (1 if self.has_encoder else prompt)
 
-    def sampler(self, given: Sequence[Any]) -> Sampler:
+    def sampler(self, **given: Any) -> Sampler:
         """What chooses tokens, by the options given and, of those that are None, the model's.
 
         Raises: ValueError.
         """
-        pairs = zip(Sampler.__slots__, given, strict=True)
-        return Sampler(*[getattr(self, name) if g is None else g for name, g in pairs])
+        return Sampler(**self._options(Sampler.__slots__, given))
+
+    def beams(self, **given: Any) -> BeamOptions:
+        """How many texts are kept, by the options given and those of the model.
+
+        Raises: ValueError.
+        """
+        return BeamOptions(**self._options(BeamOptions.__slots__, given))
+
+    def _options(self, names: Iterable[str], given: Mapping[str, Any]) -> dict[str, Any]:
+        held = {name: getattr(self, name) for name in names}
+        return held | {name: value for name, value in given.items() if value is not None}
 
     def text(self) -> str:
         """The record as JSON."""
@@ -110,8 +132,8 @@ def read_record(text: str) -> Record:
     try:
         given = json.loads(text)
         kind = given.pop("format")
-        for name in ("eos_token_ids", "prompt_inputs", "initial"):
-            given[name] = tuple(given[name])
+        for name in ("eos_token_ids", "prompt_inputs", "initial", *TOKEN_LISTS):
+            given[name] = tuple(given.get(name, ()))
         record = Record(**given)
         _check(kind, record)
         _check_sampling(record)
@@ -126,7 +148,7 @@ def _check(kind: object, record: Record) -> None:
         raise ValueError("its format is another")
     numbers = (record.max_batch, record.max_length, record.vocab_size, *record.eos_token_ids)
     optional = (record.pad_token_id, record.start_token_id)
-    optional += (record.max_new_tokens, record.total_length)
+    optional += (record.max_new_tokens, record.total_length, record.forced_bos_token_id)
     for each in (*numbers, *(one for one in optional if one is not None)):
         if type(each) is not int or each < 0:
             raise ValueError(f"{each!r} is no number of tokens")
@@ -145,10 +167,14 @@ def _check(kind: object, record: Record) -> None:
 
 
 def _check_sampling(record: Record) -> None:
-    """Hold what tokens are chosen by to its types. Raises: TypeError."""
+    """Hold what tokens are chosen by to its types. Raises: TypeError, ValueError."""
     numbers = (record.temperature, record.top_p, record.repetition_penalty)
     if type(record.top_k) is not int or any(type(n) not in {int, float} for n in numbers):
         raise TypeError("it does not say how tokens are chosen")
+    if any(type(each) is not int for name in TOKEN_LISTS for each in getattr(record, name)):
+        raise TypeError("it does not say which tokens are left out")
+    record.sampler()
+    record.beams()
 
 
 __all__ = ["MEMBER", "Record", "empty_parts", "initial_parts", "read_record"]

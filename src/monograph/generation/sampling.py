@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,12 @@ class Sampler:
     top_k: int | None = None
     top_p: float | None = None
     repetition_penalty: float = 1.0
+    min_length: int = 0
+    min_new_tokens: int = 0
+    forced_bos_token_id: int | None = None
+    forced_eos_token_id: Sequence[int] = ()
+    suppress_tokens: Sequence[int] = ()
+    begin_suppress_tokens: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         """Hold every option to what it may be. Raises: ValueError."""
@@ -28,17 +37,19 @@ class Sampler:
             raise ValueError(f"top_p must lie between 0 and 1, not {self.top_p}")
         if not self.repetition_penalty > 0:
             raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+        for name in ("min_length", "min_new_tokens"):
+            given = getattr(self, name)
+            if type(given) is not int or given < 0:
+                raise ValueError(f"{name} must be a number of tokens, not {given}")
 
     def next_tokens(
-        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor
+        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor, at: Place
     ) -> torch.Tensor:
         """The next token of each row, given those so far and how many of them are padding.
 
         Shapes: [batch, n], [batch, vocab], [batch] → [batch].
         """
-        scores = logits
-        if self.repetition_penalty != 1.0:
-            scores = _penalised(tokens, scores, padding, self.repetition_penalty)
+        scores = self.processed(tokens, logits, padding, at)
         if not self.do_sample:
             return scores.argmax(-1)
         if self.temperature != 1.0:
@@ -49,6 +60,60 @@ class Sampler:
         if self.top_p is not None and self.top_p < 1.0:
             scores = _nucleus(scores, self.top_p)
         return torch.multinomial(scores.softmax(-1), num_samples=1).squeeze(1)
+
+    def processed(
+        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor, at: Place
+    ) -> torch.Tensor:
+        """The scores of tokens that may stand here, of logits or logarithms of probabilities."""
+        scores = logits
+        if self.repetition_penalty != 1.0:
+            scores = _penalised(tokens, scores, padding, self.repetition_penalty)
+        if self.min_length:
+            scores = _without(scores, at.ends, at.length < self.min_length)
+        if self.min_new_tokens:
+            scores = _without(scores, at.ends, at.length < at.prompt + self.min_new_tokens)
+        begin = at.prompt
+        if self.forced_bos_token_id is not None:
+            scores = _forced(scores, (self.forced_bos_token_id,), at.length == 1)
+            begin = begin + 1 if begin == 1 else begin
+        if self.forced_eos_token_id:
+            scores = _forced(scores, self.forced_eos_token_id, at.length == at.limit - 1)
+        if self.suppress_tokens:
+            scores = _without(scores, self.suppress_tokens, when=True)
+        if self.begin_suppress_tokens:
+            scores = _without(scores, self.begin_suppress_tokens, at.length == begin)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its text a token stands: `length` tokens are before it, `prompt` of them given.
+
+    There may be `limit` tokens at most; `ends` are those that end a text. Numbers may be tensors.
+    """
+
+    prompt: Any
+    length: Any
+    limit: Any
+    ends: Any
+
+
+def _is_in(scores: torch.Tensor, tokens: Any) -> torch.Tensor:
+    """Which tokens of the vocabulary are among these; `isin` sorts, for which ONNX has none."""
+    tokens = torch.as_tensor(tokens, dtype=torch.long, device=scores.device)
+    vocabulary = torch.arange(scores.shape[-1], device=scores.device)
+    return (vocabulary[:, None] == tokens).any(1)
+
+
+def _without(scores: torch.Tensor, tokens: Any, when: Any) -> torch.Tensor:
+    """None of these tokens."""
+    return scores.masked_fill(_is_in(scores, tokens) & when, -torch.inf)
+
+
+def _forced(scores: torch.Tensor, tokens: Any, when: Any) -> torch.Tensor:
+    """One of these tokens."""
+    kept = _is_in(scores, tokens)
+    return scores.masked_fill(~kept & when, -torch.inf).masked_fill(kept & when, 0.0)
 
 
 def _penalised(
@@ -86,4 +151,4 @@ def end(streamer: Any) -> None:
         finish()
 
 
-__all__ = ["Sampler", "end", "tell"]
+__all__ = ["Place", "Sampler", "end", "tell"]

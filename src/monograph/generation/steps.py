@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.diagnostics import ContractError
 from monograph.generation.straight_line import compiled_step
 from monograph.program.calling.checks import compile_checks
@@ -49,6 +50,22 @@ class DecodeStep(Step):
 
     def __init__(self, programs: Sequence[ExportedProgram]) -> None:
         self._calls = [_Decode(each) for each in programs]
+        self.batched = _batched(programs[0])
+        """The places of the parts that have a text in each row."""
+
+
+def _batched(program: ExportedProgram) -> tuple[int, ...]:
+    """By the type of the tokens, which are the first argument."""
+    args, _ = program.in_spec.children()
+    nodes = [each for each in program.graph.nodes if each.op == "placeholder"]
+    values: list[Any] = [each.meta["val"] for each in nodes[-program.in_spec.num_leaves :]]
+    rows = values[0].tensor_type.shape[0]
+    parts = values[len(values) - args.children()[-1].num_leaves :]
+    return tuple(
+        place
+        for place, each in enumerate(parts)
+        if isinstance(each, AbstractTensor) and any(s is rows for s in each.tensor_type.shape[:1])
+    )
 
 
 class _Decode:
