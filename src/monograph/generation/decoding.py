@@ -18,7 +18,7 @@ import torch
 from monograph.diagnostics import ContractError, problem
 from monograph.generation.beam_search import BeamSearch, meets
 from monograph.generation.record import MEMBER, Record, empty_parts, read_record
-from monograph.generation.sampling import Place, end, tell
+from monograph.generation.sampling import TextPosition, end, tell
 from monograph.generation.steps import DecodeStep, Step
 from monograph.lazy_imports import deferred
 from monograph.programs import Programs
@@ -211,7 +211,8 @@ class GenerationProgram:
         Shapes: `input_ids` i64[batch, n], `attention_mask` i64[batch, n] → i64[batch, n + new].
         Units: `max_new_tokens` and `min_new_tokens` are numbers of tokens; `temperature` and
             `repetition_penalty` divide logits; `top_p` is a probability; `eos_token_id` and
-            `pad_token_id` are tokens.
+            `pad_token_id` are tokens; `num_beams` and `num_return_sequences` are texts of each
+            prompt, `length_penalty` the power of a length that divides a score.
         Raises: generation-limit, token-out-of-range, contract-broken, before anything runs;
             TypeError (inputs that the prompt has not), ValueError (an option out of its range).
         """
@@ -251,7 +252,7 @@ class GenerationProgram:
         if attention_mask is not None and not self.record.has_encoder:
             padding = (attention_mask != 0).int().argmax(1)
         prompt, ending = tokens.shape[1], torch.tensor(ends, dtype=torch.long, device=tokens.device)
-        at = Place(prompt, prompt, prompt + new, ending)
+        at = TextPosition(prompt, prompt, prompt + new, ending)
         if beams.num_beams > 1:
             search = BeamSearch(tokens, beams, at.limit, ending, pad)
             is_over = partial(meets, stopping_criteria)
@@ -270,7 +271,7 @@ class GenerationProgram:
         tokens: torch.Tensor,
         sampler: Sampler,
         padding: torch.Tensor,
-        at: Place,
+        at: TextPosition,
         pad: int | None,
         stopping_criteria: Sequence[Callable[..., Any]],
         streamer: Any,
@@ -303,7 +304,7 @@ class GenerationProgram:
         """What a beam search finds; the cache follows the texts that go on."""
         decode: Any = self._steps["decode"]
         while True:
-            at = Place(search.prompt, search.length, search.limit, search.ends)
+            at = TextPosition(search.prompt, search.length, search.limit, search.ends)
             scores = state.logits.log_softmax(-1)
             scores = sampler.processed(search.tokens, scores, padding, at)
             order = search.advance(scores, is_over)

@@ -43,7 +43,7 @@ class Sampler:
                 raise ValueError(f"{name} must be a number of tokens, not {given}")
 
     def next_tokens(
-        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor, at: Place
+        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor, at: TextPosition
     ) -> torch.Tensor:
         """The next token of each row, given those so far and how many of them are padding.
 
@@ -62,7 +62,7 @@ class Sampler:
         return torch.multinomial(scores.softmax(-1), num_samples=1).squeeze(1)
 
     def processed(
-        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor, at: Place
+        self, tokens: torch.Tensor, logits: torch.Tensor, padding: torch.Tensor, at: TextPosition
     ) -> torch.Tensor:
         """The scores of tokens that may stand here, of logits or logarithms of probabilities."""
         scores = logits
@@ -86,7 +86,7 @@ class Sampler:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPosition:
     """Where in its text a token stands: `length` tokens are before it, `prompt` of them given.
 
     There may be `limit` tokens at most; `ends` are those that end a text. Numbers may be tensors.
@@ -151,4 +151,4 @@ def end(streamer: Any) -> None:
         finish()
 
 
-__all__ = ["Place", "Sampler", "end", "tell"]
+__all__ = ["Sampler", "TextPosition", "end", "tell"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from monograph.generation.record import empty_parts
-from monograph.generation.sampling import Place
+from monograph.generation.sampling import TextPosition
 
 if TYPE_CHECKING:
     from monograph.generation.captured import Entries
@@ -54,14 +54,14 @@ class WholeLoop:
         tokens[:, :length] = prompt
         number = torch.full_like(max_new_tokens, length)
         last = number + max_new_tokens
-        at = Place(length, number, last, eos_token_ids)
+        at = TextPosition(length, number, last, eos_token_ids)
         token = self.sampler.next_tokens(tokens, logits, padding, at)
         unfinished = ~_is_in(token, eos_token_ids)
         tokens = tokens.index_copy(1, number[None], token[:, None])
         number = number + 1
         while (number < last) & unfinished.any():
             logits, cache = caller.token(model, (token[:, None], mask, position), cache)
-            at = Place(length, number, last, eos_token_ids)
+            at = TextPosition(length, number, last, eos_token_ids)
             token = self.sampler.next_tokens(tokens, logits, padding, at)
             token = torch.where(unfinished, token, pad_token_id)
             unfinished = unfinished & ~_is_in(token, eos_token_ids)

@@ -18,7 +18,7 @@ import re
 import weakref
 from contextlib import contextmanager
 from keyword import iskeyword
-from threading import get_ident
+from threading import RLock, get_ident
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -63,6 +63,10 @@ def with_effects(graph: torch.fx.Graph) -> torch.fx.Graph:
     if graph.__class__ is torch.fx.Graph:
         graph.__class__ = Graph
     return graph
+
+
+GENERATING = RLock()
+"""Held while code of a graph is generated: its nodes are written to, and threads may share it."""
 
 
 class _Forward:
@@ -157,7 +161,9 @@ class GraphModule(fx_modules.LazyGraphModule):
     def materialize(self) -> None:
         """Generate the code, if it is not there."""
         if self._needs_recompile():
-            self.recompile()
+            with GENERATING:
+                if self._needs_recompile():  # no other thread has done it meanwhile
+                    self.recompile()
 
     real_recompile = materialize
 
@@ -173,7 +179,8 @@ class GraphModule(fx_modules.LazyGraphModule):
     def recompile(self) -> PythonCode:  # pyright: ignore[reportIncompatibleMethodOverride] - as GraphModule's
         """Generate the code anew, after the graph was edited in place."""
         graph = self._graph
-        python_code = self._python_code(graph)
+        with GENERATING:
+            python_code = self._python_code(graph)
         python_code.src = _FROM.sub(r"getattr(\1, 'from')(", python_code.src)
         lazy = lazy_class(type(self))
         # On the class: an instance holds the same whether it has code or not.

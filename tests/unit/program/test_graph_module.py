@@ -2,11 +2,14 @@
 
 import copy
 import pickle
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
+import monograph
 from monograph.program.graph_module import GraphModule, adopt
 
 
@@ -39,6 +42,33 @@ def test_code_comes_with_the_first_use(use):
     assert not has_code(module)
     use(module)
     assert has_code(module)
+
+
+def test_threads_generate_the_same_code():
+    """Of one graph, whose names Python does not read; generating it writes to its nodes."""
+
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("class", torch.ones(2))
+
+        def forward(self, x):
+            for _ in range(20):
+                x = x + self.get_buffer("class")
+            return x
+
+    program, x = monograph.export(Odd(), (torch.ones(2),)), torch.ones(2)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(10):
+            module = program.module()
+            calls = [module.run, lambda x, m=module: m(x) * (len(m.code) > 0)] * 6
+            with ThreadPoolExecutor(8) as pool:
+                found = list(pool.map(lambda call: call(x), calls))
+            assert all(torch.equal(each, x + 20) for each in found)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_it_is_torchs_graph_module():

@@ -27,7 +27,7 @@ from monograph.program.calling.call_code import NOT_RUN, compile_call
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.inference_results import as_inference
 from monograph.program.calling.input_mutation import InputObjects, InputWriteBack
-from monograph.program.graph_module import GraphModule
+from monograph.program.graph_module import GENERATING, GraphModule
 from monograph.program.structure import compile_flatten, structure_clause
 from monograph.program.trust_boundary import refuse
 
@@ -225,7 +225,8 @@ class ProgramModule(GraphModule):
         """
         code = codegen(self.graph)
         is_ours = isinstance(code, CallCode)
-        call = compile_call(self, self.graph, code, CheckInputs) if is_ours else None
+        with GENERATING:
+            call = compile_call(self, self.graph, code, CheckInputs) if is_ours else None
         self.__dict__[CALL_CODE] = call
         return call
 
