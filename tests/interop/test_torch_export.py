@@ -93,6 +93,31 @@ def test_a_program_of_torch_has_a_contract_here():
     monograph.save(program, io.BytesIO())
 
 
+def test_conditions_over_flat_arguments_are_taken_over():
+    """Strict programs of torch.export number the leaves of a call, whatever holds them."""
+
+    class Nested(torch.nn.Module):
+        def forward(self, n, x, *, d):
+            return (x[:, :3] + d["a"]) * n
+
+    auto = torch.export.Dim.AUTO
+    given = (3, torch.randn(4, 5))
+    with quietly():
+        theirs = torch.export.export(
+            Nested(),
+            given,
+            {"d": {"a": torch.randn(4, 3)}},
+            dynamic_shapes={"n": None, "x": {0: auto, 1: auto}, "d": {"a": {0: auto}}},
+            strict=True,
+        )
+    run = monograph.from_torch(theirs).module()
+    x, a = torch.randn(6, 9), torch.randn(6, 3)
+    assert torch.equal(run(3, x, d={"a": a}), (x[:, :3] + a) * 3)
+    for rows, columns in ((7, 9), (6, 3), (6, 2)):
+        with pytest.raises(ContractError):
+            run(3, torch.randn(rows, columns), d={"a": a})
+
+
 def test_what_torch_has_no_form_for_is_refused():
     """A string among the results is for files of ours alone."""
 

@@ -96,7 +96,13 @@ def path_reader(paths: Mapping[str, Any], sizes: Mapping[str, Any]) -> Callable[
 
 
 def sources_of(clauses: Any) -> Iterator[tuple[str, Any]]:
-    """Each input's source with its clause; one of `*xs`, called `xs_0`, is `L['xs'][0]` too."""
+    """Each input's source with its clause; one of `*xs`, called `xs_0`, is `L['xs'][0]` too.
+
+    Strict programs of torch.export number the leaves of a call: `L['flat_args'][0]`. An argument
+    of that name comes after and counts.
+    """
+    for position, clause in enumerate(clauses):
+        yield f"L['flat_args'][{position}]", clause
     for clause in clauses:
         gathered = GATHERED.match(clause.path)
         if gathered is not None:
