@@ -22,7 +22,7 @@ from monograph.abstract.differentiability import LIKE
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import OPERATORS
-from monograph.capture.recording.value_ranges import state_bounds
+from monograph.capture.recording.value_ranges import bounds, state_bounds
 from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import RANGE_OPERATORS, without_modes
 from monograph.host.fx_nodes import inputs_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from monograph.integers import Int, Truth
 
 _MOST_NODES = 200
+_INDICES: Final = frozenset({torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8})
 _MOST_ELEMENTS = 1 << 20
 
 
@@ -99,7 +100,7 @@ def _read(recorder: Recorder, tensor: AbstractTensor) -> Any:
     if known_number is not None:
         return to_sym(known_number)
     node = recorder.append(torch.ops.aten.item.default, "item", (tensor.node,), {})
-    number = _unbacked(recorder, tensor.tensor_type.dtype, node)
+    number = _unbacked(recorder, tensor, node)
     recorder.writer.note_reading(reading, number)
     if isinstance(number, Expr):
         state_bounds(recorder, tensor, number)
@@ -133,8 +134,9 @@ def truth(recorder: Recorder, tensor: AbstractTensor) -> bool:
         return bool(value)
 
 
-def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
+def _unbacked(recorder: Recorder, tensor: AbstractTensor, node: Node) -> Any:
     """A fresh number of a tensor's kind, which `node` computes."""
+    dtype = tensor.tensor_type.dtype
     if dtype.is_complex:
         raise problem("value-read", call="item()", tensor="a complex tensor")
     label = snippet(recorder.origin()[:1])
@@ -148,9 +150,8 @@ def _unbacked(recorder: Recorder, dtype: torch.dtype, node: Node) -> Any:
         number = Real("unbacked", (fresh(label, None, None),))
         recorder.writer.bind(number, node)
         return number
-    info = torch.iinfo(dtype)
-    bounds = (None, None) if dtype == torch.int64 else (info.min, info.max)
-    symbol = fresh(label, *bounds)
+    # The symbol's own, which are known wherever it is: also outside of the branch that reads it.
+    symbol = fresh(label, *(end if type(end) is int else None for end in bounds(recorder, tensor)))
     recorder.writer.bind(symbol, node)
     return symbol
 
@@ -350,7 +351,15 @@ def special_operators(  # noqa: C901 - one small function for each operator
         numbers = [element(row) for row in rows]
         return recorder.call(aten.tensor_split.indices, (tensor, numbers, dim), {})
 
+    def narrow_at(tensor: Any, dim: int, start: Any, length: Any) -> Any:
+        """`narrow` from where a tensor says."""
+        place = recorder.abstract(start)
+        if place.dim() or place.tensor_type.dtype not in _INDICES:
+            return NotImplemented
+        return recorder.call(aten.narrow.default, (tensor, dim, element(place), length), {})
+
     return {
+        id(aten.narrow.Tensor): narrow_at,
         id(aten.tensor_split.tensor_indices_or_sections): split_at,
         id(aten.item.default): element,
         id(aten._local_scalar_dense.default): element,  # noqa: SLF001 - an operator's name
