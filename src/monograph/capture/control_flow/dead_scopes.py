@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from monograph.abstract.flags import described
 from monograph.abstract.tensor_type import type_text
+from monograph.capture.installation import listening
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.diagnostics import problem
 
@@ -30,6 +32,16 @@ class DeadScope:
 
     def dtype_asked(self, tensor: AbstractTensor) -> None:
         """Nothing either."""
+
+    def text_asked(self, tensor: AbstractTensor) -> None:
+        """Let a reader of a finished graph read, and no user code."""
+        if listening() is not None:
+            raise self.refusal_outside(tensor)
+
+    def asked(self, tensor: AbstractTensor, question: str) -> bool:
+        """Let a reader of a finished graph look at flags, and no user code."""
+        self.text_asked(tensor)
+        return described(tensor, question)
 
     def refusal_outside(self, tensor: AbstractTensor) -> MonographError:
         """The refusal of a tensor of a branch that was left."""
