@@ -12,6 +12,7 @@ from tests.data.registry import (
     vector_and_count,
 )
 
+
 def _counted(x, n):
     found = (torch.arange(8) < n).long().sum()
     return torch.cat([x, x]).narrow(0, 0, found).sum() + x.narrow(0, found, 8 - found).sum()

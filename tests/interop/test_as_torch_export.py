@@ -189,6 +189,38 @@ def test_sizes_are_declared_as_ever(kind):
     assert len(program.range_constraints) >= 1
 
 
+class Positions(torch.nn.Module):
+    """Its sides give sizes of their own, which torch's lowering takes for unknown ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(1, 16, 4))
+
+    def forward(self, x):
+        rows, columns = x.shape[1], x.shape[2]
+        if rows * columns == 16 and rows == columns:
+            table = self.table
+        else:
+            image = self.table.reshape(1, 4, 4, 4).permute(0, 3, 1, 2)
+            image = torch.nn.functional.interpolate(image, (rows, columns), mode="bilinear")
+            table = image.permute(0, 2, 3, 1).reshape(1, -1, 4)
+        return x.reshape(x.shape[0], -1, 4) + table
+
+
+def test_branches_on_sizes_go_the_way_of_the_example():
+    """As torch.export has them, so that torch lowers the program; our own keeps both ways."""
+    module, given, auto = Positions(), (torch.randn(2, 3, 5, 4),), Dim.AUTO
+    shapes = ({0: auto, 1: auto, 2: auto},)
+    with monograph.as_torch_export(), quietly():
+        program = torch.export.export(module, given, dynamic_shapes=shapes)
+        lowered = program.run_decompositions().module()
+    for sizes in ((5, 2), (6, 6)):
+        x = torch.randn(2, *sizes, 4)
+        torch.testing.assert_close(lowered(x), module(x))
+    ours = monograph.export(module, given, dynamic_shapes=shapes)
+    assert "cond" in str(ours.graph)
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_collections_and_additional_inputs_of_torch(strict):
     """Both are asked for their declaration; additional inputs verify the program."""

@@ -9,17 +9,20 @@ from __future__ import annotations
 import inspect
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.fx.node import Node
 
 from monograph.archive import unsaid
 from monograph.diagnostics import MonographError, problem
+from monograph.host.higher_order import COND
 from monograph.interop.torch_export import report, unchecked
 from monograph.lazy_imports import deferred
+from monograph.passes.graph_walks import calls, subgraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -144,7 +147,8 @@ def _captured(is_draft: bool, given: Mapping[str, Any]) -> torch.export.Exported
     module, args, kwargs = given["mod"], given["args"], given["kwargs"]
     shapes = given["dynamic_shapes"]
     is_computed = isinstance(shapes, torch.export.ShapesCollection | torch.export.AdditionalInputs)
-    program: ExportedProgram = (_draft_export if is_draft else _export)(
+    exported = partial(
+        _draft_export if is_draft else _export,
         module,
         args,
         kwargs,
@@ -152,6 +156,12 @@ def _captured(is_draft: bool, given: Mapping[str, Any]) -> torch.export.Exported
         strict=given["strict"],
         preserve_module_call_signature=given["preserve_module_call_signature"],
     )
+    program: ExportedProgram = exported()
+    if any(_sides_differ(node) for node in calls(program.graph_module)):
+        # The way of the example, with a guard, as torch.export has it. Where that is no way, what
+        # torch cannot lower is still a program that runs.
+        with suppress(MonographError):
+            program = exported(control_flow="refuse")
     theirs = unchecked(program)
     conditions = [each for each in unsaid(program) if each not in _SAID]
     _SAID.update(conditions)
@@ -161,6 +171,16 @@ def _captured(is_draft: bool, given: Mapping[str, Any]) -> torch.export.Exported
     if isinstance(shapes, torch.export.AdditionalInputs):
         shapes.verify(theirs)
     return theirs
+
+
+def _sides_differ(node: Node) -> bool:
+    """Whether it branches on sizes, and its sides give sizes that torch lowers as unknown ones."""
+    if node.target is not COND or not isinstance(node.args[0], Node):
+        return False
+    if isinstance(node.args[0].meta["val"], torch.Tensor):
+        return False
+    made = [subgraph_of(side).graph.output_node().meta["val"] for side in node.args[1:3]]
+    return any(a.shape != b.shape for a, b in zip(*made, strict=True))
 
 
 def _report_of(report: Report) -> Any:
