@@ -13,6 +13,7 @@ that number, of which sizes are asked, and guarded; any other time nothing is kn
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -351,15 +352,8 @@ def special_operators(  # noqa: C901 - one small function for each operator
         numbers = [element(row) for row in rows]
         return recorder.call(aten.tensor_split.indices, (tensor, numbers, dim), {})
 
-    def narrow_at(tensor: Any, dim: int, start: Any, length: Any) -> Any:
-        """`narrow` from where a tensor says."""
-        place = recorder.abstract(start)
-        if place.dim() or place.tensor_type.dtype not in _INDICES:
-            return NotImplemented
-        return recorder.call(aten.narrow.default, (tensor, dim, element(place), length), {})
-
     return {
-        id(aten.narrow.Tensor): narrow_at,
+        id(aten.narrow.Tensor): partial(_narrow_at, recorder),
         id(aten.tensor_split.tensor_indices_or_sections): split_at,
         id(aten.item.default): element,
         id(aten._local_scalar_dense.default): element,  # noqa: SLF001 - an operator's name
@@ -374,6 +368,17 @@ def special_operators(  # noqa: C901 - one small function for each operator
         id(aten.equal.default): equal,
         id(aten.allclose.default): allclose,
     }
+
+
+def _narrow_at(
+    recorder: Recorder, tensor: AbstractTensor, dim: int, start: AbstractTensor, length: Any
+) -> Any:
+    """`narrow` from where a tensor says: a number read out of it."""
+    place = recorder.abstract(start)
+    if place.dim() or place.tensor_type.dtype not in _INDICES:
+        return NotImplemented
+    first = recorder.item(place)
+    return recorder.call(torch.ops.aten.narrow.default, (tensor, dim, first, length), {})
 
 
 def write_number(recorder: Recorder, tensor: AbstractTensor, value: Any) -> Any:
