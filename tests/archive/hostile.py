@@ -140,7 +140,7 @@ def cut_at_the_end(_members, content):
 @case
 def cut_behind_the_inner_zip(members, content):
     """Ends as the zip of the examples inside it ends: a backward search finds that one."""
-    inner = members[EXAMPLES]
+    content, inner = written(members), members[EXAMPLES]
     return content[: content.index(inner) + len(inner)]
 
 
@@ -158,14 +158,15 @@ def flipped_weight(members, content):
 
 
 @case
-def flipped_graph(_members, content):
+def flipped_graph(members, _content):
     """One letter of the graph."""
-    return content.replace(b"torch.ops.aten.add.Tensor", b"torch.ops.aten.sub.Tensor", 1)
+    return written(members).replace(b"torch.ops.aten.add.Tensor", b"torch.ops.aten.sub.Tensor", 1)
 
 
 @case
 def flipped_examples(members, content):
     """One bit of an example input."""
+    content = written(members)
     at = content.index(members[EXAMPLES]) + 300
     return content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]
 
@@ -191,6 +192,24 @@ def deflate_bomb(members, _content):
             target.writestr(name, content)
         target.writestr("archive/extra/bomb", b"\0" * (100 << 20))
     return file.getvalue()
+
+
+@case
+def flipped_deflated(_members, content):
+    """One bit of what is deflated."""
+    at = content.index(b"archive/models/model.json") + 200
+    return content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :]
+
+
+@case
+def deflated_size_understated(_members, content):
+    """A member that inflates to more than both headers say."""
+    content, name = bytearray(content), b"archive/models/model.json"
+    first, second = content.index(name), content.rindex(name)
+    for at in (first - 8, second - 22):
+        size = struct.unpack_from("<I", content, at)[0]
+        struct.pack_into("<I", content, at, size - 1)
+    return bytes(content)
 
 
 @case

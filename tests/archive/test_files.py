@@ -296,8 +296,9 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
     """If the program read back answers otherwise, the old file stays."""
+    tmp_path.mkdir(exist_ok=True)
     path = tmp_path / "program.pt2"
-    program = monograph.export(torch.nn.Linear(3, 2), (torch.ones(2, 3),))
+    program = monograph.export(torch.nn.Linear(3, 2), (torch.ones(200, 3),))
     read = saving.load
 
     def worse(*args, **kwargs):
@@ -313,6 +314,15 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
     monograph.save(program, path)
+
+
+def test_large_examples_are_not_written(tmp_path, monkeypatch):
+    """The program read back is run on them all the same, beside the one that is saved."""
+    monkeypatch.setattr("monograph.archive.saving.MOST_EXAMPLES", 1000)
+    program = monograph.export(torch.nn.ReLU(), (torch.ones(1000),))
+    monograph.save(program, tmp_path / "large.pt2")
+    assert monograph.load(tmp_path / "large.pt2").example_inputs is None
+    test_a_file_that_is_wrong_is_not_kept(tmp_path / "large", monkeypatch)
 
 
 def test_saving_leaves_the_program_as_it_was():

@@ -174,6 +174,31 @@ def test_weights_are_written_once(tmp_path):
         torch.testing.assert_close(one.module()(x), model(x) * 2)
 
 
+def test_a_file_is_hardly_larger_than_its_weights(tmp_path):
+    """With many operators in several entries, and examples that are large and alike."""
+
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(128, 128) for _ in range(24))
+
+        def forward(self, x, cache):
+            for layer in self.layers:
+                x = torch.relu(layer(x)) + x
+            return x + cache[0]
+
+    model, args = Deep(), (torch.ones(2, 128), torch.zeros(512, 128))
+    entries = {f"e{i}": call(*args).of(lambda m, x, c, i=i: m(x + i, c)) for i in range(4)}
+    programs = monograph.export_methods(model, entries)
+    programs.save(tmp_path / "four.pt2")
+    n_bytes = sum(each.nbytes for each in model.parameters())
+    assert (tmp_path / "four.pt2").stat().st_size < 1.05 * n_bytes
+    again = Programs.load(tmp_path / "four.pt2")
+    for name in programs:
+        expected = programs[name].module()(*args)
+        assert torch.equal(again[name].module()(*again[name].example_inputs[0]), expected)
+
+
 def test_weights_beside_the_file_are_shared(tmp_path):
     """Of entries that are loaded together."""
     model, programs = pair()

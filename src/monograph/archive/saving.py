@@ -16,6 +16,8 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 from monograph.archive.errors import Refused
 from monograph.archive.files.atomic_replacement import replacing
 from monograph.archive.files.external_weights import external_weights
@@ -32,7 +34,7 @@ from monograph.archive.sidecar import sidecar_json
 from monograph.archive.source_paths import SourcePaths
 from monograph.archive.versions import ARCHIVE_VERSION, opsets
 from monograph.diagnostics import problem
-from monograph.host.trees import flatten, has_objects
+from monograph.host.trees import flatten, has_objects, leaves_of
 from monograph.integers import Facts
 from monograph.keyword_aliases import also_named
 from monograph.lazy_imports import deferred
@@ -53,6 +55,8 @@ _LOGGER = logging.getLogger("monograph.archive")
 ROOT: Final = "archive"
 OURS: Final = "monograph."
 PICKLE_PROTOCOL: Final = 2
+MOST_EXAMPLES: Final = 64 << 20
+"""Example inputs of more bytes, such as caches of a large model, are not written."""
 
 
 @also_named(program="ep", file="f")
@@ -215,7 +219,7 @@ class _Parts:
             side["outside"] = elsewhere.located(side["outside"])
 
     def write(self, file: IO[bytes]) -> None:
-        """Write every member, weights first, each from where it lies."""
+        """Write every member, weights first, each from where it lies; the others are deflated."""
         members = ZipWriter(file, ROOT)
         for folder in ("weights", "constants"):
             for name, plan, _, _, _ in self.models:
@@ -223,14 +227,14 @@ class _Parts:
                     if block.folder == folder:
                         members.write(f"data/{folder}/{block.path}", block_bytes(block))
                 config = json_bytes({"config": plan.configs.get(folder, {})})
-                members.write(f"data/{folder}/{name}_{folder}_config.json", config)
+                members.write(f"data/{folder}/{name}_{folder}_config.json", config, deflated=True)
         for name, _, program, examples, _ in self.models:
-            members.write(f"models/{name}.json", program)
-            members.write(f"data/sample_inputs/{name}.pt", examples)
+            members.write(f"models/{name}.json", program, deflated=True)
+            members.write(f"data/sample_inputs/{name}.pt", examples, deflated=True)
         for name, _, _, _, side in self.models:
-            members.write(f"extra/{OURS}{name}.json", json_bytes(side))
+            members.write(f"extra/{OURS}{name}.json", json_bytes(side), deflated=True)
         for name, content in self.extra_files.items():
-            members.write(f"extra/{name}", content.encode())
+            members.write(f"extra/{name}", content.encode(), deflated=True)
         members.write("archive_format", b"pt2")
         members.write("archive_version", ARCHIVE_VERSION.encode())
         members.write(".data/version", b"6\n")
@@ -268,10 +272,13 @@ def _tensors(program: ExportedProgram) -> dict[str, Mapping[str, Any]]:
 
 
 def _examples(program: ExportedProgram) -> bytes:
-    """The example inputs, or nothing where they are of a kind that only pickle can hold."""
+    """The example inputs, or nothing where they are large, or of a kind that only pickle holds."""
     if program.example_inputs is None:
         return b""
     examples = program.example_inputs
+    tensors = [each for each in leaves_of(examples) if isinstance(each, torch.Tensor)]
+    if sum(each.nbytes for each in tensors if each.layout is torch.strided) > MOST_EXAMPLES:
+        return b""
     if has_objects(program.in_spec):
         examples = (tuple(flatten(examples)[0]), {})
     try:

@@ -7,6 +7,7 @@ the working folder; lines of source are found again by that name where the same 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -69,7 +70,8 @@ def _located(file: str, folders: tuple[str, ...]) -> str:
     if name.is_absolute() or ".." in name.parts or file.startswith("<"):
         return file
     candidates = (Path(folder).absolute() / name for folder in folders)
-    return next((str(each) for each in candidates if each.is_file()), file)
+    # Path.is_file raises where a name is too long.
+    return next((str(each) for each in candidates if os.path.isfile(each)), file)  # noqa: PTH113
 
 
 __all__ = ["PathsKept", "SourcePaths", "located", "relative"]

@@ -1,9 +1,9 @@
 """A zip reader that does not trust its file: members by name, as views of the mapped file.
 
 Law: every byte of a member lies inside the file and belongs to no other member; the end record ends
-the file and the directory ends where it begins; local headers and directory agree. Members are
-stored, never compressed, so nothing that is read is larger than the file. Sums are checked when a
-member is read, those of weights by whoever reads them.
+the file and the directory ends where it begins; local headers and directory agree. Members may be
+deflated, and all of those together are no larger than `most_inflated` says for the file. Sums are
+checked when a member is read, those of weights by whoever reads them.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ END_MAGIC, END64_LOCATOR_MAGIC, END64_MAGIC = 0x06054B50, 0x07064B50, 0x06064B50
 DIRECTORY_MAGIC, LOCAL_MAGIC = 0x02014B50, 0x04034B50
 
 MOST_MEMBERS = 1 << 20
+DEFLATED = 8
 ENCRYPTED, DESCRIPTOR = 0x0001, 0x0008
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Where a member's bytes are, and their sum."""
+    """Where a member's bytes are, and their sum; `size` is the inflated one."""
 
     offset: int
+    stored: int
     size: int
     crc: int
+    is_deflated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +55,39 @@ class Container:
     members: Mapping[str, Member]
 
     def view(self, name: str, *, checked: bool = True) -> memoryview:
-        """The bytes of a member, without a copy.
+        """The bytes of a member, without a copy where they are not deflated.
 
         Raises: Refused (there is none, or its sum is wrong).
         """
         member = self.members.get(name)
         if member is None:
             raise Refused("it is not in the file")
-        found = self.data[member.offset : member.offset + member.size]
+        found = self.data[member.offset : member.offset + member.stored]
+        if member.is_deflated:
+            found, checked = _inflated(found, member.size), True
         if checked and zlib.crc32(found) != member.crc:
             raise Refused("its bytes do not have the checksum they were written with", DAMAGED)
         return found
 
 
 DAMAGED = "archive-damaged"
+
+
+def most_inflated(size: int) -> int:
+    """How many bytes the deflated members of a file of this size may have, all together."""
+    return (16 << 20) + 64 * size
+
+
+def _inflated(data: memoryview, size: int) -> memoryview:
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        found = stream.decompress(data, size)
+        is_whole = len(found) == size and not stream.decompress(stream.unconsumed_tail, 1)
+    except zlib.error:
+        is_whole, found = False, b""
+    if not is_whole or not stream.eof or stream.unused_data:
+        raise Refused("it cannot be inflated to the size that it is said to have", DAMAGED)
+    return memoryview(bytearray(found))
 
 
 def open_container(file: str | Path | IO[bytes]) -> Container:
@@ -75,15 +97,7 @@ def open_container(file: str | Path | IO[bytes]) -> Container:
     """
     data = mapped(Path(file)) if isinstance(file, str | Path) else memoryview(_rest(file))
     with reading("the file"):
-        return Container(data, _members(data))
-
-
-def members_of(data: memoryview) -> dict[str, Member]:
-    """Find the members of a zip file inside a file.
-
-    Raises: Refused.
-    """
-    return _members(data)
+        return Container(data, members_of(data, most_inflated(len(data))))
 
 
 def _rest(file: IO[bytes]) -> bytearray:
@@ -104,7 +118,11 @@ def mapped(path: Path) -> memoryview:
             return memoryview(bytearray(file.read()))
 
 
-def _members(data: memoryview) -> dict[str, Member]:
+def members_of(data: memoryview, most: int = 0) -> dict[str, Member]:
+    """Find the members of a zip file, of which those that are deflated have at most so many bytes.
+
+    Raises: Refused.
+    """
     count, size, start = _directory_place(data)
     if count > MOST_MEMBERS:
         raise Refused(f"it lists {count} members")
@@ -120,8 +138,12 @@ def _members(data: memoryview) -> dict[str, Member]:
         if name in found:
             raise Refused(f"it has two members named {name!r}", "archive-unsafe")
         payload = _payload_start(data, entry, start)
-        found[name] = Member(payload, entry.size, entry.crc)
-        spans.append((entry.header, payload + entry.size))
+        is_deflated = entry.method == DEFLATED
+        found[name] = Member(payload, entry.stored, entry.size, entry.crc, is_deflated)
+        spans.append((entry.header, payload + entry.stored))
+        most -= entry.size if is_deflated else 0
+        if is_deflated and most < 0:
+            raise Refused(f"{entry.name!r} inflates to more than a file of its size may hold")
     spans.sort()
     for (_, end), (begin, _) in pairwise(spans):
         if begin < end:
@@ -231,9 +253,9 @@ def _payload_start(data: memoryview, entry: _DirectoryEntry, directory: int) -> 
     """Where a member's bytes begin, after its local header was found to agree."""
     if entry.flags & ENCRYPTED:
         raise Refused(f"{entry.name!r} is encrypted")
-    if entry.method:
-        raise Refused(f"{entry.name!r} is compressed, and programs are stored as they are")
-    if entry.stored != entry.size:
+    if entry.method not in {0, DEFLATED}:
+        raise Refused(f"{entry.name!r} is compressed in another way than programs are")
+    if not entry.method and entry.stored != entry.size:
         raise Refused(f"{entry.name!r} has two sizes", DAMAGED)
     at = entry.header
     if at + LOCAL.size > directory or _magic(data, at) != LOCAL_MAGIC:
@@ -241,12 +263,14 @@ def _payload_start(data: memoryview, entry: _DirectoryEntry, directory: int) -> 
     _, _, flags, method, _, _, crc, stored, size, n_name, n_extra = LOCAL.unpack_from(data, at)
     at += LOCAL.size
     begin = at + n_name + n_extra
-    if bytes(data[at : at + n_name]) != entry.raw_name or method or begin > directory:
+    if bytes(data[at : at + n_name]) != entry.raw_name or begin > directory:
         raise Refused(f"{entry.name!r} is called otherwise in its own header", "archive-unsafe")
     is_later = bool(flags & DESCRIPTOR)
-    if not is_later and (crc != entry.crc or not {stored, size} <= {entry.size, 0xFFFFFFFF}):
+    sizes = {(stored, entry.stored), (size, entry.size)}
+    is_alike = all(here in {there, 0xFFFFFFFF} for here, there in sizes)
+    if method != entry.method or not (is_later or (crc == entry.crc and is_alike)):
         raise Refused(f"{entry.name!r} has other sizes in its own header", DAMAGED)
-    if begin + entry.size > directory:
+    if begin + entry.stored > directory:
         raise Refused(f"{entry.name!r} reaches beyond the file", DAMAGED)
     return begin
 
@@ -263,4 +287,4 @@ def _check_name(name: str) -> None:
         raise Refused(f"{name!r} is no name a member may have", "archive-unsafe")
 
 
-__all__ = ["DAMAGED", "Container", "Member", "mapped", "members_of", "open_container"]
+__all__ = ["DAMAGED", "Container", "Member", "mapped", "members_of", "most_inflated", "open_container"]
