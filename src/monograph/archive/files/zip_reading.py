@@ -287,4 +287,12 @@ def _check_name(name: str) -> None:
         raise Refused(f"{name!r} is no name a member may have", "archive-unsafe")
 
 
-__all__ = ["DAMAGED", "Container", "Member", "mapped", "members_of", "most_inflated", "open_container"]
+__all__ = [
+    "DAMAGED",
+    "Container",
+    "Member",
+    "mapped",
+    "members_of",
+    "most_inflated",
+    "open_container",
+]

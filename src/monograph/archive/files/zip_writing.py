@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import IO
 
 ALIGNMENT = 64
-LEVEL = 1  # of deflation: graphs become a twentieth in it, and little less in those that take longer
+LEVEL = 1  # of deflation: graphs become a twentieth; the others take longer and gain little
 UTF8 = 0x0800
 EPOCH = 0x0021  # the first of January 1980, the earliest date a zip file knows
 LIMIT, LIMIT_COUNT = 0xFFFFFFFF, 0xFFFF
