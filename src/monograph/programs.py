@@ -115,12 +115,19 @@ class Programs(Mapping[str, "ExportedProgram"]):
         """
         return self._each(lambda program: program.run_decompositions(decomp_table))
 
-    def with_state(self, state_dict: Mapping[str, torch.Tensor]) -> Programs:
+    def with_state(
+        self,
+        state_dict: Mapping[str, torch.Tensor] | str | os.PathLike[str],
+        *,
+        key: Callable[[str], str] | None = None,
+    ) -> Programs:
         """Return the entries over other tensors, shared and not copied; what is not given stays.
+
+        The tensors, or the checkpoint, and `key` are those of `ExportedProgram.with_state`.
 
         Raises: weights-do-not-fit.
         """
-        found = _all_with_state(self.values(), state_dict)
+        found = _all_with_state(self.values(), state_dict, key)
         return Programs(dict(zip(self, found, strict=True)), self.functions)
 
     def validate(self) -> None:
@@ -153,9 +160,16 @@ class Programs(Mapping[str, "ExportedProgram"]):
     def load(cls, file: str | os.PathLike[str] | IO[bytes], **options: Any) -> Programs:
         """Read all programs of a file; they share the memory that they shared when saved.
 
+        `options` are `checksums`, `weights` and `state_dict` of `load`.
+
         Raises: as `load`.
         """
-        return cls(_load_all(file, **options))
+        state = options.pop("state_dict", None)
+        found = cls(_load_all(file, **options))
+        is_bare = any(tensor.is_meta for tensor in found.state_dict.values())
+        if is_bare and options.get("weights") is not None:
+            found = found.with_state(options["weights"])
+        return found if state is None else found.with_state(state)
 
     def to_onnx(
         self, folder: str | os.PathLike[str], *, verify: bool = True, **options: Any
@@ -238,7 +252,7 @@ def _sharing(programs: Mapping[str, ExportedProgram]) -> dict[str, ExportedProgr
 def _is_one(known: Any, tensor: Any) -> bool:
     """Whether two tensors are the same elements of the same memory, seen the same way."""
     kinds = ("dtype", "device", "layout", "shape", "requires_grad")
-    if type(known) is not type(tensor) or known.is_meta:
+    if type(known) is not type(tensor):
         return False
     if any(getattr(known, kind) != getattr(tensor, kind) for kind in kinds):
         return False

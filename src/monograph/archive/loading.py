@@ -59,9 +59,10 @@ def load(
     on write, and read when they are first touched. `checksums` says whether all of them are summed
     now; None means where they are at most half a gibibyte. `weights` is the safetensors file, or
     the folder of them, that holds the weights of a program saved with `weights=`, if it is not
-    where it was. The tensors of `state_dict` take the place of the program's; one that was captured
-    on the meta device has no others, and moves to theirs. `expected_opset_version` holds what the
-    file is to say of its operators, by namespace.
+    where it was; of one saved without weights, it is a checkpoint, as `with_state` takes it. The
+    tensors of `state_dict` take the place of the program's; one that was captured on the meta
+    device has no others, and moves to theirs. `expected_opset_version` holds what the file is to
+    say of its operators, by namespace.
 
     Raises: archive-damaged, archive-invalid, archive-unsafe, archive-newer, archive-no-model,
         archive-unknown-operator, archive-unknown-type, weights-do-not-fit.
@@ -83,6 +84,9 @@ def load(
         checksums = len(container.data) <= LAZY_BYTES
     tensors = TensorReader(container, checksums)
     found = _program(tensors, model, places, expected_opset_version or {})
+    is_bare = any(tensor.is_meta for tensor in found.state_dict.values())
+    if is_bare and weights is not None and tensors.outside is None:
+        found = with_state(found, weights)
     return found if state_dict is None else with_state(found, state_dict)
 
 

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 
@@ -39,6 +39,7 @@ from monograph.integers import Facts
 from monograph.keyword_aliases import also_named
 from monograph.lazy_imports import deferred
 from monograph.program import ExportedProgram
+from monograph.program.transforms.state_assignment import with_state, without_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,7 +69,7 @@ def save(
     opset_version: Mapping[str, int] | None = None,
     pickle_protocol: int = PICKLE_PROTOCOL,
     verify: bool = True,
-    weights: str | os.PathLike[str] | None = None,
+    weights: str | os.PathLike[str] | Literal[False] | None = None,
     source_paths: PathsKept = "relative",
     module: Callable[..., Any] | None = None,
 ) -> None:
@@ -77,7 +78,8 @@ def save(
     With `weights`, a safetensors file or a folder relative to the program's, weights lie there and
     not in the program's file. One that is there is used as it is, be it another program's or a
     checkpoint of Hugging Face; it must hold the same numbers. Only `monograph.load` reads such a
-    program.
+    program. With `weights=False` parameters and persistent buffers are left out: `with_state` gives
+    a program that was loaded its weights.
 
     What torch.export does not check where it reads the file is logged, as information.
 
@@ -99,8 +101,9 @@ def save(
     if verify and module is not None:
         extra_files = {**_evidence(ep, module), **(extra_files or {})}
     programs = {MODEL: ep} if isinstance(ep, ExportedProgram) else dict(ep)
+    written = without_data(programs) if weights is False else programs
     beside = Path(f).parent if isinstance(f, str | os.PathLike) else None
-    elsewhere = None if weights is None else external_weights(Path(weights), beside)
+    elsewhere = external_weights(Path(weights), beside) if weights else None
     if _LOGGER.isEnabledFor(logging.INFO):
         for name, each in programs.items():
             for condition in unsaid(each):
@@ -109,7 +112,7 @@ def save(
     try:
         _check_protocol(pickle_protocol)
         paths = SourcePaths(source_paths)
-        parts = _Parts(programs, extra_files or {}, opsets(opset_version or {}), paths, elsewhere)
+        parts = _Parts(written, extra_files or {}, opsets(opset_version or {}), paths, elsewhere)
     except Refused as refused:
         raise cannot_hold(refused) from None
     if elsewhere is not None:
@@ -172,7 +175,10 @@ def _replace(
         file.flush()
         if verify:
             for model, program in programs.items():
-                check_round_trip(program, load(beside, model=model, weights=weights))
+                found = load(beside, model=model, weights=weights)
+                state = {name: each.is_meta for name, each in found.state_dict.items()}
+                left_out = {n: t for n, t in program.state_dict.items() if state[n] > t.is_meta}
+                check_round_trip(program, with_state(found, left_out) if left_out else found)
 
 
 class _Parts:

@@ -456,9 +456,11 @@ class GenerationProgram:
         extra = {**options.pop("extra_files", {}), MEMBER: self.record.text()}
         self.programs.save(file, extra_files=extra, **options)
 
-    def with_state(self, state_dict: Mapping[str, torch.Tensor]) -> GenerationProgram:
+    def with_state(
+        self, state_dict: Mapping[str, torch.Tensor] | str | os.PathLike[str], **options: Any
+    ) -> GenerationProgram:
         """Return this program over other tensors, as `Programs.with_state`: with an adapter."""
-        return GenerationProgram(self.programs.with_state(state_dict), self.record)
+        return GenerationProgram(self.programs.with_state(state_dict, **options), self.record)
 
     def __repr__(self) -> str:
         record = self.record

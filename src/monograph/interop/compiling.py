@@ -25,6 +25,7 @@ from monograph.interop.torch_export import said, unchecked
 from monograph.passes.graph_walks import calls, graph_modules
 from monograph.program.calling.subgraph_calls import LOOPS, run_cond
 from monograph.program.stateful_module import Gate
+from monograph.program.transforms.state_assignment import bare
 
 if TYPE_CHECKING:
     import os
@@ -203,27 +204,15 @@ def _check_fit(program: ExportedProgram) -> None:
 
 def _contract_bytes(program: ExportedProgram) -> bytes:
     """The program without its weights and examples, as a file."""
-    bare = replace(
+    described = replace(
         program,
-        state_dict=_without_data(program.state_dict),
-        constants=_without_data(program.constants),
+        state_dict={name: bare(each) for name, each in program.state_dict.items()},
+        constants={name: bare(each) for name, each in program.constants.items()},
         example_inputs=None,
     )
     file = io.BytesIO()
-    save(bare, file, verify=False)
+    save(described, file, verify=False)
     return file.getvalue()
-
-
-def _without_data(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = {}
-    for name, tensor in tensors.items():
-        bare = torch.empty_like(tensor, device="meta")
-        found[name] = (
-            torch.nn.Parameter(bare, tensor.requires_grad)
-            if isinstance(tensor, torch.nn.Parameter)
-            else bare.requires_grad_(tensor.requires_grad)
-        )
-    return found
 
 
 def load_package(file: str | os.PathLike[str]) -> Packaged:

@@ -53,6 +53,7 @@ _write_graph_page = deferred("monograph.pages.graph_page:write_graph_page")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
 _converted = deferred("monograph.program.transforms.conversion:converted")
 _lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
+_check_data = deferred("monograph.program.transforms.state_assignment:check_data")
 _with_state = deferred("monograph.program.transforms.state_assignment:with_state")
 _transformed = deferred("monograph.program.transforms.transform:transformed")
 
@@ -252,9 +253,12 @@ class ExportedProgram:
         or with shared memory may give results that differ from the model's, without a word. What
         the contract admits gives the same results either way.
 
+        Raises: weights-do-not-fit (they were not saved, and not given since).
         Raises (a call): contract-broken.
         """
         with self._boundary("called"):
+            if any(tensor.is_meta for tensor in self.state_dict.values()):
+                _check_data(self)
             return _make_module(self, check=check and check_guards)
 
     def run_decompositions(
@@ -293,16 +297,28 @@ class ExportedProgram:
         with self._boundary("converted"):
             return _converted(self, *args, **kwargs)
 
-    def with_state(self, state_dict: Mapping[str, torch.Tensor]) -> ExportedProgram:
+    def with_state(
+        self,
+        state_dict: Mapping[str, torch.Tensor] | str | os.PathLike[str],
+        *,
+        key: Callable[[str], str] | None = None,
+    ) -> ExportedProgram:
         """Return this program with other tensors for some of its parameters, buffers and constants.
 
         They are shared and not copied, as is everything that is not given: two adapters over one
         base are two programs of one base. A tensor that lies otherwise in memory is copied.
 
-        Raises: weights-do-not-fit (its name, shape, dtype, layout or device).
+        A path is a checkpoint: a safetensors file, or a folder of them as Hugging Face lays it out.
+        What the program reads is mapped into memory, and paged in when it is first used; no other
+        shard is opened. `key` gives the checkpoint's name of a tensor for the program's; without it
+        the names are the same, but for a prefix. Either all of the program's state is there, or the
+        checkpoint has nothing else, as that of an adapter.
+
+        Raises: weights-do-not-fit (its name, shape, dtype, layout or device; what is missing),
+            archive-damaged, archive-invalid, archive-unsafe (a checkpoint).
         """
         with self._boundary("given other weights"):
-            return _with_state(self, state_dict)
+            return _with_state(self, state_dict, key)
 
     def train(self, mode: bool = True) -> NoReturn:  # noqa: FBT001, FBT002  (torch's signature)
         """Refuse: the mode is part of what was captured.

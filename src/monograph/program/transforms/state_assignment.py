@@ -7,42 +7,55 @@ did. What is not given is shared with the program, and nothing of it is copied.
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from monograph.diagnostics import problem
+from monograph.lazy_imports import deferred
 from monograph.passes import move_to_device
 from monograph.program.signature import OutputKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from monograph.program.program import ExportedProgram
 
+    Given = Mapping[str, torch.Tensor] | str | os.PathLike[str]
+
+_checkpoint_state = deferred("monograph.archive.checkpoints:checkpoint_state")
 _WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
-def with_state(program: ExportedProgram, given: Mapping[str, torch.Tensor]) -> ExportedProgram:
+def with_state(
+    program: ExportedProgram, given: Given, key: Callable[[str], str] | None = None
+) -> ExportedProgram:
     """The program with these tensors, shared and not copied; its own where none is given.
 
-    A program on the meta device moves to the device of the tensors.
+    A program on the meta device moves to the device of the tensors. `given` is a mapping, or the
+    path of a checkpoint, whose names for the program's `key` gives.
 
     Raises: weights-do-not-fit.
     """
-    (found,) = all_with_state([program], given)
+    (found,) = all_with_state([program], given, key)
     return found
 
 
 def all_with_state(
-    programs: Iterable[ExportedProgram], given: Mapping[str, torch.Tensor]
+    programs: Iterable[ExportedProgram], given: Given, key: Callable[[str], str] | None = None
 ) -> list[ExportedProgram]:
     """Programs that share their state, with these tensors, which they share again.
 
     Raises: weights-do-not-fit.
     """
     programs = list(programs)
+    if key is not None or isinstance(given, str | os.PathLike):
+        state = {name: each for program in programs for name, each in program.state_dict.items()}
+        read = {name for program in programs for name in _read(program)}
+        given = cast("Mapping[str, Any]", _checkpoint_state(given, state, read, key))
     own: dict[str, torch.Tensor] = {}
     for program in programs:
         for name, tensor in {**program.constants, **program.state_dict}.items():
@@ -62,18 +75,72 @@ def _changed(
     program: ExportedProgram, made: Mapping[int, torch.Tensor], devices: set[torch.device]
 ) -> ExportedProgram:
     state, constants = _now(program.state_dict, made), _now(program.constants, made)
-    missing = [name for name, tensor in {**constants, **state}.items() if tensor.is_meta]
+    found = replace(program, state_dict=state, constants=constants)
+    devices_read = _read(program)
+    on_meta = any(device.type == "meta" for device in devices_read.values())
+    now = {**constants, **state}
+    missing = [name for name in (now if on_meta else devices_read) if now[name].is_meta]
     if missing:
         reason = f"`{missing[0]}` has no data, and is not among the tensors given"
         raise problem("weights-do-not-fit", reason=reason)
-    found = replace(program, state_dict=state, constants=constants)
-    before = (*program.constants.values(), *program.state_dict.values())
-    if any(tensor.is_meta for tensor in before):
+    before = {**program.constants, **program.state_dict}
+    for name, device in devices_read.items():
+        if not on_meta and before[name].is_meta and now[name].device.type != device.type:
+            reason = f"`{name}` is on {device} in the program, and on {now[name].device} here"
+            raise problem("weights-do-not-fit", reason=reason)
+    if on_meta:
         if len(devices) > 1:
             reason = f"they are on several devices: {', '.join(sorted(map(str, devices)))}"
             raise problem("weights-do-not-fit", reason=reason)
         found = found.transform(move_to_device({"meta": next(iter(devices))}))
     return found
+
+
+def _read(program: ExportedProgram) -> dict[str, torch.device]:
+    """The tensors that a program's graph reads, and the devices on which it reads them."""
+    inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
+    held = {**program.constants, **program.state_dict}
+    return {
+        str(spec.target): node.meta["val"].device
+        for node, spec in zip(inputs, program.graph_signature.input_specs, strict=True)
+        if isinstance(held.get(spec.target or ""), torch.Tensor) and node.users
+    }
+
+
+def without_data(programs: Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    """The programs without the numbers of their parameters and persistent buffers.
+
+    Tensors of which others see the memory keep them.
+    """
+    held = {id(t): t for each in programs.values() for t in each.constants.values()}
+    state = {id(t): t for each in programs.values() for t in each.state_dict.values()}
+    strided = [t for t in {**held, **state}.values() if t.layout is torch.strided and t.nbytes]
+    owners = Counter(tensor.untyped_storage().data_ptr() for tensor in strided)
+    made: dict[int, torch.Tensor] = {}
+    for tensor in strided:
+        if id(tensor) in state and owners[tensor.untyped_storage().data_ptr()] == 1:
+            made[id(tensor)] = bare(tensor)
+    return {n: replace(p, state_dict=_now(p.state_dict, made)) for n, p in programs.items()}
+
+
+def bare(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor without its numbers, on the meta device."""
+    found = torch.empty_like(tensor, device="meta")
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(found, tensor.requires_grad)
+    return found.requires_grad_(tensor.requires_grad)
+
+
+def check_data(program: ExportedProgram) -> None:
+    """Hold that what the graph reads on a device has data there.
+
+    Raises: weights-do-not-fit.
+    """
+    held = {**program.constants, **program.state_dict}
+    for name, device in _read(program).items():
+        if held[name].is_meta and device.type != "meta":
+            reason = f"`{name}` has no data: give it with `program.with_state(...)`"
+            raise problem("weights-do-not-fit", reason=reason)
 
 
 def _now(held: Mapping[str, torch.Tensor], made: Mapping[int, torch.Tensor]) -> dict[str, Any]:
@@ -171,4 +238,4 @@ def _distance(one: torch.Tensor, other: torch.Tensor) -> int | None:
     return other.data_ptr() - one.data_ptr()
 
 
-__all__ = ["all_with_state", "with_state"]
+__all__ = ["all_with_state", "bare", "check_data", "with_state", "without_data"]
