@@ -199,14 +199,14 @@ def list_from_outside_on_both_sides(x):
     return kept[0], found
 
 
-@branching(*ALL, refused="specialized-value")
+@branching(*ALL)
 def experts_by_number(x):
     """One of several functions, by a number from data."""
     experts = [torch.sin, torch.cos, torch.tanh]
     return experts[int(x.argmax())](x)
 
 
-@branching(*ALL, refused="specialized-value")
+@branching(*ALL)
 class ExpertByNumber(nn.Module):
     """One of several layers, by a number from data."""
 

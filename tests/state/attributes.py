@@ -264,7 +264,7 @@ class RememberedResult(nn.Module):
         return y
 
 
-@state(KEPT)
+@state(KEPT, "data-dependent-branch")
 class FirstCallDiffers(nn.Module):
     """The first call does something else."""
 
@@ -276,6 +276,68 @@ class FirstCallDiffers(nn.Module):
         if self.first:
             self.first = False
             return x * 100
+        return x
+
+
+@state(KEPT, "data-dependent-branch")
+class InitializedByData(nn.Module):
+    """The first call scales by what it is given, as ActNorm does."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(3))
+        self.initialized = False
+
+    def forward(self, x):
+        if not self.initialized:
+            self.scale.copy_(x.abs() + 1)
+            self.initialized = True
+        return x / self.scale
+
+
+@state(KEPT, "data-dependent-branch")
+class RescaledOnce(nn.Module):
+    """The first call in a mode changes weights, without gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3))
+        self.is_rescaled = False
+
+    def forward(self, x):
+        if self.training != self.is_rescaled:
+            with torch.no_grad():
+                self.weight.div_(2)
+            self.is_rescaled = self.training
+        return x * self.weight
+
+
+@state(KEPT, "data-dependent-branch")
+class SwitchedOnByData(nn.Module):
+    """Data set a flag, which nobody resets."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = False
+
+    def forward(self, x):
+        y = x * 2 if self.seen else x + 0
+        if x.sum() > 0:
+            self.seen = True
+        return y
+
+
+@state(KEPT)
+class FlagBecomesNone(nn.Module):
+    """A flag that is no truth any more after the first call."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = True
+
+    def forward(self, x):
+        x = x * 100 if self.first else x
+        self.first = None
         return x
 
 
@@ -415,7 +477,7 @@ class SubmoduleCounts(nn.Module):
         return self.part(x) * self.part.calls
 
 
-@state(KEPT)
+@state(KEPT, "data-dependent-branch")
 class Toggles(nn.Module):
     """A flag changes sides with each call."""
 

@@ -68,6 +68,37 @@ class SymbolicText:
         with showing(names=names):
             return self.text()
 
+    def numbers(self) -> list[Any] | None:
+        """The integers and tensors it depends on; None where they do not show as plain integers."""
+        found: list[Any] = []
+        waiting = [*self._args, *self._kwargs.values()]
+        while waiting:
+            each = waiting.pop()
+            if type(each) is SymbolicText:
+                found.extend(each.numbers() or [None])
+            elif type(each) in {list, tuple}:
+                waiting += each
+            elif type(each) is torch.SymInt:
+                found.append(each)
+            elif type(each) not in _PLAIN:  # a tensor shows as its number in `format` alone
+                is_told = self._function is format and isinstance(each, AbstractTensor)
+                found.append(each if is_told else None)
+        return None if any(each is None for each in found) else found
+
+    def of_number(self, number: int) -> str:
+        """The text that it is where its `numbers` are this one."""
+
+        def put_in(value: Any) -> Any:
+            if type(value) is SymbolicText:
+                return value.of_number(number)
+            if type(value) in {list, tuple}:
+                return type(value)(map(put_in, value))
+            is_open = type(value) is torch.SymInt or isinstance(value, AbstractTensor)
+            return number if is_open else value
+
+        kwargs = {key: put_in(value) for key, value in self._kwargs.items()}
+        return self._function(*map(put_in, self._args), **kwargs)
+
     def _made(self) -> str:
         kwargs = {key: told(value) for key, value in self._kwargs.items()}
         return self._function(*map(told, self._args), **kwargs)

@@ -45,7 +45,7 @@ _OPTIONAL: Final = (
 """Hooks that cost nothing where they are not overridden."""
 _CALLED: Final = (
     "aside",
-    "is_condition",
+    "chosen_item",
     "island",
     "raised",
     "strange_call",

@@ -31,7 +31,8 @@ class RunOptions:
     `relations_deferred`, relations that no declaration can spell are left to the contract.
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
     made at once, as a text decides something. `counted` are the paths of the ints in what is passed
-    in that forward replaces by others: they vary, as `Dim.AUTO` does.
+    in that forward replaces by others: they vary, as `Dim.AUTO` does. `flags` are the paths of the
+    module's truths that one call sets and the next one reads: buffers of the program.
     """
 
     literal: AbstractSet[str] = frozenset()
@@ -48,6 +49,7 @@ class RunOptions:
     both_ways: bool = False
     relations_deferred: bool = False
     branches: list[str] = field(default_factory=list[str])
+    flags: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -145,6 +145,7 @@ class Session:
         self.request = request
         self.watched: Watched | None = None
         """What the first run changed: those after it look who reads and writes it."""
+        self.flags: frozenset[str] = frozenset()
 
     def run(self) -> Capture:
         """Trace once, or as often as it takes to know that what a call leaves behind does no harm.
@@ -161,6 +162,10 @@ class Session:
         if trace.captured is None:
             trace = self.trace(*self.read(options))
         if trace.harm:
+            flags = trace.new_flags()
+            if flags and not self.is_repeated(trace, options):
+                self.flags, self.watched = self.flags | flags, None
+                return self.run()
             self.settle_harm(trace, options)
         assert trace.captured is not None, "a run that watches captures"
         return probed(trace.captured, self.read, self.trace_again, options)
@@ -186,8 +191,9 @@ class Session:
     def read(self, options: RunOptions) -> tuple[Inputs, Facts]:
         """The inputs of one trace, with facts of their own."""
         request, facts = self.request, Facts()
-        if request.relations_deferred:
-            options = replace(options, relations_deferred=True)
+        if request.relations_deferred or self.flags:
+            deferred = request.relations_deferred
+            options = replace(options, relations_deferred=deferred, flags=self.flags)
         facts.listener = None if options.fixed else listener_for(facts, operator_asking)
         with use(facts):
             inputs = read_inputs(
@@ -223,6 +229,13 @@ class Session:
         if trace.captured is not None and not trace.harm and trace.facts.symbols:
             trace.captured = probed(trace.captured, self.read, self.trace_again, options)
         return trace
+
+    def is_repeated(self, trace: Trace, options: RunOptions) -> bool:
+        """Whether the next call does the same, and leaves nothing new."""
+        try:
+            return not _next_call(trace, self.request, options).harm
+        except Exception:  # noqa: BLE001 - whoever refuses it afterwards says why
+            return False
 
     def settle_harm(self, trace: Trace, options: RunOptions) -> None:
         """Raise what is left behind and does harm, or note it if the capture is to go on."""

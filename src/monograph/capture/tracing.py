@@ -35,6 +35,7 @@ from monograph.capture.side_effects.module_mutation import (
     Watched,
     find_changes,
     find_harm,
+    flags_changed,
     watching,
 )
 from monograph.capture.side_effects.module_state import ModuleState
@@ -203,7 +204,7 @@ class Trace:
         facts.overlook = partial(overlooked, facts)
         facts.runs_plainly = not request.strict
         self.state = ModuleState(request.module)
-        self.state.write_placeholders(writer, recorder)
+        self.state.write_placeholders(writer, recorder, inputs.options.flags)
         self.leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
         recorder.input_nodes = self.input_nodes
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
@@ -222,6 +223,7 @@ class Trace:
 
     def _call_module(self) -> Any:
         """Run user code: walks over its frames stop here."""
+        self.state.read_flags()
         try:
             return self.request.module(*self.arguments[0], **self.arguments[1])
         except Exception as error:
@@ -266,9 +268,15 @@ class Trace:
         if request.ignores_side_effects:
             self.harm = self.observed.ignore(self.harm)
         goes_on = request.problems is not None
-        if self.harm and not goes_on and not self.can_begin_a_call:
+        if self.harm and not (goes_on or self.can_begin_a_call or self.new_flags()):
             raise self.harm[0]
         return True
+
+    def new_flags(self) -> frozenset[str]:
+        """The truths of the module that it changed, which another run can have as buffers."""
+        if not self.request.strict or self.request.control_flow == "refuse":
+            return frozenset()  # code branches on them
+        return flags_changed(self.state, self.changed) - self.inputs.options.flags
 
     @property
     def can_begin_a_call(self) -> bool:

@@ -128,7 +128,6 @@ class ThreadState:
     handling: Handling
     has_room: bool
     inverted: Callable[..., Any] | None
-    is_condition: Callable[[Any], bool]
     island: Callable[[FunctionType, str], None]
     iterated: Callable[..., Any] | None
     natively: Callable[..., Any] | None
@@ -144,6 +143,7 @@ class ThreadState:
     run: Callable[..., Mark]
     strange: dict[int, Any]
     aside: Callable[[], Any]
+    chosen_item: Callable[..., Any]
     strange_call: Callable[..., Any]
     strange_item: Callable[..., Any]
     strange_truth: Callable[..., Any]

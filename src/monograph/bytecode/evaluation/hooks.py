@@ -137,10 +137,10 @@ class Hooks:
         del frame, value
         return NotImplemented
 
-    def is_condition(self, value: Any) -> bool:
-        """Whether a value is a truth that `fork` can go both ways of; asked of indices."""
-        del value
-        return False
+    def chosen_item(self, owner: Any, key: Any) -> Any:
+        """`owner[key]` for a key that is `ours`; NotImplemented: as Python has it."""
+        del owner, key
+        return NotImplemented
 
     def inverted(self, value: Any) -> Any:
         """What `not value` is; NotImplemented: the opposite of what `truth` says."""

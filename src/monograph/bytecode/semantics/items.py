@@ -7,9 +7,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation import native_calls
-from monograph.bytecode.evaluation.calling import call_function, call_native, interpret_always
+from monograph.bytecode.evaluation.calling import call_function, call_native
 from monograph.bytecode.evaluation.frame import MISSING
-from monograph.bytecode.evaluation.special_methods import ATOMIC, SIMPLE, find_special
+from monograph.bytecode.evaluation.special_methods import ATOMIC, OURS, SIMPLE, find_special
 from monograph.bytecode.semantics.operators import tell_contents
 
 if TYPE_CHECKING:
@@ -27,8 +27,10 @@ def get_item(interpreter: ThreadState, owner: Any, key: Any) -> Any:
             return answer
     if kind in SIMPLE and type(key) in ATOMIC:
         return native_calls.get_item(owner, key)
-    if (kind is list or kind is tuple) and interpreter.is_condition(key):
-        return interpret_always(interpreter, _pick, [owner, key])
+    if type(key) in OURS and kind not in OURS:
+        answer = interpreter.chosen_item(owner, key)
+        if answer is not NotImplemented:
+            return answer
     special = find_special(interpreter, kind, "__getitem__")
     if special is not None:
         return call_function(interpreter, special, [owner, key], {})
@@ -39,13 +41,6 @@ def get_item(interpreter: ThreadState, owner: Any, key: Any) -> Any:
         ):
             return call_function(interpreter, special, [owner, key], {})
     return call_native(interpreter, operator.getitem, [owner, key], {})
-
-
-def _pick(items: Any, condition: Any) -> Any:
-    """Do what `items[condition]` does for a truth; interpreted, so both ways are gone."""
-    if condition:
-        return items[1]
-    return items[0]
 
 
 def set_item(interpreter: ThreadState, owner: Any, key: Any, value: Any) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
 from monograph.capture.recording.scopes import ModeRegion
+from monograph.capture.torch_overrides.caught_errors import note_written_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +21,18 @@ if TYPE_CHECKING:
     from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.recording.scopes import State
+
+
+def write_back(region: Region, tensor: AbstractTensor, value: AbstractTensor) -> None:
+    """Write to a tensor from outside what a region left in its copy of it.
+
+    A parameter is written to without gradients: with them, eager code would have raised.
+    """
+    recorder, node = region.recorder, tensor.node
+    note_written_late(recorder, tensor)
+    is_leaf = node is not None and node.op == "placeholder" and tensor.tensor_type.requires_grad
+    with torch.no_grad() if is_leaf and recorder.region is None else nullcontext():
+        recorder.call(torch.ops.aten.copy_.default, (region.held_by(tensor), value), {})
 
 
 def close(
@@ -100,4 +116,4 @@ def call(
     return recorder.append(operator, base, arguments(attributes), {})
 
 
-__all__ = ["call", "close"]
+__all__ = ["call", "close", "write_back"]

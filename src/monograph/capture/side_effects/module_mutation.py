@@ -22,6 +22,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.installation import THREAD, Overrides
 from monograph.capture.recording.operators import is_droppable
+from monograph.capture.side_effects.module_state import is_truth
 from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.snapshots import Snapshot, held_of
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
@@ -55,7 +56,10 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
     """Attributes that are not what they were, and tables with other entries than they had."""
     found: set[Attribute] = set()
     for saved in state.saved:
-        found |= {(id(saved.module), n) for n in saved.changed() if n not in _OUR_DOING}
+        own = saved.module.__dict__
+        flags = (n for module, n, _ in state.flags if module is saved.module)
+        ours = _OUR_DOING.union(n for n in flags if is_truth(own.get(n)))
+        found |= {(id(saved.module), n) for n in saved.changed() if n not in ours}
         for kind, before in saved.tables.items():
             now = saved.module.__dict__[kind]
             if not before and not now:
@@ -70,6 +74,16 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
             path, _, name = each.target.rpartition(".")
             found.add((id(state.root.get_submodule(path)), name))
     return frozenset(found | _newly_shared(state))
+
+
+def flags_changed(state: ModuleState, watched: Watched) -> frozenset[str]:
+    """The paths of truths that a run changed, which may be buffers of the program."""
+    return frozenset(
+        _path(state, saved.module, name).removeprefix("self.")
+        for saved in state.saved
+        for name, before in saved.attributes.items()
+        if type(before) is bool and (id(saved.module), name) in watched.names and name != "training"
+    )
 
 
 def _is_kept(kind: str, abstract: dict[int, Any], before: Any, now: Any) -> bool:

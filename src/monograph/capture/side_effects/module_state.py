@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from threading import Condition, get_ident
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+import torch
 from torch.nn import Parameter
 
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
+from monograph.capture.recording.scalar_tensors import number_tensor
 from monograph.capture.side_effects.container_contents import same_content
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
 from monograph.capture.side_effects.sparse_parts import SPARSE, sparse_parts
@@ -31,7 +33,6 @@ from monograph.host.module_calls import is_persistent
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    import torch
     from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
@@ -83,6 +84,10 @@ class ModuleState:
         self.tensors: list[StateTensor] = []
         self.all_state: list[tuple[str, torch.Tensor, bool]] = []
         """Every name of every parameter and buffer, tied ones too: (path, tensor, persistent)."""
+        self.flags: list[tuple[torch.nn.Module, str, StateTensor]] = []
+        """Attributes that are buffers of the program: their module, their name."""
+        self.flags_read: dict[tuple[int, str], torch.SymBool] = {}
+        """What each flag was when the call began."""
         self.stand_ins: dict[int, Any] = {}
         """What stands for each of the module's tensors, by their identity."""
         seen: set[int] = set()
@@ -90,8 +95,10 @@ class ModuleState:
         self.remembered = seen
         """The identities of the containers and objects that the modules' attributes lead to."""
 
-    def write_placeholders(self, writer: GraphWriter, recorder: Recorder) -> None:
-        """Placeholders for every parameter, then every buffer; tied tensors have one.
+    def write_placeholders(
+        self, writer: GraphWriter, recorder: Recorder, flags: Iterable[str] = ()
+    ) -> None:
+        """Placeholders for every parameter, then every buffer and flag; tied tensors have one.
 
         Raises: unsupported-subclass, unsupported-layout.
         """
@@ -120,7 +127,24 @@ class ModuleState:
                 self.stand_ins[id(real)] = made = parts.assembled(writer.known)
                 if isinstance(real, Parameter):
                     made._is_param = True  # noqa: SLF001 - by which `isinstance` knows a parameter
+        self._write_flags(flags, writer, recorder)
         writer.name_attributes_by(self.attribute_path, {path for path, *_ in self.all_state})
+
+    def _write_flags(self, flags: Iterable[str], writer: GraphWriter, recorder: Recorder) -> None:
+        for path in sorted(flags):
+            owner, _, name = path.rpartition(".")
+            module = self.root.get_submodule(owner)
+            real = torch.tensor(module.__dict__[name])
+            self.all_state.append((path, real, False))
+            state = StateName(path, is_parameter=False, persistent=False)
+            self._stand_in(state, real, writer, recorder)
+            del writer.buffer_of[self.tensors[-1].node]  # what it holds now decides nothing
+            self.flags.append((module, name, self.tensors[-1]))
+
+    def read_flags(self) -> None:
+        """From now on, the flags are what the program's buffers say."""
+        for module, name, tensor in self.flags:
+            self.flags_read[id(module), name] = module.__dict__[name] = tensor.abstract.item()
 
     def _stand_in(
         self, name: StateName, real: torch.Tensor, writer: GraphWriter, recorder: Recorder
@@ -186,9 +210,15 @@ class ModuleState:
                     snapshot.attributes[kind] = snapshot.module.__dict__[kind] = table.real
 
     def reassigned(self) -> list[tuple[StateTensor, AbstractTensor]]:
-        """Buffers replaced by another tensor (`self.n = self.n + 1`), with that tensor."""
+        """Buffers and flags replaced by another (`self.n = self.n + 1`), with its tensor."""
         by_target = {t.target: t for t in self.tensors}
-        return [
+        flags: list[tuple[StateTensor, AbstractTensor]] = []
+        for module, name, tensor in self.flags:
+            now = module.__dict__.get(name)
+            if is_truth(now) and now is not self.flags_read[id(module), name]:
+                made = number_tensor(now, torch.bool)
+                flags.append((tensor, tensor.abstract.recorder.abstract(made)))
+        return flags + [
             (by_target[path], current)
             for kind, _, _, path, current in self._state()
             if kind == "_buffers"
@@ -196,6 +226,11 @@ class ModuleState:
             and isinstance(current, AbstractTensor)
             and current is not by_target[path].abstract
         ]
+
+
+def is_truth(value: Any) -> bool:
+    """Whether a flag is still one."""
+    return type(value) in {bool, torch.SymBool}
 
 
 def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:

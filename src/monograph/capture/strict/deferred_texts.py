@@ -23,6 +23,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.abstract.chosen_object import ChosenObject, refused
 from monograph.abstract.symbolic_text import SymbolicText, deferred
 from monograph.bytecode import ours
 from monograph.capture.code_policy import is_entered
@@ -120,6 +121,8 @@ def _make(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
 def _made(value: Any, *, shown: bool) -> Any:
     if type(value) is SymbolicText:
         return value.shown() if shown else value.text()
+    if type(value) is ChosenObject:
+        refused(value)
     if not shown and _holds(value, 3):
         raise Restart("texts")
     return value

@@ -65,6 +65,7 @@ from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
+from monograph.capture.strict.switches import Switches
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.hidden_attributes import NAMES, as_told, check_own
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
@@ -139,6 +140,7 @@ class Strict(Hooks):
         self._texts = DeferredTexts(recorder)
         self.text = self._texts.text
         self._interpreter = Interpreter(self)
+        self._switches = Switches(recorder, self._interpreter, self._texts, self._can_fork)
         self._interpret = partial(callbacks.call, self._interpreter.call)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
@@ -263,6 +265,9 @@ class Strict(Hooks):
         self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
         """What answers for a function whose result is only known at run time."""
+        chosen = TRUTHS.get(id(callee)) or self._switches.answer(callee, args)
+        if chosen is not None:
+            return chosen
         if callee is bool and len(args) == 1 and self._can_fork(*args):
             return truth_value
         if callee is ASSERT and len(args) > 1 and self._can_fork(args[0]) and not is_caught(frame):
@@ -279,7 +284,7 @@ class Strict(Hooks):
             rows = rows_of(callee, args, kwargs)
             if rows is not None:
                 return rows
-        return TRUTHS.get(id(callee)) or made(callee, args, kwargs)
+        return made(callee, args, kwargs)
 
     def _can_fork(self, value: Any) -> bool:
         return can_fork(self._recorder, value, on_sizes=self._on_sizes)
@@ -440,24 +445,19 @@ class Strict(Hooks):
         except MonographError as refusal:
             return self.go_past(refusal, value)
 
-    def is_condition(self, value: Any) -> bool:
-        """Whether an index is a truth that only data tells: both items are computed then."""
-        if not self._forks or not isinstance(value, torch.SymBool | AbstractTensor):
-            return False
-        is_truth = isinstance(value, torch.SymBool) or value.dtype == torch.bool
-        return is_truth and self._can_fork(value)
+    def chosen_item(self, owner: Any, key: Any) -> Any:
+        """An item by a key that only data tells: both are computed, or whatever it may choose."""
+        return self._switches.item(owner, key) if self._forks else NotImplemented
 
     def alike(self, left: Any, right: Any) -> Any:
         """`==` of sequences whose numbers are in tensors, as a condition."""
-        if not self._forks:
-            return NotImplemented
-        return alike(self._recorder, left, right, on_sizes=self._on_sizes)
+        asked = (self._recorder, left, right)
+        return alike(*asked, on_sizes=self._on_sizes) if self._forks else NotImplemented
 
     def inverted(self, value: Any) -> Any:
         """`not` of a condition on data, as a condition on data."""
-        if not self._forks:
-            return NotImplemented
-        return inverted(self._recorder, value, on_sizes=self._on_sizes)
+        asked = (self._recorder, value)
+        return inverted(*asked, on_sizes=self._on_sizes) if self._forks else NotImplemented
 
     def iterated(self, value: Any) -> Any:
         """The rounds of a `for` over a symbolic number of values."""

@@ -86,7 +86,7 @@ def floating(*args: Any) -> Any:
 def _element(value: Any) -> Any:
     """The number in a tensor of one element; anything else as it is."""
     if isinstance(value, AbstractTensor) and not value.is_complex():
-        return value.item()
+        return (value.to(torch.uint8) if value.dtype == torch.bool else value).item()
     return value
 
 

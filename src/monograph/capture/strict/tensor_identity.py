@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.aliasing import ARGUMENT, Result, results_of, source_of
+from monograph.abstract.chosen_object import ChosenObject, refused
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.input_mutation import identity_refusal
 
@@ -21,8 +22,11 @@ def are_one(left: Any, right: Any) -> Any:
 
     NotImplemented where neither may be the other.
 
-    Raises: outside-read.
+    Raises: outside-read, specialized-value (one was chosen by data).
     """
+    for each in (left, right):
+        if type(each) is ChosenObject:
+            refused(each)
     if not isinstance(left, AbstractTensor) or not isinstance(right, AbstractTensor):
         return NotImplemented
     if left.node is None or right.node is None or left.node is right.node:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import torch
 
+from monograph.abstract.chosen_object import ChosenObject
 from monograph.abstract.number_methods import STANDS_FOR
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import SymbolNode
@@ -44,6 +45,8 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
             return _STANDS_FOR[type(value)]
         if isinstance(value, AbstractTensor):
             return class_of(value)
+        if type(value) is ChosenObject:
+            return value.__class__
     return type(*args, **kwargs)
 
 

@@ -33,9 +33,8 @@ from monograph.capture.control_flow.higher_order.result_merge import (
     merge_types,
 )
 from monograph.capture.control_flow.region import Copied, Region, label_of, record, record_with
-from monograph.capture.control_flow.region_calls import call, close
+from monograph.capture.control_flow.region_calls import call, close, write_back
 from monograph.capture.installation import OVERRIDES, listening
-from monograph.capture.torch_overrides.caught_errors import note_written_late
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import is_superfluous, mark_superfluous
 from monograph.host.higher_order import (
@@ -182,9 +181,7 @@ class Branches:
         )
         results = take_results(recorder, node, types)
         for tensor, value in zip(changed.values(), results[len(returned) :], strict=True):
-            holder = regions[0].held_by(tensor)
-            note_written_late(recorder, tensor)
-            recorder.call(torch.ops.aten.copy_.default, (holder, value), {})
+            write_back(regions[0], tensor, value)
         made = iter(results)
         return [next(made) if leaf.values else leaf.constant for leaf in leaves]
 

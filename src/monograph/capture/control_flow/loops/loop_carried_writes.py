@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.capture.control_flow.region import copied_as, refused_write
-from monograph.capture.torch_overrides.caught_errors import note_written_late
+from monograph.capture.control_flow.region_calls import write_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,8 +70,7 @@ class CarriedWrites:
         """Behind the loop, write what the last iteration left; `region` is that of an iteration."""
         for root, last in zip(self.roots, values, strict=True):
             required = root.tensor_type.requires_grad
-            note_written_late(self.recorder, root)
-            self.recorder.call(torch.ops.aten.copy_.default, (region.held_by(root), last), {})
+            write_back(region, root, last)
             self.recorder.aliases.differ("version", root.node)
             if root.tensor_type.requires_grad is not required:
                 self.recorder.aliases.differ("requires_grad", root.node)
