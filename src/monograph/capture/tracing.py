@@ -204,7 +204,9 @@ class Trace:
         facts.overlook = partial(overlooked, facts)
         facts.runs_plainly = not request.strict
         self.state = ModuleState(request.module)
-        self.state.write_placeholders(writer, recorder, inputs.options.flags)
+        self.state.write_placeholders(writer, recorder)
+        if inputs.options.flags:
+            self.state.write_flags(inputs.options.flags, writer, recorder)
         self.leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
         recorder.input_nodes = self.input_nodes
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
@@ -223,7 +225,8 @@ class Trace:
 
     def _call_module(self) -> Any:
         """Run user code: walks over its frames stop here."""
-        self.state.read_flags()
+        if self.state.flags:
+            self.state.read_flags()
         try:
             return self.request.module(*self.arguments[0], **self.arguments[1])
         except Exception as error:

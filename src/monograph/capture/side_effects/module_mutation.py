@@ -56,10 +56,7 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
     """Attributes that are not what they were, and tables with other entries than they had."""
     found: set[Attribute] = set()
     for saved in state.saved:
-        own = saved.module.__dict__
-        flags = (n for module, n, _ in state.flags if module is saved.module)
-        ours = _OUR_DOING.union(n for n in flags if is_truth(own.get(n)))
-        found |= {(id(saved.module), n) for n in saved.changed() if n not in ours}
+        found |= {(id(saved.module), n) for n in saved.changed() if n not in _OUR_DOING}
         for kind, before in saved.tables.items():
             now = saved.module.__dict__[kind]
             if not before and not now:
@@ -69,6 +66,9 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
                 for name in {**before, **now}
                 if not _is_kept(kind, state.stand_ins, before.get(name), now.get(name))
             }
+    for module, name, _ in state.flags:
+        if is_truth(module.__dict__.get(name)):
+            found.discard((id(module), name))
     for each in state.tensors:
         if each.is_left_otherwise():
             path, _, name = each.target.rpartition(".")

@@ -95,10 +95,8 @@ class ModuleState:
         self.remembered = seen
         """The identities of the containers and objects that the modules' attributes lead to."""
 
-    def write_placeholders(
-        self, writer: GraphWriter, recorder: Recorder, flags: Iterable[str] = ()
-    ) -> None:
-        """Placeholders for every parameter, then every buffer and flag; tied tensors have one.
+    def write_placeholders(self, writer: GraphWriter, recorder: Recorder) -> None:
+        """Placeholders for every parameter, then every buffer; tied tensors have one.
 
         Raises: unsupported-subclass, unsupported-layout.
         """
@@ -127,10 +125,10 @@ class ModuleState:
                 self.stand_ins[id(real)] = made = parts.assembled(writer.known)
                 if isinstance(real, Parameter):
                     made._is_param = True  # noqa: SLF001 - by which `isinstance` knows a parameter
-        self._write_flags(flags, writer, recorder)
         writer.name_attributes_by(self.attribute_path, {path for path, *_ in self.all_state})
 
-    def _write_flags(self, flags: Iterable[str], writer: GraphWriter, recorder: Recorder) -> None:
+    def write_flags(self, flags: Iterable[str], writer: GraphWriter, recorder: Recorder) -> None:
+        """A placeholder for each attribute of these paths, which is a buffer of the program."""
         for path in sorted(flags):
             owner, _, name = path.rpartition(".")
             module = self.root.get_submodule(owner)
@@ -140,6 +138,7 @@ class ModuleState:
             self._stand_in(state, real, writer, recorder)
             del writer.buffer_of[self.tensors[-1].node]  # what it holds now decides nothing
             self.flags.append((module, name, self.tensors[-1]))
+        writer.name_attributes_by(self.attribute_path, {path for path, *_ in self.all_state})
 
     def read_flags(self) -> None:
         """From now on, the flags are what the program's buffers say."""

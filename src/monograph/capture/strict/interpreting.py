@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import torch
 
+from monograph.abstract.chosen_object import ChosenObject
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.bytecode import Hooks, Interpreter, SymbolicIterator, ours
@@ -36,7 +37,7 @@ from monograph.capture.control_flow.branches.object_merge import can_merge
 from monograph.capture.control_flow.loops import list_accumulation
 from monograph.capture.control_flow.loops.list_operations import operate
 from monograph.capture.control_flow.loops.scan_capture import repeat
-from monograph.capture.control_flow.loops.symbolic_sequences import made, rows_of, source_of
+from monograph.capture.control_flow.loops.symbolic_sequences import listed, made, rows_of, source_of
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
 from monograph.capture.internal_errors import is_written_by_user, no_mistake, refusal_of
 from monograph.capture.plain.callbacks import Callbacks
@@ -65,7 +66,6 @@ from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
 from monograph.capture.strict.sequence_comparison import alike
-from monograph.capture.strict.switches import Switches
 from monograph.capture.strict.tensor_identity import are_one
 from monograph.capture.torch_overrides.hidden_attributes import NAMES, as_told, check_own
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
@@ -77,6 +77,7 @@ from monograph.host.module_calls import (
     is_plain_layer,
     only_calls_forward,
 )
+from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.observations import Observations
 
 
+switches = deferred("monograph.capture.strict.switches:Switches")
 _NO_NEWS: Final = frozenset(
     {
         *(FunctionType, MethodType, *BOUND_TO_C, ModuleType, type, StaticTensor),
@@ -140,7 +142,6 @@ class Strict(Hooks):
         self._texts = DeferredTexts(recorder)
         self.text = self._texts.text
         self._interpreter = Interpreter(self)
-        self._switches = Switches(recorder, self._interpreter, self._texts, self._can_fork)
         self._interpret = partial(callbacks.call, self._interpreter.call)
         self._layers_are_native = functional_is_original()
         self._memo: dict[Any, Any] = {}
@@ -257,17 +258,16 @@ class Strict(Hooks):
                 return None
             if type(owner) is torch.Size:
                 return partial(product, owner) if callee.__name__ == "numel" else None
-            if type(owner) is ContextVar:
-                self._note_context(owner, callee.__name__, frame)
+            if type(owner) is ContextVar and callee.__name__ == "set":
+                self._effects.written("context", owner, owner.name, None, frame)
         return self._look_outside(callee, args, frame)
 
     def _stands_for(
         self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
         """What answers for a function whose result is only known at run time."""
-        chosen = TRUTHS.get(id(callee)) or self._switches.answer(callee, args)
-        if chosen is not None:
-            return chosen
+        if type(callee) is ChosenObject or (callee is getattr and self._texts.are_any):
+            return self._switches.answer(callee, args)
         if callee is bool and len(args) == 1 and self._can_fork(*args):
             return truth_value
         if callee is ASSERT and len(args) > 1 and self._can_fork(args[0]) and not is_caught(frame):
@@ -284,7 +284,9 @@ class Strict(Hooks):
             rows = rows_of(callee, args, kwargs)
             if rows is not None:
                 return rows
-        return made(callee, args, kwargs)
+        if callee is list:
+            return listed(self._interpreter, args)
+        return TRUTHS.get(id(callee)) or made(callee, args, kwargs)
 
     def _can_fork(self, value: Any) -> bool:
         return can_fork(self._recorder, value, on_sizes=self._on_sizes)
@@ -302,12 +304,6 @@ class Strict(Hooks):
         if not self._is_harmless(found, frame, args):
             self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
         return callee
-
-    def _note_context(
-        self, variable: ContextVar[Any], method: str, frame: InterpreterFrame | None
-    ) -> None:
-        if method == "set":
-            self._effects.written("context", variable, variable.name, None, frame)
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of what `lru_cache` made, remembered for this run alone.
@@ -444,6 +440,10 @@ class Strict(Hooks):
             raise
         except MonographError as refusal:
             return self.go_past(refusal, value)
+
+    @functools.cached_property
+    def _switches(self) -> Any:
+        return switches(self._recorder, self._interpreter, self._texts, self._can_fork)
 
     def chosen_item(self, owner: Any, key: Any) -> Any:
         """An item by a key that only data tells: both are computed, or whatever it may choose."""

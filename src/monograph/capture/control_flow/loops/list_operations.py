@@ -37,6 +37,8 @@ def operate(recorder: Recorder, callee: Any, args: Sequence[Any], kwargs: dict[s
     found = [find(recorder, each) is not None for each in (*values, *kwargs.values())]
     if not any(found):
         return NotImplemented
+    if found[-1] and not any(found[:-1]) and _is_storing(name, args[0] if owner is None else owner):
+        return NotImplemented
     fits = _OPERATIONS.get(name) if is_method or id(callee) in _KNOWN else None
     if fits is None or kwargs or not fits(values, found):
         raise problem("list-grown", use=f"{name or type(callee).__name__}()")
@@ -47,6 +49,11 @@ def operate(recorder: Recorder, callee: Any, args: Sequence[Any], kwargs: dict[s
         if type(made) in (list, tuple) and any(isinstance(each, Accumulated) for each in made):
             recorder.accumulated[id(made)] = made
     return result
+
+
+def _is_storing(name: str, owner: Any) -> bool:
+    """Whether what is given last is held as it is."""
+    return name in {"__setattr__", "setattr"} or (name == "__setitem__" and isinstance(owner, dict))
 
 
 def _at_an_end(values: list[Any], _: list[bool]) -> bool:

@@ -16,6 +16,7 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import SymbolicIterator
+from monograph.bytecode.evaluation.calling import interpret_always
 from monograph.capture.recording.scalar_tensors import own
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.integers import Expr, decide, eq, ge, known, lt
@@ -23,6 +24,7 @@ from monograph.integers import Expr, decide, eq, ge, known, lt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from monograph.bytecode import Interpreter
     from monograph.capture.recording.recorder import Recorder
     from monograph.integers import Int
 
@@ -208,6 +210,20 @@ def made(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., 
     make = _MAKERS.get(id(callee))
     value = NotImplemented if make is None else make(*args, **kwargs)
     return None if value is NotImplemented else lambda *_, **__: value
+
+
+def listed(interpreter: Interpreter, args: list[Any]) -> Callable[..., list[Any]] | None:
+    """What stands for `list(x)` of a symbolic number of rows: a loop that appends each."""
+    if len(args) != 1 or not isinstance(args[0], AbstractTensor) or source_of(args[0]) is None:
+        return None
+    return lambda rows: interpret_always(interpreter, _list_of, [rows])
+
+
+def _list_of(rows: Any) -> list[Any]:
+    found: list[Any] = []
+    for row in rows:  # a comprehension would be a function of its own, which is not interpreted
+        found.append(row)  # noqa: PERF402
+    return found
 
 
 def rows_of(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
