@@ -13,28 +13,23 @@ import torch.distributed as dist
 
 import monograph
 from tests.distributed.cases import CAPTURED, REFUSED
+from tests.distributed.data_parallel import EQUAL, OF_FOUR
+from tests.distributed.data_parallel import REFUSED as REFUSED_SHARDED
 from tests.distributed.worker import PERSISTED
 
 
 def run_ranks(names, size, folder):
-    """Run a world of processes; kills all of them where one takes too long."""
-    command = [sys.executable, "-m", "tests.distributed.worker", names]
-    files = [(folder / f"said-{rank}").open("wb") for rank in range(size)]
-    processes = [
-        subprocess.Popen([*command, str(rank), str(size), str(folder)], stderr=files[rank])
-        for rank in range(size)
-    ]
-    try:
-        for each in processes:
-            each.wait(timeout=150)
-        said = [(folder / f"said-{rank}").read_text()[-3000:] for rank in range(size)]
-        assert not any(each.returncode for each in processes), "\n".join(said)
-    finally:
-        for each in processes:
-            each.kill()
-            each.wait()
-        for each in files:
-            each.close()
+    """Run a world of processes by torchrun, which kills all of them where one fails."""
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={size}"]
+    rest = ["--master-port=0", "-m", "tests.distributed.worker", names, str(folder)]
+    with (folder / "said").open("wb") as said:
+        world = subprocess.Popen([*command, *rest], stdout=said, stderr=said)
+        try:
+            failed = world.wait(timeout=200)
+        finally:
+            world.terminate()
+            world.wait()
+    assert not failed, (folder / "said").read_text()[-6000:]
     return {
         name: [
             json.loads((folder / f"{name}-{size}.{rank}.json").read_text()) for rank in range(size)
@@ -50,12 +45,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def captured(folder):
-    return run_ranks("capture,tensor_parallel,replicated", 2, folder)
+    return run_ranks("capture,tensor_parallel,replicated,sharded,trained", 2, folder)
 
 
 @pytest.fixture(scope="module")
 def loaded(captured, folder):
-    return run_ranks("load,load_parallel", 2, folder)
+    return run_ranks("load,load_parallel,load_trained", 2, folder)
 
 
 @pytest.mark.parametrize("name", [each.__name__ for each in CAPTURED])
@@ -100,18 +95,46 @@ def test_tensor_parallel(captured, loaded):
 
 
 def test_replicated(captured):
-    """Forward without gradients; training steps by the module around a program, or in one."""
-    for each in captured["replicated"]:
-        assert each == {"forward": "contract-broken", "step": "equal", "whole": "equal"}
+    """Forward without gradients."""
+    assert captured["replicated"] == [{"forward": "contract-broken"}] * 2
 
 
+def test_trained(captured, loaded):
+    """Saved, and loaded by other processes: steps equal to those of one process with all rows."""
+    assert captured["trained"] == [{"saved": "saved"}] * 2
+    names = ("replicated", "sharded", "step", "shards")
+    assert loaded["load_trained"] == [dict.fromkeys(names, "equal")] * 2
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+@pytest.mark.parametrize("name", EQUAL)
+def test_fully_shard(captured, name, strict):
+    """Equal to the module that is not sharded, with as many gathers as eager code has."""
+    if strict or name != "on both sides":
+        assert [each[f"{name} {strict}"] for each in captured["sharded"]] == ["equal"] * 2
+
+
+@pytest.mark.parametrize("name", REFUSED_SHARDED)
+def test_fully_shard_is_refused(captured, name):
+    """By name."""
+    assert [each[name] for each in captured["sharded"]] == [REFUSED_SHARDED[name][1]] * 2
+
+
+def test_fully_shard_that_is_frozen(captured):
+    """Where no parameter needs a gradient, inputs have theirs."""
+    assert [each["frozen"] for each in captured["sharded"]] == ["equal"] * 2
+
+
+@pytest.mark.slow
 def test_tensor_parallel_of_four(folder):
-    """Each rank has one head."""
-    found = run_ranks("tensor_parallel,load_parallel", 4, folder)
+    """Each rank has one head; or two groups of two gather what two groups of two compute."""
+    found = run_ranks("tensor_parallel,load_parallel,sharded", 4, folder)
+    assert found["sharded"] == [dict.fromkeys(OF_FOUR, "equal")] * 4
     assert [each["block True"] for each in found["tensor_parallel"]] == ["equal"] * 4
     assert [each["block"] for each in found["load_parallel"]] == ["equal"] * 4
 
 
+@pytest.mark.slow
 def test_three_processes_run_the_stages_of_a_gpt(folder):
     """Files of stages, each opened by a process that has nothing else of the model."""
     found = run_ranks("cut,stages", 3, folder)

@@ -2,21 +2,22 @@
 
 import datetime as dt
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module
-from torch.nn.parallel import DistributedDataParallel
 
 import monograph
 from bench.models import GPT
-from monograph import Dim, MonographError, passes
+from monograph import Dim, passes
 from tests.distributed.cases import CAPTURED, REFUSED, Applied
+from tests.distributed.data_parallel import load_trained, replicated, sharded, trained
+from tests.distributed.found import found_by, nodes
 from tests.distributed.models import block, inputs, plan
 
 PERSISTED = ("all_reduce_of_input", "all_gather", "send_and_receive", "functional_gathered")
@@ -28,17 +29,6 @@ def example(rank, rows=4):
 
 def other(rank, rows=4):
     return (torch.arange(rows * 2.0).reshape(rows, 2) + 60) * 3 - 7 * rank
-
-
-def found_by(check):
-    """What a check says, or raises."""
-    try:
-        return check()
-    except MonographError as error:
-        diagnostic = getattr(error, "diagnostic", None)
-        return diagnostic.name if diagnostic is not None else str(error)
-    except Exception as error:  # noqa: BLE001  (the test tells)
-        return f"{type(error).__name__}: {error}"[:400]
 
 
 def difference(module, function, rank):
@@ -153,64 +143,6 @@ def tensor_parallel(rank, folder):
     return found
 
 
-def replicated(rank, folder):
-    """DistributedDataParallel: its forward; and a program of its module, trained by it."""
-    del folder
-
-    def model(seed):
-        torch.manual_seed(seed)
-        return nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
-
-    def forward():
-        module = DistributedDataParallel(model(rank))
-        plain = model(0)  # as the first rank has it
-        with torch.no_grad():
-            program = monograph.export(module, (example(rank),))
-            module.module[1].running_mean.add_(rank)
-            got, want = program.module()(other(rank)), plain(other(rank))
-            torch.testing.assert_close(got, want)
-            means = [torch.zeros(4) for _ in range(2)]
-            dist.all_gather(means, program.state_dict["module.1.running_mean"])
-            assert any("broadcast" in str(each.target) for each in nodes(program))
-        return found_by(lambda: str(program.module()(example(rank))))
-
-    def step():
-        weights = []
-        for is_captured in (False, True):
-            plain = model(0)
-            if is_captured:
-                plain = monograph.export(plain, (example(rank),)).module()
-            module = DistributedDataParallel(plain)
-            optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-            for at in range(3):
-                loss = module(example(rank) / 100 + at).pow(2).mean()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-            weights.append([each.detach().clone() for each in module.parameters()])
-        torch.testing.assert_close(*weights)
-        return "equal"
-
-    def whole_step():
-        """Forward, gradients, their mean over the ranks and the update, in one program."""
-        net = nn.Linear(2, 1)
-
-        def stepped(x):
-            def loss(weight):
-                return (x @ weight).pow(2).mean()
-
-            gradient = torch.func.grad(loss)(net.weight[0])
-            dist.all_reduce(gradient)
-            return net.weight[0] - 0.1 * gradient / dist.get_world_size()
-
-        with torch.no_grad():
-            net.weight.fill_(0.5)
-            program = monograph.export(Applied(stepped), (example(rank),))
-            return difference(program.module(), stepped, rank)
-
-    return {"forward": found_by(forward), "step": found_by(step), "whole": found_by(whole_step)}
-
-
 def load_parallel(rank, folder):
     def check():
         program = monograph.load(folder / f"block{dist.get_world_size()}.{rank}.pt2")
@@ -267,14 +199,14 @@ def stages(rank, folder):
     return {"stage": found_by(check)}
 
 
-def nodes(program):
-    """All nodes of a program and of its subgraphs."""
-    modules = [program.graph_module, *program.graph_module.modules()]
-    return [node for each in modules if hasattr(each, "graph") for node in each.graph.nodes]
+CHECKS = (capture, load, tensor_parallel, load_parallel, replicated, sharded, trained, load_trained)
+CHECKS_BY_NAME = {each.__name__: each for each in (*CHECKS, cut, stages)}
 
 
 def main():
-    names, rank, size, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    """Under torchrun, the environment says which rank this is."""
+    names, folder = sys.argv[1], Path(sys.argv[2])
+    rank, size = (int(os.environ[each]) for each in ("RANK", "WORLD_SIZE"))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     for name in names.split(","):
@@ -285,7 +217,7 @@ def main():
             world_size=size,
             timeout=dt.timedelta(seconds=60),
         )
-        found = globals()[name](rank, folder)
+        found = CHECKS_BY_NAME[name](rank, folder)
         (folder / f"{name}-{size}.{rank}.json").write_text(json.dumps(found))
         dist.barrier()
         dist.destroy_process_group()

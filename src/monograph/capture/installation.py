@@ -21,6 +21,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -124,7 +125,10 @@ class Overrides:
     def override_code_while(
         self, needed: Sized, module: str, name: str
     ) -> Callable[[Factory], Factory]:
-        """As `override_code`, where something is `needed` and the module was imported."""
+        """As `override_code`, where something is `needed` and the module was imported.
+
+        `name` may lead through classes: `Class.method`.
+        """
 
         def enter(factory: Factory) -> Factory:
             self._needed.append((needed, module, name, factory))
@@ -168,10 +172,11 @@ class Overrides:
         codes: list[Any] = [*self._codes]
         for needed, module, name, factory in self._needed:
             if needed and module in sys.modules:
-                codes.append((getattr(sys.modules[module], name), factory))
+                codes.append((attrgetter(name)(sys.modules[module]), factory))
         for function, factory in codes:
             self._undo.callback(_give_code, function, function.__code__, function.__kwdefaults__)
-            _give_code(function, _call.__code__, {"_by": factory(_copied(function))})
+            code = _call.__code__.replace(co_freevars=function.__code__.co_freevars)
+            _give_code(function, code, {"_by": factory(_copied(function))})
         if self._around is not None:
             self._undo.enter_context(self._around())
 
@@ -229,7 +234,11 @@ def _call(*args: Any, _by: Any, **kwargs: Any) -> Any:
 
 def _copied(function: Any) -> Any:
     copy = FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
     )
     copy.__kwdefaults__ = function.__kwdefaults__
     return copy

@@ -39,6 +39,7 @@ from monograph.capture.size_probing.size_hints import in_general
 from monograph.capture.torch_overrides import (
     autograd_overrides,
     clocks,
+    data_parallel_modules,
     export_queries,
     guarded_queries,
     mode_queries,
@@ -50,6 +51,7 @@ from monograph.capture.torch_overrides import (
 from monograph.capture.tracing import Request, Trace
 from monograph.diagnostics import BugError, MonographError, problem, raised_at, together
 from monograph.host.dispatch import without_fake_mode
+from monograph.host.process_groups import reshard
 from monograph.integers import Facts, use
 from monograph.lazy_imports import deferred
 from monograph.logs import listener_for
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
 follow_caller = deferred("monograph.capture.caller_grad:follow_caller")
 OVERRIDING = (
     *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
-    *(clocks, inlining, number_classes, scope_tracking),
+    *(clocks, data_parallel_modules, inlining, number_classes, scope_tracking),
     *(symbolic_numbers, tensor_text, torch_functions),
 )
 """The families of function overrides, each of which enters its own into the table."""
@@ -89,6 +91,7 @@ def capture(request: Request) -> Capture:
         path = next(p for p, each in paths if isinstance(each, torch.jit.ScriptModule))
         raise problem("scripted-module", path=path)
     for each in modules:
+        reshard(each)
         if isinstance(getattr(type(each), "forward", None), property):
             _ = each.forward  # a program writes its code now, not while it is captured
     if THREAD.is_capturing:

@@ -235,6 +235,8 @@ class Trace:
             raise_swallowed_before(error)
             raise
         finally:
+            for reshard in self.recorder.gathered.values():
+                reshard()
             for refusal in self.recorder.refused_elsewhere:
                 raise refusal
 

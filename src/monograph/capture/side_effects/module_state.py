@@ -101,6 +101,7 @@ class ModuleState:
         Raises: unsupported-subclass, unsupported-layout.
         """
         seen: set[int] = set()
+        wrapped: dict[int, Parameter] = {}  # what parameters are made of, by identity
         for kind, owner, own_name, path, real in self._state():
             persistent = is_persistent(owner, own_name)
             plain, parts = [(path, real)], None
@@ -114,7 +115,9 @@ class ModuleState:
                 if real.requires_grad:
                     recorder.answers_noted.note("grad_mode", ())
             for where, each in plain:
-                self.all_state.append((where, each, persistent))
+                is_part = kind == "_parameters" and parts is not None
+                held = wrapped.setdefault(id(each), _as_parameter(each)) if is_part else each
+                self.all_state.append((where, held, persistent))
                 if id(each) not in seen:
                     seen.add(id(each))
                     is_parameter = kind == "_parameters"
@@ -230,6 +233,11 @@ class ModuleState:
 def is_truth(value: Any) -> bool:
     """Whether a flag is still one."""
     return type(value) in {bool, torch.SymBool}
+
+
+def _as_parameter(part: torch.Tensor) -> Parameter:
+    """What a parameter is made of, in the same memory."""
+    return Parameter(part, requires_grad=False)
 
 
 def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:

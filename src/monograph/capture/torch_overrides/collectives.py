@@ -10,7 +10,6 @@ ever. So a graph keeps all of them, in order, and a branch on data has the same 
 
 from __future__ import annotations
 
-import functools
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -259,25 +258,6 @@ def _recv(group: _Group, tensors: Any, src: int, tag: int) -> Steps:
     yield
     for each, made in zip(tensors, got, strict=True):
         each.copy_(_wait(made))
-
-
-@OVERRIDES.override(torch.nn.parallel.DistributedDataParallel, "forward")
-def _replicated(original: Any) -> Any:
-    """The module's own forward, behind its buffers; gradients are reduced behind the backward."""
-
-    @functools.wraps(original)
-    def forward(ddp: Any, *args: Any, **kwargs: Any) -> Any:
-        recorder = listening()
-        if recorder is None:
-            return original(ddp, *args, **kwargs)
-        need_no_gradient(recorder, None, "DistributedDataParallel")
-        if ddp.will_sync_module_buffers():
-            for name, buffer in ddp.module.named_buffers():
-                if name not in ddp.parameters_to_ignore:
-                    torch.distributed.broadcast(buffer, group=ddp.process_group, group_src=0)
-        return recorder.scopes.run(ddp.module, *args, **kwargs)
-
-    return forward
 
 
 # --- who asks -----------------------------------------------------------------------------------
