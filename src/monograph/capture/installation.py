@@ -175,8 +175,7 @@ class Overrides:
                 codes.append((attrgetter(name)(sys.modules[module]), factory))
         for function, factory in codes:
             self._undo.callback(_give_code, function, function.__code__, function.__kwdefaults__)
-            code = _call.__code__.replace(co_freevars=function.__code__.co_freevars)
-            _give_code(function, code, {"_by": factory(_copied(function))})
+            _give_code(function, _call.__code__, {"_by": factory(_copied(function))})
         if self._around is not None:
             self._undo.enter_context(self._around())
 
@@ -248,6 +247,8 @@ def _give_code(function: Any, code: CodeType, defaults: dict[str, Any] | None) -
     """In this order, since other threads call it: the override's code needs its default."""
     if defaults:
         function.__kwdefaults__ = defaults
+    if function.__closure__ and not code.co_freevars:
+        code = code.replace(co_freevars=function.__code__.co_freevars)
     function.__code__ = code
     function.__kwdefaults__ = defaults
 

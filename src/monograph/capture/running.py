@@ -6,6 +6,7 @@ out are each settled by another trace; `Session.run` says in which order.
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
@@ -51,7 +52,7 @@ from monograph.capture.torch_overrides import (
 from monograph.capture.tracing import Request, Trace
 from monograph.diagnostics import BugError, MonographError, problem, raised_at, together
 from monograph.host.dispatch import without_fake_mode
-from monograph.host.process_groups import reshard
+from monograph.host.process_groups import FSDP, reshard
 from monograph.integers import Facts, use
 from monograph.lazy_imports import deferred
 from monograph.logs import listener_for
@@ -90,8 +91,9 @@ def capture(request: Request) -> Capture:
         paths = request.module.named_modules()
         path = next(p for p, each in paths if isinstance(each, torch.jit.ScriptModule))
         raise problem("scripted-module", path=path)
+    if FSDP in sys.modules:
+        reshard(modules)
     for each in modules:
-        reshard(each)
         if isinstance(getattr(type(each), "forward", None), property):
             _ = each.forward  # a program writes its code now, not while it is captured
     if THREAD.is_capturing:

@@ -21,7 +21,8 @@ NAMESPACES: Final = frozenset({"_c10d_functional", "_c10d_functional_autograd"})
 GROUPS: Final[Any] = torch.distributed.distributed_c10d._pg_names if IS_DISTRIBUTED else ()
 """The process groups that there are, by themselves."""
 NO_GROUP: Final = "no process group"
-FULLY_SHARDED: Final = "torch.distributed.fsdp._fully_shard._fsdp_state"
+FSDP: Final = "torch.distributed.fsdp"
+FULLY_SHARDED: Final = f"{FSDP}._fully_shard._fsdp_state"
 """Where the hooks of `fully_shard` are."""
 TRACING: Final = ("torch.distributed._functional_collectives", "_are_we_tracing")
 """The function by which torch.distributed knows that symbolic sizes may come."""
@@ -104,11 +105,12 @@ def groups_of(mesh: Any) -> list[Any]:
 # --- fully_shard --------------------------------------------------------------------------------
 
 
-def reshard(module: torch.nn.Module) -> None:
-    """Give a module of `fully_shard` its shards back, where forward has left it gathered."""
-    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
-    if fsdp is not None and isinstance(module, fsdp.FSDPModule):
-        fsdp.FSDPModule.reshard(module)
+def reshard(modules: Sequence[torch.nn.Module]) -> None:
+    """Give modules of `fully_shard` their shards back, where forward has left them gathered."""
+    kind: Any = sys.modules[FSDP].FSDPModule
+    for each in modules:
+        if isinstance(each, kind):
+            kind.reshard(each)
 
 
 def cast_inputs(state: Any, args: Any, kwargs: Any) -> Any:
