@@ -235,7 +235,7 @@ class Trace:
             raise_swallowed_before(error)
             raise
         finally:
-            for reshard in self.recorder.gathered.values():
+            for reshard, _ in self.recorder.scopes.gathered.values():
                 reshard()
             for refusal in self.recorder.refused_elsewhere:
                 raise refusal

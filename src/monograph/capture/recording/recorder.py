@@ -118,9 +118,6 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """Lists that loops append to, by identity; see `control_flow.loops.list_accumulation`."""
         self.options = RunOptions()
         self.unawaited: dict[int, Any] = {}  # collectives that nobody waited for yet, where
-        self.gathered: dict[int, Callable[[], None]] = {}
-        """By parameter of `fully_shard` that is gathered, how its modules get their shard back."""
-        self.sharded_calls: list[Any] = []  # whose forward is going on
         self.own_tensors: set[Node] = set()
         """What the capture itself makes of numbers, on a device that it says."""
         self.replaced_buffers: tuple[str, ...] = ()

@@ -118,6 +118,9 @@ class Scopes:
         """The module call that asked a question, by the id of the frames that a guard has of it."""
         self.functions: dict[str, int] = {}
         """How often each operator was recorded, by its name without the overload."""
+        self.gathered: dict[int, tuple[Callable[[], None], Any]] = {}
+        """By parameter of `fully_shard` that is gathered, how to reshard it; and in which region."""
+        self.sharded_calls: list[Any] = []  # the states of `fully_shard` whose forward goes on
         self.watchers: dict[int, Watcher] = {}
         """By the id of a module: what is told of its calls."""
         self.states: dict[Node, State] = {}

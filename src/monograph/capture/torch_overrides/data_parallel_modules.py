@@ -46,13 +46,16 @@ def _gathering(original: Any) -> Any:
         recorder = listening()
         if recorder is None:
             return original(state, module, args, kwargs)
-        recorder.sharded_calls.append(state)
+        scopes = recorder.scopes
+        if state not in scopes.sharded_calls:  # a group of modules has one
+            scopes.sharded_calls.append(state)
         args, kwargs = host.cast_inputs(state, args, kwargs)
         for each in host.sharded_parameters(state):
-            if id(each.own) not in recorder.gathered:
+            if id(each.own) not in scopes.gathered:
                 shard = each.held()
                 each.hold(_gathered(each, shard))
-                recorder.gathered[id(each.own)] = functools.partial(each.hold, shard)
+                reshard = functools.partial(each.hold, shard)
+                scopes.gathered[id(each.own)] = reshard, recorder.region
         return args, kwargs
 
     return pre_forward
@@ -66,11 +69,15 @@ def _resharding(original: Any) -> Any:
         recorder = listening()
         if recorder is None:
             return original(state, module, args, output)
-        recorder.sharded_calls.remove(state)
-        is_root = not recorder.sharded_calls
+        scopes, region = recorder.scopes, recorder.region
+        scopes.sharded_calls.remove(state)
+        is_root = not scopes.sharded_calls
         for each in host.sharded_parameters(state):
-            if recorder.region is not None or each.is_resharded(is_root=is_root):
-                recorder.gathered.pop(id(each.own))()
+            reshard, gathered_in = scopes.gathered[id(each.own)]
+            is_here = gathered_in is region  # what a side of a branch gathered ends with it
+            if is_here and (region is not None or each.is_resharded(is_root=is_root)):
+                reshard()
+                del scopes.gathered[id(each.own)]
         return host.cast_output(state, output)
 
     return post_forward
