@@ -119,7 +119,7 @@ class Scopes:
         self.functions: dict[str, int] = {}
         """How often each operator was recorded, by its name without the overload."""
         self.gathered: dict[int, tuple[Callable[[], None], Any]] = {}
-        """By parameter of `fully_shard` that is gathered, how to reshard it; and in which region."""
+        """By parameter of `fully_shard` that is gathered, how to reshard it, and the region."""
         self.sharded_calls: list[Any] = []  # the states of `fully_shard` whose forward goes on
         self.watchers: dict[int, Watcher] = {}
         """By the id of a module: what is told of its calls."""
