@@ -6,6 +6,7 @@ A scenario is given what makes a function or module optimized, and returns all t
 import abc
 import copy
 import gc
+import time
 import types
 import weakref
 from collections import OrderedDict
@@ -1317,6 +1318,97 @@ def objects_are_told_of_their_end(wrap):
 
     call = wrap(f)
     return [each for n in (1, 1, 2, 1, 3) for each in (call(x34(), n), list(seen))]
+
+
+class Sub(torch.Tensor):
+    pass
+
+
+@scenario
+def classes_of_tensors_are_asked(wrap):
+    def f(x):
+        kinds = {torch.Tensor: 1, Sub: 2}
+        time.sleep(0)
+        same = [type(each) is torch.Tensor for each in (x, x)]
+        return type(x).__name__, isinstance(x, nn.Parameter), issubclass(type(x), Sub), kinds, same
+
+    call, one = wrap(f), torch.ones(2)
+    given = (one, one.as_subclass(Sub), nn.Parameter(one), one, one.as_subclass(Sub))
+    return [call(each) for each in given * 2]
+
+
+@scenario
+def methods_of_subclasses_are_called(wrap):
+    call = wrap(lambda x: (x.sum() + x * 2, x.T, torch.relu(x)))
+    return [call(x34().as_subclass(Sub) if n % 2 else x34()) for n in range(6)]
+
+
+class Index:
+    def __init__(self, n):
+        self.n = n
+
+    def __index__(self):
+        return self.n
+
+    def keys(self):
+        return [self.n]
+
+    def __getitem__(self, key):
+        return key * 2
+
+
+@scenario
+def objects_are_indexes(wrap):
+    ways = {
+        "of a range": lambda _, v: range(9)[v],
+        "of a text": lambda _, v: ("abcdef"[v], "abcdef"[:v]),
+        "of a list": lambda _, v: ([1, 2, 3, 4, 5][v:], [1, 2, 3, 4, 5].pop(v)),
+        "of a tensor": lambda x, v: (x[:v], x[v:]),
+        "a slice": lambda _, v: (slice(v).indices(v), [1, 2, 3, 4][slice(0, v)]),
+        "of digits": lambda _, v: round(1.23456, v),
+        "a mapping": lambda _, v: dict(v),
+    }
+    seen = []
+    for way in ways.values():
+        call = wrap(way)
+        seen.append([call(torch.arange(6), Index(n)) for n in (1, 2, 2, 3, 1)])
+    return seen
+
+
+@scenario
+def ends_of_objects_are_seen_by_weak_references(wrap):
+    class Thing:
+        pass
+
+    seen = []
+
+    def f(x):
+        thing = Thing()
+        reference = weakref.ref(thing, lambda _: seen.append("gone"))
+        y = x * 2
+        seen.append(reference() is thing)
+        del thing
+        seen.append(reference() is None)
+        return y + 1
+
+    call = wrap(f)
+    return [call(x34()) for _ in range(4)], seen
+
+
+@scenario
+def inference_mode_and_autocast_within(wrap):
+    torch.manual_seed(1)
+    net = nn.Linear(4, 4)
+
+    def f(x):
+        with torch.inference_mode():
+            a = net(x)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            b = net(x)
+        return a.is_inference(), b
+
+    call = wrap(f)
+    return [call(x34()) for _ in range(4)]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

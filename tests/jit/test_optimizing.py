@@ -130,6 +130,22 @@ def test_backends_by_name_with_gradients(backend):
         assert all(torch.allclose(one, two) for one, two in zip(found, expected, strict=True))
 
 
+@pytest.mark.parametrize("backend", ["eager", "monograph", "aot_eager"])
+def test_a_mode_that_a_function_leaves_set(backend):
+    """Whatever becomes of the calls that set it in what the backend compiles."""
+
+    def f(x, is_on):
+        y = x * 2
+        torch.set_grad_enabled(is_on)
+        return y.requires_grad, (x * 3).requires_grad
+
+    fast, x = optimize(backend)(f), X.clone().requires_grad_()
+    for is_on in (True, False, False, True, False, True):
+        with torch.enable_grad():
+            found = fast(x, is_on), torch.is_grad_enabled()
+        assert found == ((True, is_on), is_on)
+
+
 def test_an_unknown_backend_is_refused():
     """With the nearest name."""
     with pytest.raises(monograph.SpecError) as caught:

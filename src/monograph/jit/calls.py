@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import functools
-from collections import deque
+from collections import OrderedDict, deque
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -38,6 +38,7 @@ from monograph.jit.effects.attributes import check_write
 from monograph.jit.effects.containers import change_of, check_change
 from monograph.jit.effects.guarded_queries import is_asked_again
 from monograph.jit.effects.output import check_print
+from monograph.jit.effects.plain_data import check_index, is_plain_data
 from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
 from monograph.jit.recording import NotRecordable
 from monograph.jit.state_recipes import ITERATORS, is_python_class
@@ -55,7 +56,6 @@ __all__ = [
     "check_special",
     "find_leaf",
     "forward_of",
-    "is_plain_data",
     "is_size",
     "open_function",
     "plain_callee",
@@ -113,8 +113,9 @@ def check_call(
     """Guard what a call depends on. Raises: NotRecordable, where it is a graph break."""
     _open(segment, callee)
     callee, args, kwargs = callee_of(callee, args, kwargs)
-    if find_leaf(callee, args, kwargs) is not None:
-        segment.argument(args)
+    leaf = find_leaf(callee, args, kwargs)
+    if leaf is not None:
+        segment.argument(arguments_of(leaf, callee, args))
         segment.argument(kwargs)
         if _called(callee).endswith("tensor_split`") and _any_tensor([*args[1:], *kwargs.values()]):
             raise NotRecordable("`tensor_split` at what a tensor says")
@@ -348,9 +349,20 @@ def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
             raise NotRecordable("a tensor is iterated by C")
     if callee is map or callee is filter:
         segment.touch(value)
-    elif callee not in (isinstance, type, callable, issubclass):
+    elif callee in (isinstance, type, callable, issubclass):
+        if isinstance(value, torch.Tensor) and segment.guards.is_known(value):
+            segment.guards.tensor_class(value)
+    else:
         segment.touch(value)
         _check_plain(value)
+        if callee in (dict, OrderedDict) and lookup(type(value), "keys") is not MISSING:
+            _check_known_items(value)
+
+
+def _check_known_items(value: Any) -> None:
+    """Raises: NotRecordable, of a mapping whose items C asks code of Python for."""
+    if type(value) not in CONTAINERS:
+        raise NotRecordable(f"the items of an object of type `{type(value).__name__}`")
 
 
 _ASKED_BY_C: Final = (
@@ -384,22 +396,6 @@ _OPEN_KINDS: Final = (
 )
 
 
-def is_plain_data(value: Any, *, compared: bool = False) -> bool:
-    """Whether a value is plain, with all it holds: it has a text of its own.
-
-    What is `compared` may be known by its identity, too, if that is guarded.
-    """
-    kind = type(value)
-    if kind in ATOMS or isinstance(value, torch.dtype | torch.device):
-        return True
-    if kind in CONTAINERS:
-        items = [*value, *value.values()] if isinstance(value, dict) else value
-        return all(is_plain_data(item, compared=compared) for item in items)
-    if kind in ITERATORS:
-        return all(is_plain_data(item, compared=compared) for item in value.__reduce__()[1])
-    return compared and is_constant(value)
-
-
 def _has_plain_text(segment: SegmentRecorder, value: Any) -> bool:
     """Whether a value is an exception that was made here, whose text is that of plain values."""
     if not isinstance(value, BaseException) or segment.guards.is_known(value):
@@ -420,7 +416,8 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
         is_set = callee in (set, frozenset)
         if not all(is_plain_data(value, compared=is_set) for value in values):
             raise NotRecordable(f"{_called(callee)} of an object")
-    if callee.__module__ == "_operator" and not is_plain_data(values, compared=True):
+    is_of_c = callee.__module__ == "_operator" or (callee in (int, round) and len(values) > 1)
+    if is_of_c and not is_plain_data(values, compared=True):
         raise NotRecordable(f"{_called(callee)} of an object")
     if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
         segment.metadata(values[0], "len")
@@ -479,11 +476,17 @@ def _is_of_object(callee: Any, owner: Any) -> bool:
 _COMPARING: Final = frozenset({"index", "count", "remove", "sort", "__contains__", "__eq__"})
 
 
+_INDEXING: Final = frozenset(
+    {"pop", "insert", "rotate", "__getitem__", "__setitem__", "__delitem__", "__mul__", "__imul__"}
+)
+
+
 def _check_compared(name: str, owner: Any, values: list[Any]) -> None:
     """Raises: NotRecordable, where a method compares or shows what has an identity."""
     kind = type(owner)
     seen = [owner, *values] if name in _COMPARING or kind in (set, frozenset) else values[:1]
     if kind in (list, tuple, deque) and name not in _COMPARING:
+        check_index(owner, *(values[:1] if name in _INDEXING else ()))
         return
     if not is_plain_data(values if kind in ATOMS else seen, compared=kind not in ATOMS):
         raise NotRecordable(f"`{kind.__name__}.{name}` of an object")

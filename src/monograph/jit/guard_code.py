@@ -39,6 +39,7 @@ __all__ = [
     "SegmentGuard",
     "description",
     "is_constant",
+    "is_odd",
     "is_plain",
     "sharing",
     "storage_of",
@@ -58,6 +59,7 @@ _BY_IDENTITY: Final = (
     *(torch.device, enum.Enum, property, classmethod, staticmethod),
     *(type(torch.ops.aten), type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor)),
 )
+_PYBIND: Final = "pybind11_builtins"
 _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 
@@ -99,10 +101,11 @@ def is_constant(value: Any) -> bool:
     """Whether a segment may hold an object itself, guarded by its identity."""
     if type(value) is FunctionType:
         return value.__closure__ is None and "<locals>" not in value.__qualname__
-    return isinstance(value, _BY_IDENTITY) or (
-        type(value) in (BuiltinFunctionType, MethodWrapperType)
-        and isinstance(value.__self__, type | ModuleType | None)
-    )
+    if type(value) not in (BuiltinFunctionType, MethodWrapperType):
+        return isinstance(value, _BY_IDENTITY)
+    owner = value.__self__
+    # A method of a class of pybind11 is bound to the record that pybind11 keeps of it.
+    return isinstance(owner, type | ModuleType | None) or type(owner).__module__ == _PYBIND
 
 
 class GuardWriter:
@@ -325,7 +328,8 @@ class GuardWriter:
         """Guard the class of a tensor; return its name."""
         self._asked.setdefault(id(tensor), self._place())
         name = self.names[id(tensor)]
-        kind = "P" if type(tensor) is torch.nn.Parameter else "T"
+        kind = {torch.Tensor: "T", torch.nn.Parameter: "P"}.get(type(tensor))
+        kind = kind or self.constant(type(tensor))
         about = f"type({self.label(tensor)})"
         self.check(f"type({name}) is not {kind}", about, type(tensor), f"type({name})")
         return name

@@ -175,7 +175,7 @@ def compile_segment(
         body += _graph_call(segment, len(outputs))
     conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
     body += [f"  {line}" for line in _check_lines(conditions, _leaving(segment, "return None"))]
-    body += [f"  {line}" for line in (*recipe.lines, *writes)]
+    body += [f"  {line}" for line in (*_mode_left(segment), *recipe.lines, *writes)]
     body.append(f"  return [{result}]")
     constants = dict(segment.guards.constants)
     constants["MODES"], constants["modes"] = MODE_STATE, segment.modes
@@ -290,6 +290,13 @@ def _leaving(segment: SegmentRecorder, leave: str) -> list[str]:
     if not segment.sets_modes:
         return [leave]
     return [f"{segment.guards.constant(MODE_SETTERS[0])}(modes[0])", leave]
+
+
+def _mode_left(segment: SegmentRecorder) -> list[str]:
+    """What sets the mode that a segment ends with: in what a backend compiles, nothing may."""
+    if not segment.sets_modes:
+        return []
+    return [f"{segment.guards.constant(MODE_SETTERS[0])}({torch.is_grad_enabled()})"]
 
 
 def _result(

@@ -16,7 +16,7 @@ import torch
 
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.jit.graphs.sizes import SYMBOLIC
-from monograph.jit.guard_code import ATOMS, is_constant
+from monograph.jit.guard_code import ATOMS, is_constant, is_odd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +74,8 @@ class RecipeWriter:
         """The expression that gives a value. Raises: NotMade."""
         kind = type(value)
         if kind in ATOMS:
+            if kind is slice and is_odd(value):
+                raise NotMade(value)
             return self._guards.constant(value)
         known = self._guards.names.get(id(value)) or self._made.get(id(value))
         if known is not None:
@@ -154,10 +156,11 @@ class RecipeWriter:
 def is_python_class(kind: type) -> bool:
     """Whether objects of a class hold nothing but attributes: no base is written in C.
 
-    Classes made by C extensions look like others, but their objects are larger.
+    Classes made by C extensions look like others, but their objects are larger, or made in C.
     """
-    if not all(base is object or base.__flags__ & (1 << 9) for base in kind.__mro__):
-        return False
+    for base in kind.__mro__[:-1]:
+        if not base.__flags__ & (1 << 9) or type(vars(base).get("__new__")) is BuiltinFunctionType:
+            return False
     return kind.__basicsize__ <= object.__basicsize__ + 8 * (2 + len(_slots(kind)))
 
 

@@ -20,12 +20,13 @@ from monograph.jit.attribute_reads import (
     class_attribute,
     is_of_torch,
 )
-from monograph.jit.calls import DICT_VIEWS, check_call, check_special, is_plain_data, takes_sizes
+from monograph.jit.calls import DICT_VIEWS, check_call, check_special, takes_sizes
 from monograph.jit.effects.attribute_loads import LOADS
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.finalizers import is_entered_by_with, runs_code_when_left
 from monograph.jit.effects.instructions import CHANGES
+from monograph.jit.effects.plain_data import check_index, is_plain_data
 from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, plain
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import DONE, NotRecordable
@@ -302,10 +303,9 @@ def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
             owner = frame.stack[-2]
     recorder.segment.touch(owner)
     recorder.segment.touch(key)
-    if type(owner) in CONTAINERS and not is_plain_data(key, compared=True):
-        raise NotRecordable("an object is a key")
     if not isinstance(owner, type):
         check_special(recorder.interpreter, owner, "__getitem__")
+        check_index(owner, key)
     return None
 
 
@@ -316,6 +316,7 @@ def _slice(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
     for each in frame.stack[-3:]:
         recorder.segment.touch(each)
     check_special(recorder.interpreter, frame.stack[-3], "__getitem__")
+    check_index(*frame.stack[-3:])
 
 
 # --- containers, text, conditions, iteration ------------------------------------------------------

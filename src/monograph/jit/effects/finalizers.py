@@ -1,8 +1,8 @@
 """Finalizers: objects that run code when nobody holds them any longer.
 
 A segment holds what it met and made until its end, and a replay makes nothing that it does not
-leave. So objects that are told of their end are not recorded: `__del__`, and generators that stop
-within `try` or `with`.
+leave. So objects whose end is noticed are not recorded: by `__del__`, by weak references, and by
+generators that stop within `try` or `with`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import contextlib
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import getweakrefcount
+
+from torch.nn import Module
 
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
@@ -71,11 +74,13 @@ _ENTER: Final = type(_sample()).__enter__.__code__
 
 
 def is_finalized(value: Any) -> bool:
-    """Whether the end of an object runs code."""
+    """Whether the end of an object runs code, or is seen by who refers to it weakly."""
     kind = type(value)
     if kind is InterpretedGenerator:
         frame = value.frame
         return frame is not None and frame.ip > 0 and runs_code_when_left(frame, frame.ip - 1)
     if kind is GeneratorType:
         return value.gi_frame is not None and bool(value.gi_code.co_exceptiontable)
-    return bool(kind.__flags__ & (1 << 9)) and lookup(kind, "__del__") is not MISSING
+    if not kind.__flags__ & (1 << 9) or isinstance(value, Module | type):
+        return False
+    return lookup(kind, "__del__") is not MISSING or bool(getweakrefcount(value))

@@ -14,6 +14,7 @@ from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import check_special
 from monograph.jit.effects.attributes import check_variables, check_write, note_write
 from monograph.jit.effects.containers import change, check_change
+from monograph.jit.effects.plain_data import check_index
 from monograph.jit.guard_code import ATOMS, is_constant
 from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import is_python_class
@@ -110,4 +111,5 @@ def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
         return DONE
     if type(owner) not in (list, dict):
         raise NotRecordable(f"an item of a `{type(owner).__name__}` is changed")
+    check_index(owner, *(operands[1:] if is_item else operands[2:]))
     return None
