@@ -32,3 +32,30 @@ def wrong_numbers(graph, inputs):
         return results
 
     return run
+
+
+def fails_in_backward(graph, inputs):
+    """What it compiles of one operator has no backward pass."""
+    is_there = any(node.target is torch.tanh for node in graph.graph.nodes)
+
+    def fail(grad):
+        raise RuntimeError("no backward kernel of tanh")
+
+    return _hooked(graph, fail if is_there else None)
+
+
+def wrong_gradients(graph, inputs):
+    """It computes the gradient of one operator wrongly."""
+    is_there = any(node.target is torch.exp for node in graph.graph.nodes)
+    return _hooked(graph, (lambda grad: grad * 1.5) if is_there else None)
+
+
+def _hooked(graph, hook):
+    def run(*args):
+        results = graph.forward(*args)
+        for each in results:
+            if hook is not None and each.requires_grad:
+                each.register_hook(hook)
+        return results
+
+    return run

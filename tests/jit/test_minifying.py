@@ -70,6 +70,26 @@ def test_differing_numbers(tmp_path):
     assert "AssertionError" in said
 
 
+@pytest.mark.parametrize(
+    ("backend", "operator", "says"),
+    [
+        (broken_backends.fails_in_backward, "torch.tanh", "no backward kernel of tanh"),
+        (broken_backends.wrong_gradients, "torch.exp", "AssertionError"),
+    ],
+)
+def test_a_backward_pass(backend, operator, says, tmp_path):
+    """What fails, or is computed wrongly, in the backward pass alone."""
+    torch.manual_seed(0)
+    script = monograph.minify(Net(), (X,), backend=backend, accuracy=True)
+    assert nodes(script) == 1
+    assert operator in script
+    status, said = run_script(script, tmp_path)
+    assert status == 1
+    assert says in said
+    with torch.no_grad(), pytest.raises(monograph.SpecError):
+        monograph.minify(Net(), (X,), backend=backend, accuracy=True)
+
+
 def test_versions_are_at_the_head():
     """Of the system, Python, PyTorch and us, below the failure."""
     lines = monograph.minify(Net(), (X,), backend=broken_backends.no_tanh).splitlines()
@@ -107,6 +127,60 @@ def test_a_failing_capture(tmp_path):
     assert status == 1
     assert "graph-break" in said
     assert "time.sleep(0)" in said
+
+
+class Scaled(nn.Module):
+    """A module that breaks a graph in a method of its own, which depends on a parameter."""
+
+    power = 2
+
+    @property
+    def bound(self):
+        return self.limit * self.power
+
+    def __init__(self, n):
+        super().__init__()
+        self.line, self.gain = nn.Linear(n, n), nn.Parameter(torch.full((n,), 2.0))
+        self.limit, self.register = 0.5, {"unused": 1}
+
+    def bounded(self, x):
+        total = x.abs().sum()
+        if total > self.bound:
+            x = x / total
+        return helper(x)
+
+    def forward(self, x):
+        y = self.line(x).relu()
+        y = self.bounded(y * self.gain)
+        return torch.tanh(y) + 1
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.three = nn.Linear(6, 6), Scaled(6), nn.Linear(6, 2)
+
+    def forward(self, x):
+        z = self.two(self.one(x)) * 2
+        return self.three(z).softmax(-1)
+
+
+def test_a_failing_capture_of_a_module(tmp_path):
+    """Of the innermost module that fails, what is left is a class that reads as the user's."""
+    torch.manual_seed(0)
+    model = Outer().eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    script = monograph.minify(model, (X,))
+    assert "class Scaled(torch.nn.Module):" in script
+    for kept in ("if total > self.bound:", "return self.limit * self.power", "self.power = 2"):
+        assert kept in script
+    for gone in ("Outer", "tanh", "softmax", "register", "helper"):
+        assert gone not in script
+    status, said = run_script(script, tmp_path)
+    assert status == 1
+    assert "graph-break" in said
+    assert "a branch on data" in said
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
 def test_what_works_is_told():

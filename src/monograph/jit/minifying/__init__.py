@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+import copy
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from monograph.diagnostics import problem
 from monograph.jit.backends import find_backend
 from monograph.jit.minifying.failures import copies, failure_of_graph
 from monograph.jit.minifying.graphs import GraphCase, reduced
 from monograph.jit.minifying.scripts import script_of_graph
-from monograph.jit.minifying.sources import capture_failure, script_of_function
+from monograph.jit.minifying.sources import capture_failure, script_of_source
 from monograph.jit.optimizing import optimize
 
 if TYPE_CHECKING:
@@ -29,14 +31,18 @@ def minify(
     """Reduce a failure of `optimize(backend)(fn)(*args)` to a script that fails in the same way.
 
     Each graph of a call is handed to the backend by itself, in its order. Of the first that fails
-    - by an exception, or, with `accuracy`, by numbers that are not eager code's - outputs, nodes
-    and sizes of inputs are taken away as long as it does. Where no graph fails, and the function is
-    not one graph (`nopython=True`), its statements are reduced instead. The script's first lines
-    are the failure and the versions; a backend that is no module's own has to be put in by hand.
+    - by an exception, or, with `accuracy`, by numbers that are not eager code's, in the results or
+    in a backward pass - outputs, nodes and sizes of inputs are taken away as long as it does. Where
+    no graph fails, and `fn` is not one graph (`nopython=True`), its statements are reduced instead:
+    of a module, those of the innermost one that is not one graph by itself. The script's first
+    lines are the failure and the versions; a backend that is no module's own has to be put in by
+    hand.
 
     Raises: nothing-fails; backend-unknown.
     """
     compiled = find_backend(backend)
+    if isinstance(fn, torch.nn.Module):
+        fn = copy.deepcopy(fn)  # it is called many times, and what it holds is made plainer
     cases: list[GraphCase] = []
 
     def collect(graph: Any, inputs: list[Any]) -> Any:
@@ -55,7 +61,8 @@ def minify(
             )
             shown = failure_of_graph(compiled, *smallest, accuracy=accuracy)
             return script_of_graph(smallest, backend, shown or failure)
-    broken = capture_failure(fn, args) if type(fn) is FunctionType else None
-    if broken is None:
+    broken = capture_failure(fn, args)
+    script = None if broken is None else script_of_source(fn, args, broken)
+    if script is None:
         raise problem("nothing-fails", n=len(cases))
-    return script_of_function(fn, args, broken)
+    return script

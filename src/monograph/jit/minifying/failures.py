@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,10 +27,14 @@ class ReducibleFailure:
     kind: str
     key: str
     text: str
+    is_backward: bool = False
+    """Whether it takes a backward pass to see it."""
 
     def is_same(self, other: ReducibleFailure | None) -> bool:
         """Whether another failure is this one, but for sizes and numbers."""
-        return other is not None and (self.kind, self.key) == (other.kind, other.key)
+        if other is None or self.is_backward != other.is_backward:
+            return False
+        return (self.kind, self.key) == (other.kind, other.key)
 
 
 def copies(inputs: Sequence[Any]) -> list[Any]:
@@ -49,7 +53,8 @@ def failure_of_run(run: Callable[[], Any]) -> tuple[ReducibleFailure | None, Any
         return None, run()
     except Exception as error:  # noqa: BLE001 - whatever it is
         text = str(error).strip() or type(error).__name__
-        key = error.diagnostic.name if isinstance(error, MonographError) else text.split("\n")[0]
+        is_ours = isinstance(error, MonographError)
+        key = error.diagnostic.headline if is_ours else text.split("\n")[0]
         key = re.sub(r"0x[0-9a-f]+|\d+", "N", key)
         return ReducibleFailure(type(error).__name__, key, text.split("\n")[0]), None
 
@@ -57,21 +62,43 @@ def failure_of_run(run: Callable[[], Any]) -> tuple[ReducibleFailure | None, Any
 def failure_of_graph(
     backend: Callable[..., Any], graph: GraphModule, inputs: Sequence[Any], *, accuracy: bool
 ) -> ReducibleFailure | None:
-    """How a backend fails with a graph that runs by itself; None where it does not."""
+    """How a backend fails with a graph that runs by itself; None where it does not.
+
+    Where inputs require gradients, and eager code gives them, the backward pass is run, too.
+    """
     torch.manual_seed(0)
-    broken, expected = failure_of_run(lambda: graph(*copies(inputs)))
+    given = copies(inputs)
+    broken, expected = failure_of_run(lambda: graph(*given))
     if broken is not None:
         return None
+    unable, wanted = failure_of_run(lambda: _gradients(expected, given))
+    given = copies(inputs)
     torch.manual_seed(0)
-    failure, found = failure_of_run(lambda: backend(graph, copies(inputs))(*copies(inputs)))
-    if failure is not None or not accuracy:
+    failure, found = failure_of_run(lambda: backend(graph, copies(inputs))(*given))
+    if failure is not None:
         return failure
-    worst = _difference(expected, found)
-    if worst is None:
+    if accuracy and (worst := _difference(expected, found)) is not None:
+        text = f"results differ by {worst:.3g} from those of eager code"
+        return ReducibleFailure("numbers", "differ", text)
+    if unable is not None or not wanted:
         return None
-    return ReducibleFailure(
-        "numbers", "differ", f"results differ by {worst:.3g} from those of eager code"
-    )
+    failure, gradients = failure_of_run(lambda: _gradients(found, given))
+    if failure is not None:
+        return replace(failure, is_backward=True)
+    if accuracy and (worst := _difference(wanted, gradients)) is not None:
+        text = f"gradients differ by {worst:.3g} from those of eager code"
+        return ReducibleFailure("numbers", "differ", text, is_backward=True)
+    return None
+
+
+def _gradients(results: Any, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    """The gradients of the sum of all results for the inputs that require them."""
+    tensors = [each for each in results if isinstance(each, torch.Tensor) and each.requires_grad]
+    leaves = [each for each in inputs if isinstance(each, torch.Tensor) and each.requires_grad]
+    if not tensors or not leaves:
+        return ()
+    ones = [torch.ones_like(each) for each in tensors]
+    return torch.autograd.grad(tensors, leaves, ones, materialize_grads=True)
 
 
 def _difference(expected: Any, found: Any) -> float | None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from torch.fx import Node
 
-__all__ = ["GraphCase", "reduced"]
+__all__ = ["GraphCase", "reduced", "with_plainer_inputs"]
 
 
 class GraphCase(NamedTuple):
-    """A graph and the inputs with which it fails."""
+    """A graph, or what else is called, and the inputs with which it fails."""
 
-    graph: GraphModule
+    graph: Any
     inputs: tuple[Any, ...]
 
     @property
@@ -31,7 +31,11 @@ class GraphCase(NamedTuple):
 
 def reduced(case: GraphCase, fails: Callable[[GraphCase], bool]) -> GraphCase:
     """The smallest case that was found by steps each of which fails in the same way."""
-    case = _with_fewer_nodes(case, fails)
+    return with_plainer_inputs(_with_fewer_nodes(case, fails), fails)
+
+
+def with_plainer_inputs(case: GraphCase, fails: Callable[[GraphCase], bool]) -> GraphCase:
+    """Make sizes smaller and values plainer, as long as that fails."""
     for candidates in (_smaller, _plainer):
         found: GraphCase | None = case
         while found is not None:
@@ -73,11 +77,7 @@ def _values(case: GraphCase) -> dict[str, torch.Tensor]:
         def run_node(self, n: Node) -> Any:
             result = super().run_node(n)
             if isinstance(result, torch.Tensor):
-                values[n.name] = (
-                    result.detach()
-                    .clone()
-                    .requires_grad_(result.requires_grad and n.op == "placeholder")
-                )
+                values[n.name] = result.detach().clone().requires_grad_(result.requires_grad)
             return result
 
     Noting(case.graph).run(*copies(case.inputs))

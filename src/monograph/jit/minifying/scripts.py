@@ -42,19 +42,39 @@ def script_of_graph(case: GraphCase, backend: Any, failure: ReducibleFailure) ->
     for node in case.graph.graph.nodes:
         lines.append(_line(node))
     lines += ["module = torch.fx.GraphModule(torch.nn.Module(), graph)", "torch.manual_seed(0)"]
-    given = ", ".join(f"inputs[{index}]" for index in range(len(case.inputs)))
     lines += ["", "", "def made():", '    """Make the inputs."""', "    return ["]
     lines += [f"        {text_of(each)}," for each in case.inputs]
     lines += ["    ]", "", "", *_backend_lines(backend), "inputs = made()"]
+    lines += _GRADIENTS if failure.is_backward else []
+    run = "gradients" if failure.is_backward else ""
     if failure.kind == "numbers":
-        lines += ["expected = module(*made())", "torch.manual_seed(0)"]
-        lines += [f"found = backend(module, made())({given})", "print(expected, found)"]
+        lines += [f"expected = {_called(run, 'module', 'made()')}", "torch.manual_seed(0)"]
+        lines += [f"found = {_called(run, 'backend(module, made())', 'inputs')}"]
+        lines += ["print(expected, found)"]
         lines.append(
             "torch.testing.assert_close(tuple(found), tuple(expected), rtol=1e-3, atol=1e-3)"
         )
     else:
-        lines.append(f"backend(module, made())({given})")
+        lines.append(_called(run, "backend(module, made())", "inputs"))
     return "\n".join([*lines, ""])
+
+
+_GRADIENTS: Final = [
+    *("", "", "def gradients(call, inputs):"),
+    '    """Give the gradients of the sum of all results."""',
+    "    def trained(values):",
+    "        return [v for v in values if isinstance(v, torch.Tensor) and v.requires_grad]",
+    "",
+    "    results, leaves = trained(call(*inputs)), trained(inputs)",
+    "    ones = [torch.ones_like(each) for each in results]",
+    "    return torch.autograd.grad(results, leaves, ones, materialize_grads=True)",
+    *("", ""),
+]
+
+
+def _called(run: str, function: str, inputs: str) -> str:
+    """The call of a function with inputs, or of what runs it with them."""
+    return f"{run}({function}, {inputs})" if run else f"{function}(*{inputs})"
 
 
 def _line(node: Node) -> str:
