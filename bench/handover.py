@@ -29,7 +29,20 @@ from tests.models.registry import MODELS, Model
 from tests.seeding import reseed
 
 TORCH = harness.exporter_named("torch.export:export")
-SIZES = ("gpt", "resnet", "transformer", "attention", "bert", "llama", "gpt2", "vit", "clip", "t5")
+SIZES = (
+    "gpt",
+    "resnet",
+    "transformer",
+    "attention",
+    "bert",
+    "llama",
+    "gpt2",
+    "vit",
+    "clip",
+    "llama_masked",
+    "vit_any_size",
+    "whisper",
+)
 """Models for ONNX, their sizes varying; the other tools take fewer, and fixed sizes."""
 FIXED = ("resnet", "attention", "bert", "vit", "gpt2")
 TOOLS: dict[str, tuple[tuple[str, ...], Callable]] = {}
@@ -89,7 +102,7 @@ def pt2e(model: Model, module, args, kwargs):
     return convert_pt2e(prepared)
 
 
-@tool("resnet", "attention", "bert", "vit", "lstm")
+@tool("resnet", "attention", "bert", "vit", "clip")
 def executorch(model: Model, module, args, kwargs):
     """ExecuTorch with XNNPACK, run by its runtime."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import (  # noqa: PLC0415
