@@ -96,9 +96,10 @@ def test_a_file_without_weights_takes_those_of_a_checkpoint(tmp_path, bare_file)
 def test_programs_without_weights_are_not_called(bare_file):
     """Nor a single one of them; its name says which tensor, and it can be given them after that."""
     bare = Programs.load(io.BytesIO(bare_file))
-    for each in (bare, bare["encode_text"]):
+    for run in (bare.module().encode_text, bare["encode_text"].module()):
         with pytest.raises(MonographError, match="has no data") as refused:
-            each.module()
+            run(IDS)
+        assert not bare["encode_text"].constants.get("seen", torch.zeros(1)).any()
         assert refused.value.diagnostic.name == "weights-do-not-fit"
     one = monograph.load(io.BytesIO(bare_file), model="encode_text")
     with pytest.raises(MonographError, match=r"`text.weight` has no data"):

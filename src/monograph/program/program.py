@@ -53,7 +53,7 @@ _write_graph_page = deferred("monograph.pages.graph_page:write_graph_page")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
 _converted = deferred("monograph.program.transforms.conversion:converted")
 _lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
-_check_data = deferred("monograph.program.transforms.state_assignment:check_data")
+_ask_for_data = deferred("monograph.program.transforms.state_assignment:ask_for_data")
 _with_state = deferred("monograph.program.transforms.state_assignment:with_state")
 _transformed = deferred("monograph.program.transforms.transform:transformed")
 
@@ -253,13 +253,13 @@ class ExportedProgram:
         or with shared memory may give results that differ from the model's, without a word. What
         the contract admits gives the same results either way.
 
-        Raises: weights-do-not-fit (they were not saved, and not given since).
-        Raises (a call): contract-broken.
+        Raises (a call): contract-broken, weights-do-not-fit (they were not saved, nor given since).
         """
         with self._boundary("called"):
+            module = _make_module(self, check=check and check_guards)
             if any(tensor.is_meta for tensor in self.state_dict.values()):
-                _check_data(self)
-            return _make_module(self, check=check and check_guards)
+                _ask_for_data(self, module)
+            return module
 
     def run_decompositions(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -131,14 +132,19 @@ def bare(tensor: torch.Tensor) -> torch.Tensor:
     return found.requires_grad_(tensor.requires_grad)
 
 
-def check_data(program: ExportedProgram) -> None:
-    """Hold that what the graph reads on a device has data there.
-
-    Raises: weights-do-not-fit.
-    """
+def ask_for_data(program: ExportedProgram, module: torch.nn.Module) -> None:
+    """Refuse calls of a program's module while what the graph reads on a device has no data."""
     held = {**program.constants, **program.state_dict}
-    for name, device in _read(program).items():
-        if held[name].is_meta and device.type != "meta":
+    names = [n for n, d in _read(program).items() if held[n].is_meta and d.type != "meta"]
+    if names:
+        module.register_forward_pre_hook(partial(_check_data, names))
+
+
+def _check_data(names: list[str], module: torch.nn.Module, _args: Any) -> None:
+    held = dict(module.named_parameters(remove_duplicate=False))
+    held |= dict(module.named_buffers(remove_duplicate=False))
+    for name in names:
+        if held[name].is_meta:
             reason = f"`{name}` has no data: give it with `program.with_state(...)`"
             raise problem("weights-do-not-fit", reason=reason)
 
@@ -238,4 +244,4 @@ def _distance(one: torch.Tensor, other: torch.Tensor) -> int | None:
     return other.data_ptr() - one.data_ptr()
 
 
-__all__ = ["all_with_state", "bare", "check_data", "with_state", "without_data"]
+__all__ = ["all_with_state", "ask_for_data", "bare", "with_state", "without_data"]
