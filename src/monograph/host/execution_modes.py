@@ -6,7 +6,15 @@ from typing import Any, Final
 
 import torch
 
-__all__ = ["MODE_SETTERS", "MODE_STATE", "is_plain_execution"]
+__all__ = [
+    "AUTOCAST_STATE",
+    "MODE_SETTERS",
+    "MODE_STATE",
+    "enter_autocast",
+    "is_plain_execution",
+    "leave_autocast",
+    "restore_autocast",
+]
 
 MODE_SETTERS: Final = (torch._C._set_grad_enabled,)
 """Functions that set a mode for what follows, and that a graph may call."""
@@ -36,6 +44,51 @@ def _state() -> tuple[Any, ...]:
 
 
 MODE_STATE: Final = _state
+
+
+def _autocast_state() -> tuple[Any, ...]:
+    """All that entering an `autocast` changes, with how many are entered."""
+    depth = torch.autocast_increment_nesting() - 1
+    torch.autocast_decrement_nesting()
+    devices = ("cpu", "cuda")
+    modes = [(torch.is_autocast_enabled(each), torch.get_autocast_dtype(each)) for each in devices]
+    return depth, torch.is_autocast_cache_enabled(), *zip(devices, modes, strict=True)
+
+
+AUTOCAST_STATE: Final = _autocast_state
+
+
+def _set_autocast(device: str, enabled: bool, dtype: torch.dtype, cache: bool) -> None:  # noqa: FBT001 - as nodes have it
+    torch.set_autocast_enabled(device, enabled)
+    torch.set_autocast_dtype(device, dtype)
+    torch.set_autocast_cache_enabled(cache)
+
+
+def enter_autocast(device: str, enabled: bool, dtype: torch.dtype, cache: bool) -> None:  # noqa: FBT001
+    """Set what `autocast.__enter__` sets."""
+    _set_autocast(device, enabled, dtype, cache)
+    torch.autocast_increment_nesting()
+
+
+def leave_autocast(device: str, enabled: bool, dtype: torch.dtype, cache: bool) -> None:  # noqa: FBT001
+    """Set what `autocast.__exit__` sets."""
+    if torch.autocast_decrement_nesting() == 0:
+        torch.clear_autocast_cache()
+    _set_autocast(device, enabled, dtype, cache)
+
+
+def restore_autocast(state: tuple[Any, ...]) -> None:
+    """Set what `AUTOCAST_STATE` has found."""
+    depth, cache, *devices = state
+    for device, (enabled, dtype) in devices:
+        _set_autocast(device, enabled, dtype, cache)
+    while torch.autocast_increment_nesting() - 1 > depth:
+        torch.autocast_decrement_nesting()
+        torch.autocast_decrement_nesting()
+    if torch.autocast_decrement_nesting() == 0:
+        torch.clear_autocast_cache()
+
+
 _n_functions = torch._C._len_torch_function_stack
 _n_dispatches = torch._C._len_torch_dispatch_stack
 _c: Any = torch._C

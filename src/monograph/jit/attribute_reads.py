@@ -21,6 +21,8 @@ from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import lookup
 from monograph.jit import callables
 from monograph.jit.callables import TENSOR_ATTRIBUTES
+from monograph.jit.graphs.arrays import ARRAY_FACTS
+from monograph.jit.graphs.expectations import expect_metadata
 from monograph.jit.guard_code import ATOMS, is_constant
 from monograph.jit.recording import NotRecordable
 from monograph.jit.state_recipes import is_python_class
@@ -75,6 +77,8 @@ def note_read(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> No
     """Guard an attribute that was read. Raises: NotRecordable."""
     if isinstance(owner, torch.Tensor):
         _of_tensor(segment, owner, name)
+    elif segment.is_array(owner):
+        _of_array(segment, owner, name)
     elif isinstance(owner, ModuleType):
         namespace = segment.guards.constant(owner.__dict__)
         if name not in owner.__dict__:
@@ -111,11 +115,12 @@ def _variables_of(owner: Any) -> dict[str, Any]:
 def note_variables(segment: SegmentRecorder, owner: Any) -> None:
     """Python reads the `__dict__` of an object from outside. Raises: NotRecordable."""
     guards = segment.guards
-    if any(key == id(owner) for key, _ in segment.written):
+    is_module = isinstance(owner, torch.nn.Module)
+    if is_module and any(key == id(owner) for key, _ in segment.written):
         raise NotRecordable("a `__dict__` is read after an attribute was set")
     table = object.__getattribute__(owner, "__dict__")
     guards.meet(table, _read_of_variables(segment, owner), f"{guards.label(owner)}.__dict__")
-    segment.variables.add(id(table))
+    segment.variables[id(table)] = owner
 
 
 def _read_of_variables(segment: SegmentRecorder, owner: Any) -> str:
@@ -222,6 +227,17 @@ def _of_tensor(segment: SegmentRecorder, owner: torch.Tensor, name: str) -> None
         return  # `note_grad` has guarded it
     elif not isinstance(lookup(type(owner), name), _METHODS) or name in owner.__dict__:
         raise NotRecordable(f"`Tensor.{name}`")
+
+
+def _of_array(segment: SegmentRecorder, owner: Any, name: str) -> None:
+    """What an array from outside is, is guarded; the dtype of one that is made, expected."""
+    node = segment.node_of(owner)
+    if isinstance(lookup(type(owner), name), MethodDescriptorType):
+        return
+    if name not in ARRAY_FACTS or (name != "dtype" and not segment.guards.is_known(owner)):
+        raise NotRecordable(f"`{name}` of an array")
+    if not segment.guards.is_known(owner):
+        segment.expect(node, expect_metadata, "dtype", owner.dtype)
 
 
 def _of_class(segment: SegmentRecorder, owner: type, name: str, value: Any) -> None:

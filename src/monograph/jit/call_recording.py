@@ -28,9 +28,17 @@ from monograph.jit.calls import (
     plain_callee,
 )
 from monograph.jit.effects.attributes import note_write
+from monograph.jit.effects.autocast import SWITCHES, record_autocast
 from monograph.jit.effects.containers import change, change_of
-from monograph.jit.effects.finalizers import is_finalized
+from monograph.jit.effects.finalizers import is_finalized, is_left_by_with
+from monograph.jit.effects.guarded_queries import (
+    filter_warnings,
+    filters_warnings,
+    is_lock_of_cache,
+    tells_no_error,
+)
 from monograph.jit.effects.output import write_print
+from monograph.jit.graphs.data_numbers import draws, eager_leaf, takes_number
 from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames, settle_holders
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
@@ -88,10 +96,10 @@ def _watched_step(name: str, handler: Any) -> Any:
         if recorder.segment is None:
             recorder.leave_observer()
             return handler(frame, argument)
-        if recorder.segment.varies:
-            recorder.before_sizes(frame, name, argument)
         try:
             recorder.check_native(frame)
+            if recorder.segment.is_symbolic:
+                recorder.before_sizes(frame, name, argument)
             verdict = watch(recorder, frame, argument)
         except NotRecordable as error:
             verdict = NotRecordable(str(error), error.place)  # holds no frames
@@ -113,8 +121,14 @@ def _settling(handler: Any) -> Any:
     def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
         interpreter: Any = frame.interpreter
         segment = interpreter.recorder.segment
-        if segment is not None and segment.varies:
-            interpreter.recorder.settle(frame)
+        verdict = None
+        if segment is not None and segment.is_symbolic:
+            try:
+                interpreter.recorder.settle(frame)
+            except NotRecordable as error:
+                verdict = error
+        if verdict is not None:
+            return interpreter.recorder.break_at(frame, verdict, handler, argument)
         return handler(frame, argument)
 
     return step
@@ -166,7 +180,8 @@ class CallRecorder(Hooks):
         if not is_root and any(is_finalized(v) for frame in frames for v in values_of(frame)):
             return
         segment = SegmentRecorder(self.points.place_of(self.interpreter))
-        segment.varies = point.varies and not self.points.reads_metadata
+        segment.takes_numbers = not self.points.reads_metadata
+        segment.varies = segment.is_symbolic = point.varies and segment.takes_numbers
         segment.keep(frames)  # `pending` knows them by their identity
         guards = segment.guards
         index = 0
@@ -198,17 +213,17 @@ class CallRecorder(Hooks):
         point.is_left = False
         self._observer.__enter__()
 
-    def _drop(self) -> SegmentRecorder:
+    def _drop(self) -> None:
         segment = self._segment
         assert segment is not None, "a segment is being recorded"
         self._segment = None
-        if segment.varies:
+        if segment.is_symbolic:
             settle_frames(self.interpreter.current)
             settle_holders(segment.holders)
         self._is_observing = not self._observer.is_asked
         self.leave_observer()
         self._is_observing = self._observer.is_asked
-        return segment
+        segment.release()
 
     def leave_observer(self) -> None:
         """Leave the mode that sees operators, where it could not be left within one."""
@@ -246,6 +261,9 @@ class CallRecorder(Hooks):
         assert point is not None, "it began at a point"
         if segment.checks and segment.has_irrevocable:
             segment.risky_at = segment.risky_at or segment.checks[-1][2]
+        for generator in segment.resumed:
+            if generator.frame is not None:
+                raise NotMade(generator)
         if segment.risky_at is not None:
             raise NotMade(_RISKY, "an effect that must not be made twice, before what may raise")
         self._observer.__exit__(None, None, None)
@@ -357,7 +375,17 @@ class CallRecorder(Hooks):
     ) -> None:
         """An instruction is about to call. Raises: NotRecordable, where that is a break."""
         note_callee(frame, callee)
+        if self._is_silent(frame, callee, args):
+            return
         check_call(self.segment, callee, args, kwargs)
+
+    def _is_silent(self, frame: InterpreterFrame | None, callee: Any, args: list[Any]) -> bool:
+        """Whether a call needs no more than has been guarded, by where it is made."""
+        if is_lock_of_cache(frame, callee, args) or is_left_by_with(
+            self.segment, frame, callee, args
+        ):
+            return True
+        return tells_no_error(self.segment, frame, callee)
 
     def enters(self, function: FunctionType) -> bool:
         """Interpret user code, and what of PyTorch calls it."""
@@ -371,31 +399,47 @@ class CallRecorder(Hooks):
         self, callee: Any, args: list[Any], kwargs: dict[str, Any], frame: InterpreterFrame | None
     ) -> Any:
         """Record operators, and what is written to objects from outside."""
-        del frame
         segment = self._segment
-        if segment is None or self._imports(callee):
+        if segment is None or self._imports(callee) or self._is_silent(frame, callee, args):
             return None
         try:
             check_call(segment, callee, args, kwargs)
         except NotRecordable as reason:
             self.stop(str(reason))
             return None
-        leaf = find_leaf(callee, args, kwargs)
+        leaf = find_leaf(callee, args, kwargs) or eager_leaf(segment, callee, args, kwargs)
         if leaf is not None:
             return partial(self._call_leaf, leaf, callee)
+        return self._written(segment, callee, args, kwargs) or self._folded(segment, callee, args)
+
+    def _folded(self, segment: Any, callee: Any, args: list[Any]) -> Any:
+        """What is called in the place of a function of numbers, or of what is iterated in C."""
+        if takes_number(callee, args):
+            return partial(self._apply, callee)
         owner: Any = getattr(callee, "__self__", None)
         if getattr(callee, "__name__", "") == "size" and is_size(segment, "size", owner, args):
             return partial(self._size, owner)
+        if callee in _SPREADING and any(isinstance(each, torch.Tensor) for each in args):
+            return partial(self._spread, callee)
+        return None
+
+    def _written(self, segment: Any, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What is called in the place of a function that changes something outside."""
+        if callee in SWITCHES:
+            return partial(record_autocast, segment, callee)
         changed = change_of(callee, args)
         if changed is not None and segment.guards.is_known(changed[0]):
             return partial(self._change, changed)
-        if callee in _SPREADING and any(isinstance(each, torch.Tensor) for each in args):
-            return partial(self._spread, callee)
         if callee is setattr and len(args) == 3:
             note_write(segment, *args)
+        if filters_warnings(callee, [*args, *kwargs.values()]):
+            return partial(filter_warnings, segment, callee)
         if callee is print:
             return partial(write_print, segment, self.here(), callee)
         return None
+
+    def _apply(self, function: Any, /, *args: Any) -> Any:
+        return self.segment.apply(function, list(args))
 
     def _size(self, tensor: torch.Tensor, dim: int, /) -> int:
         return self.segment.size(tensor, dim)
@@ -437,6 +481,8 @@ class CallRecorder(Hooks):
 
     def _call_leaf(self, leaf: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         values = arguments_of(leaf, callee, list(args))
+        if leaf[2:] and leaf[2]:
+            return self.run_leaf(leaf[0], leaf[1], None, values[leaf[2] :], kwargs)
         if len(values) == len(args):
             return self.run_leaf(leaf[0], leaf[1], callee, values, kwargs)
 
@@ -456,13 +502,17 @@ class CallRecorder(Hooks):
             try:
                 seen.is_empty = any(isinstance(v, torch.Tensor) and not v.numel() for v in args)
                 result = (function or target)(*plain(tuple(args)), **_plain(kwargs))
+                seen.draws |= draws(target)
+                seen.is_of_arrays = segment.has_arrays(args, result)
+                seen.may_raise |= seen.is_of_arrays or target is torch.autograd.grad
+                seen.arguments = args
             except BaseException as error:
                 self.stop(f"an operator raises {type(error).__name__}")
                 raise
         if seen.may_raise and (segment.mutates or segment.draws):
             self._check_risk(segment)
         try:
-            segment.record(kind, target, nodes, result, seen)
+            return segment.record(kind, target, nodes, result, seen)
         except NotRecordable as reason:
             self.stop(str(reason))
         return result

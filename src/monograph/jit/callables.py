@@ -10,7 +10,7 @@ import functools
 import math
 import operator
 import random
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
@@ -126,6 +126,7 @@ def _leaves() -> dict[int, tuple[str, Any]]:
 
 
 LEAVES: Final = _leaves()
+LEAVES.pop(id(torch.autocast), None)
 """Functions that are one node each: (kind of node, function), by identity."""
 _C_SPACES: Final = (
     "torch",
@@ -193,8 +194,8 @@ HOLDING: Final = {
         *_functions("list", "tuple", "dict", "zip", "enumerate", "reversed", "isinstance"),
         *_functions("issubclass", "type", "callable", "iter", "map", "filter", "getattr"),
         *_functions("slice", "object", "super", "hasattr"),
-        *(functools.partial, OrderedDict, deque, object.__new__, tuple.__new__),
-        *(functools.reduce, object.__init__, MethodType),
+        *(functools.partial, OrderedDict, defaultdict, deque, object.__new__, tuple.__new__),
+        *(functools.reduce, object.__init__, MethodType, operator.itemgetter),
     )
 }
 """Functions that only look at, or keep, what they are given: tensors, too."""
@@ -234,6 +235,8 @@ _READING: Final[dict[type, frozenset[str]]] = {
     deque: frozenset({"copy", "count", "index"}),
 }
 _READING[OrderedDict] = _READING[dict]
+_READING[defaultdict] = _READING[dict] - {"__getitem__"}
+_READING[Counter] = _READING[defaultdict] - {"copy"}
 _READING[frozenset] = _READING[set]
 
 

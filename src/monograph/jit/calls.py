@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections.abc
 import functools
+import itertools
+import operator
 from collections import OrderedDict, deque
 from types import (
     BuiltinFunctionType,
@@ -35,10 +37,12 @@ from monograph.jit.attribute_reads import (
 )
 from monograph.jit.code_replacement import replaced_by
 from monograph.jit.effects.attributes import check_write
+from monograph.jit.effects.autocast import check_autocast
 from monograph.jit.effects.containers import change_of, check_change
-from monograph.jit.effects.guarded_queries import is_asked_again
+from monograph.jit.effects.guarded_queries import filters_warnings, is_asked_again
 from monograph.jit.effects.output import check_print
 from monograph.jit.effects.plain_data import check_index, is_plain_data
+from monograph.jit.graphs.data_numbers import eager_leaf, takes_number
 from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
 from monograph.jit.recording import NotRecordable
 from monograph.jit.state_recipes import ITERATORS, is_python_class
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DICT_VIEWS",
+    "OF_ITERTOOLS",
     "Leaf",
     "arguments_of",
     "callee_of",
@@ -120,17 +125,52 @@ def check_call(
         if _called(callee).endswith("tensor_split`") and _any_tensor([*args[1:], *kwargs.values()]):
             raise NotRecordable("`tensor_split` at what a tensor says")
         return
+    if check_autocast(segment, callee, args, kwargs) or _is_of_eager(segment, callee, args, kwargs):
+        return
     if type(callee) is ReferenceType and segment.guards.is_known(callee):
         name, label = segment.guards.names[id(callee)], segment.guards.label(callee)
         segment.guards.meet(callee(), f"{name}()", f"{label}()")
     elif type(callee) is FunctionType:
-        _check_function(segment, callee, args)
+        _check_function(segment, callee, args, kwargs)
     elif isinstance(callee, type):
         _check_class(segment, callee, args, kwargs)
     elif type(callee) in _C_KINDS:
         _check_c_function(segment, callee, args, kwargs)
     else:
         raise NotRecordable(f"a call of {_called(callee)}")
+
+
+def _is_of_eager(segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: Any) -> bool:
+    """Whether a call is a node that only Python runs, or folds. Raises: NotRecordable."""
+    leaf = eager_leaf(segment, callee, args, kwargs)
+    if leaf is not None:
+        segment.argument(arguments_of(leaf[:2], callee, args)[leaf[2] :])
+        segment.argument(kwargs)
+        _check_number(segment, callee, args)
+        return True
+    if type(callee) is operator.itemgetter and not segment.guards.is_known(callee):
+        _check_held(segment, tuple, args[0])
+        if type(args[0]) not in CONTAINERS:
+            raise NotRecordable(f"{_called(callee)} of an object")
+        return True
+    is_computed = takes_number(callee, args)
+    if is_computed and segment.has_irrevocable:
+        raise NotRecordable(f"{_called(callee)} of a number that depends on data")
+    return is_computed
+
+
+def _check_number(segment: SegmentRecorder, callee: Any, args: list[Any]) -> None:
+    """Guard which function is called, and what kind of number a tensor holds."""
+    guards = segment.guards
+    name = guards.names.get(id(callee))
+    if name is not None and name not in guards.constants:
+        fails = f"{name} is not {guards.constant(callee)}"
+        guards.check(fails, guards.label(callee), callee, name)
+    owner = getattr(callee, "__self__", None)
+    for value in (owner, *args):
+        if isinstance(value, torch.Tensor):
+            segment.node_of(value)
+            segment.metadata(value, "dtype")
 
 
 def find_leaf(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Leaf | None:
@@ -162,12 +202,16 @@ def arguments_of(leaf: Leaf, callee: Any, args: list[Any]) -> list[Any]:
 # --- functions ------------------------------------------------------------------------------------
 
 
-def _check_function(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
+def _check_function(
+    segment: SegmentRecorder, function: FunctionType, args: list[Any], kwargs: Any
+) -> None:
     if id(function) in callables.MODE_QUESTIONS:
         return
     if function.__name__ in {"send", "throw", "close"} and args and _is_generator(segment, args):
         return  # what a generator does is interpreted
     if is_asked_again(segment, function, args):
+        return
+    if filters_warnings(function, [*args, *kwargs.values()]):
         return
     if not callables.enters(function):
         raise NotRecordable(f"a call of `{function.__module__}.{function.__qualname__}`")
@@ -245,7 +289,7 @@ def _check_python_class(segment: SegmentRecorder, cls: type, args: list[Any]) ->
     is_error = issubclass(cls, BaseException) and type(cls.__new__) is BuiltinFunctionType
     for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
         if type(special) is FunctionType:
-            _check_function(segment, special, [cls, *args])
+            _check_function(segment, special, [cls, *args], {})
     if lookup(cls, "__del__") is not MISSING:
         raise NotRecordable(f"an object with a `__del__` is made: `{cls.__qualname__}`")
     if issubclass(cls, torch.nn.Module):
@@ -390,18 +434,27 @@ def _check_plain(value: Any) -> None:
 
 
 DICT_VIEWS: Final = (type({}.keys()), type({}.items()), type({}.values()))
+OF_ITERTOOLS: Final = (
+    *(each for each in vars(itertools).values() if isinstance(each, type)),
+    *(type(next(itertools.groupby("a"))[1]), operator.itemgetter),
+)
+"""What holds what it was given, and is asked for in C; what it calls is interpreted."""
 _OPEN_KINDS: Final = (
-    *(*DICT_VIEWS, map, filter, reversed, CodeType),
+    *(*DICT_VIEWS, map, filter, reversed, CodeType, *OF_ITERTOOLS),
     *_C_KINDS,
 )
 
 
 def _has_plain_text(segment: SegmentRecorder, value: Any) -> bool:
-    """Whether a value is an exception that was made here, whose text is that of plain values."""
-    if not isinstance(value, BaseException) or segment.guards.is_known(value):
+    """Whether a value is an exception whose text is that of plain values."""
+    if not isinstance(value, BaseException):
         return False
-    kind, names = type(value), ("__str__", "__repr__")
+    kind, names, guards = type(value), ("__str__", "__repr__"), segment.guards
     is_as_any = all(lookup(kind, name) is lookup(BaseException, name) for name in names)
+    if is_as_any and guards.is_known(value):
+        read, label = f"{guards.names[id(value)]}.args", f"{guards.label(value)}.args"
+        guards.meet(value.args, read, label)
+        segment.touch(value.args)
     return is_as_any and is_plain_data(list(value.args))
 
 
@@ -525,10 +578,12 @@ def is_size(segment: SegmentRecorder, name: str, owner: Any, values: list[Any]) 
     return len(values) == 1 and type(values[0]) is int and -owner.dim() <= values[0] < owner.dim()
 
 
-def takes_sizes(callee: Any, args: list[Any], *, is_named: bool) -> bool:
+def takes_sizes(segment: SegmentRecorder, callee: Any, args: list[Any], *, is_named: bool) -> bool:
     """Whether a call may be given sizes: of an operator, or of a function that is interpreted."""
     callee, args, kwargs = callee_of(callee, args, {})
-    if find_leaf(callee, args, kwargs) is not None:
+    if find_leaf(callee, args, kwargs) is not None or (callee is print and not is_named):
+        return True
+    if takes_number(callee, args) or eager_leaf(segment, callee, args, kwargs) is not None:
         return True
     if type(callee) is not FunctionType or is_named or id(callee) in callables.MODE_QUESTIONS:
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import reprlib
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from types import (
     BuiltinFunctionType,
@@ -23,6 +23,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import torch
 
 from monograph.bytecode.evaluation.frame import MISSING
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATOMS",
+    "CONTAINERS",
+    "MAPPINGS",
     "TENSORS",
     "GuardWriter",
     "NotGuardable",
@@ -56,7 +59,7 @@ ATOMS: Final = frozenset(
 _BY_IDENTITY: Final = (
     *(type, FunctionType, MethodDescriptorType, WrapperDescriptorType),
     *(ModuleType, CodeType, torch.nn.Module, torch.dtype, torch.layout, torch.memory_format),
-    *(torch.device, enum.Enum, property, classmethod, staticmethod),
+    *(torch.device, np.dtype, enum.Enum, property, classmethod, staticmethod),
     *(type(torch.ops.aten), type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor)),
 )
 _PYBIND: Final = "pybind11_builtins"
@@ -361,7 +364,7 @@ class GuardWriter:
             for index, item in enumerate(value):
                 self.meet(item, f"{name}[{index}]", f"{label}[{index}]", fixed=fixed)
                 self._nested(item)
-        elif kind in (dict, OrderedDict):
+        elif kind in MAPPINGS:
             self._mapping(value, live, name, label)
         elif kind in (set, frozenset) and all(type(item) in ATOMS for item in value):
             expected, exact = self.constant(exactly(value)), self.constant(exactly)
@@ -398,7 +401,8 @@ def exactly(values: Any) -> tuple[Any, ...]:
     return tuple([(type(each), each, str(each)) for each in values])
 
 
-CONTAINERS: Final = frozenset({list, tuple, deque, dict, OrderedDict, set, frozenset})
+MAPPINGS: Final = frozenset({dict, OrderedDict, defaultdict, Counter})
+CONTAINERS: Final = frozenset({list, tuple, deque, set, frozenset, *MAPPINGS})
 
 
 def is_odd(value: slice) -> bool:

@@ -6,15 +6,16 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode import Hooks, Interpreter
-from monograph.bytecode.evaluation.frame import Handling
+from monograph.bytecode.evaluation.frame import Handling, InterpreterFrame
+from monograph.bytecode.linking import link
 from monograph.jit import callables
 
 if TYPE_CHECKING:
-    from types import FunctionType
+    from types import CodeType, FunctionType
 
-    from monograph.bytecode import InterpreterFrame
+    from monograph.bytecode.evaluation.generators import InterpretedGenerator
 
-__all__ = ["UnrecordedInterpreter", "run_step"]
+__all__ = ["UnrecordedInterpreter", "fill_generator", "run_step"]
 
 
 class _Native(Hooks):
@@ -50,6 +51,20 @@ def run_step(frame: InterpreterFrame, handler: Any, argument: Any) -> Any:
     finally:
         native.current, native.handling = outer, handling
         frame.interpreter = before
+
+
+def fill_generator(
+    generator: InterpretedGenerator,
+    code: CodeType,
+    ip: int,
+    slots: tuple[Any, ...],
+    stack: tuple[Any, ...],
+    function: FunctionType,
+) -> None:
+    """Make a generator stand at an instruction; it is interpreted from there on."""
+    frame = InterpreterFrame(UnrecordedInterpreter(), code, link(code), [*slots], function)
+    frame.stack, frame.ip = [*stack], ip
+    generator.__init__(frame)
 
 
 class _Policy(Hooks):

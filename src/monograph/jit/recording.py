@@ -15,6 +15,7 @@ from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ReferenceType
 
+import numpy as np
 import torch
 from torch.fx import Graph
 
@@ -23,6 +24,14 @@ from monograph.abstract.kernel_errors import RAISING
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.host.dispatch import TorchDispatchMode, schema_of
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
+from monograph.jit.graphs.arrays import (
+    array_condition,
+    has_arrays,
+    has_counted,
+    is_array,
+    writes_array,
+)
+from monograph.jit.graphs.data_numbers import COUNTING, KEEPING_SHAPES
 from monograph.jit.graphs.expectations import (
     OF_DTYPE,
     OF_INPUT,
@@ -98,6 +107,9 @@ class Observation:
     may_draw: bool = False
     """Whether it would have drawn random numbers from tensors with elements."""
     may_raise: bool = False
+    is_of_arrays: bool = False
+    """Whether it was given arrays of NumPy, or gives some."""
+    arguments: Any = ()
     written: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
 
 
@@ -127,8 +139,8 @@ class SegmentRecorder:
         """Attributes, cells and globals that have another value by now than at the entry."""
         self.sealed: set[int] = set()
         """Containers that hold something else by now, and whose contents are not guarded."""
-        self.variables: set[int] = set()
-        """The `__dict__` of objects from outside that were read as dicts."""
+        self.variables: dict[int, Any] = {}
+        """Whose `__dict__` was read as a dict, by the identity of that."""
         self.shown: dict[int, Any] = {}
         """Memory that is looked at after the graph ran, with the instruction that looks."""
         self.pending: dict[tuple[int, int], tuple[str, str]] = {}
@@ -137,6 +149,8 @@ class SegmentRecorder:
         """Those of them that hold numbers that vary."""
         self.tainted: set[int] = set()
         """Tensors whose shape depends on data."""
+        self.counted: set[int] = set()
+        """Those of them that hold what was counted, and have the same rank in any case."""
         self.modes: Any = MODE_STATE()
         self.made_functions: set[int] = set()
         self.advanced: dict[int, tuple[Any, int]] = {}
@@ -144,9 +158,15 @@ class SegmentRecorder:
         self.checks: list[tuple[torch.Tensor, bool, Any]] = []
         """Conditions on data that are assumed to be as they were, with the instruction."""
         self.n_calls = 0
-        self.mutates = self.draws = self.sets_modes = False
-        self.varies = False
-        """Whether sizes are values of the graph."""
+        self.mutates = self.draws = False
+        self.sets_modes = self.sets_autocast = self.filters_warnings = False
+        self.resumed: list[Any] = []
+        """Generators from outside that context managers have run to their ends."""
+        self.varies = self.takes_numbers = self.is_symbolic = False
+        """Whether sizes are values of the graph, whether numbers that depend on data may be; and
+        whether there may be some on stacks, which know their nodes."""
+        self.unbacked: set[Node] = set()
+        """The nodes that give those."""
         self.holders: dict[int, Any] = {}
         """Cells and frames of generators that may hold sizes, by identity."""
         self.is_exact = False
@@ -168,13 +188,21 @@ class SegmentRecorder:
         """Keep an object alive, so that its identity stays its own."""
         self._kept.append(value)
 
+    def release(self) -> None:
+        """Keep nothing alive any longer: what nobody else holds ends now, as in eager code."""
+        self._kept.clear()
+        self.writes.clear()
+        self.guards.forget()
+        self.guards.originals.clear()
+
     # --- what is looked into ---------------------------------------------------------------
 
     def touch(self, value: Any, seen: set[int] | None = None) -> None:
         """Something looks into a value. Raises: NotRecordable."""
         kind = type(value)
         seen = set() if seen is None else seen
-        if kind in ATOMS or isinstance(value, torch.Tensor) or id(value) in seen:
+        is_operand = isinstance(value, torch.Tensor) or self.is_array(value)
+        if kind in ATOMS or is_operand or id(value) in seen:
             return
         seen.add(id(value))
         if id(value) in self.sealed:
@@ -220,8 +248,8 @@ class SegmentRecorder:
                 self.touch(item)
 
     def has_tensors(self, value: Any, depth: int = 0) -> bool:
-        """Whether a value is or holds a tensor."""
-        if isinstance(value, torch.Tensor):
+        """Whether a value is or holds a tensor, or an array."""
+        if isinstance(value, torch.Tensor) or self.is_array(value):
             return True
         if type(value) in CONTAINERS or isinstance(value, tuple):
             items = value.values() if isinstance(value, dict) else value
@@ -232,13 +260,29 @@ class SegmentRecorder:
 
     # --- tensors ----------------------------------------------------------------------------
 
-    def node_of(self, tensor: torch.Tensor) -> Node:
-        """The node that gives a tensor. Raises: NotRecordable."""
+    def is_array(self, value: Any) -> bool:
+        """Whether a value is an array that may be one of the graph."""
+        return self.takes_numbers and is_array(value)
+
+    def has_arrays(self, *values: Any) -> bool:
+        """Whether arrays are among values, or in lists and tuples of them."""
+        return self.takes_numbers and has_arrays(values)
+
+    def node_of(self, tensor: Any) -> Node:
+        """The node that gives a tensor or an array. Raises: NotRecordable."""
+        if self.filters_warnings:
+            raise NotRecordable("an operator after a change of the filters of warnings")
         node = self.nodes.get(id(tensor))
         if node is not None:
             return node
         if not self.guards.is_known(tensor):
             raise NotRecordable("a tensor of unknown origin")
+        if not isinstance(tensor, torch.Tensor):
+            name = self.guards.names[id(tensor)]
+            fails = array_condition(name, tensor, self.guards.constant)
+            self.guards.check(fails, self.guards.label(tensor), "an array of that kind", name)
+            node = self.nodes[id(tensor)] = self._input(name, tensor)
+            return node
         if not is_plain(tensor):
             raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
         name = self.guards.tensor_class(tensor)
@@ -284,7 +328,9 @@ class SegmentRecorder:
 
     def has_sizes(self, tensor: torch.Tensor) -> bool:
         """Whether the sizes of a tensor are values of the graph."""
-        return self.varies and id(tensor) not in self.tainted
+        if id(tensor) in self.tainted:
+            return self.takes_numbers and id(tensor) in self.counted
+        return self.varies
 
     def size(self, tensor: torch.Tensor, dim: int) -> Any:
         """The size of a dimension, as a value of the graph. Raises: NotRecordable, IndexError."""
@@ -292,7 +338,10 @@ class SegmentRecorder:
         self.rely_on_rank(tensor)
         is_given = self.guards.is_known(tensor)
         read = f"{self.guards.names[id(tensor)]}.shape[{dim}]" if is_given else ""
-        return symbolic(value, self.graph.call_method("size", (node, dim)), read)
+        size = self.graph.call_method("size", (node, dim))
+        if id(tensor) in self.tainted:
+            return self.unbacked_number(value, size)
+        return symbolic(value, size, read)
 
     def number(self, value: Any, read: str, label: str) -> Any:
         """A number from outside that varies, as an input of the graph."""
@@ -329,7 +378,9 @@ class SegmentRecorder:
             self.expect(node, expect_rank, rank)
 
     def settle(self, size: Any) -> Any:
-        """A number must be what it is, from here on. Raises nothing."""
+        """A number must be what it is, from here on. Raises: NotRecordable, if data tell it."""
+        if size.is_data:
+            raise NotRecordable("what a number is, which depends on data")
         value = number_of(size)
         if size.read:
             about = "a size" if size.read.count("[") != 1 else size.read.partition(".")[2]
@@ -345,10 +396,31 @@ class SegmentRecorder:
         one, two = read_of(left), read_of(right)
         node = self.graph.call_function(function, (self.argument(left), self.argument(right)))
         read = self.guards.computed(f"{one} {symbol} {two}") if one and two else ""
-        return symbolic(value, node, read)
+        return (
+            self.unbacked_number(value, node)
+            if _is_data(left, right)
+            else symbolic(value, node, read)
+        )
+
+    def unbacked_number(self, value: Any, node: Node) -> Any:
+        """A number that a node gives, another one in each call. Raises: NotRecordable."""
+        if type(value) not in (int, float):
+            raise NotRecordable(f"a result of type `{type(value).__name__}`")
+        self.is_symbolic = True
+        self.unbacked.add(node)
+        return symbolic(value, node, "", is_data=True)
+
+    def apply(self, function: Any, args: list[Any]) -> Any:
+        """A function of numbers, the first of which depends on data. Raises: NotRecordable."""
+        node = self.graph.call_function(function, tuple(self.argument(args)))
+        return self.unbacked_number(function(*plain(tuple(args))), node)
 
     def decide(self, symbol: str, left: Any, right: Any) -> bool:
         """Compare two numbers, one of which is symbolic, and rely on what comes out."""
+        if symbol in ("==", "!=") and _are_one(left, right):
+            return symbol == "=="
+        if _is_data(left, right):
+            raise NotRecordable("a branch on data")
         value = ORDER[symbol](plain(left), plain(right))
         one, two = read_of(left), read_of(right)
         if one and two:
@@ -392,18 +464,28 @@ class SegmentRecorder:
         if kind is dict and all(type(key) is str for key in value):
             self.touch(value)
             return {key: self.argument(item) for key, item in value.items()}
+        if self.is_array(value):
+            return self.node_of(value)
+        if isinstance(value, np.dtype) or (isinstance(value, type) and is_constant(value)):
+            return value
         raise NotRecordable(f"an argument of type `{kind.__name__}`")
 
-    def record(
-        self, kind: str, target: Any, arguments: Any, result: Any, seen: Observation
-    ) -> None:
-        """Write a call that was made into the graph. Raises: NotRecordable, of its result."""
+    def record(self, kind: str, target: Any, arguments: Any, result: Any, seen: Observation) -> Any:
+        """Write a call that was made into the graph; what it gave. Raises: NotRecordable."""
         node = self.graph.create_node(kind, target, *arguments)
         self.n_calls += 1
         tainted = seen.is_tainted
         if self.tainted and not tainted:
             behind = {id(self.nodes[each]) for each in self.tainted}
             tainted = any(id(each) in behind for each in node.all_input_nodes)
+        if self.unbacked and target not in KEEPING_SHAPES:
+            tainted |= not self.unbacked.isdisjoint(node.all_input_nodes)
+        if seen.is_of_arrays:
+            tainted |= has_counted(target, seen.arguments)
+            if writes_array(target, seen.arguments):
+                self.mutates = self.is_exact = True
+                for at in self.shown.values():
+                    self.risky_at = self.risky_at or at
         self.sets_modes |= target in MODE_SETTERS
         self.draws |= seen.draws
         written = {storage_of(each) for each in seen.written}
@@ -412,13 +494,18 @@ class SegmentRecorder:
         self.is_exact |= seen.is_empty and any(word in str(target) for word in _DRAWING)
         for storage in written.intersection(self.shown):
             self.risky_at = self.risky_at or self.shown[storage]
+        if type(result) in (int, float) and self.takes_numbers:
+            return self.unbacked_number(result, node)
+        if seen.is_tainted and target in COUNTING:
+            self.counted.add(id(result))
         self._result(result, node, is_tainted=tainted)
+        return result
 
     def _result(self, result: Any, node: Node, *, is_tainted: bool) -> None:
         if result is None:
             return
         self.keep(result)
-        if isinstance(result, torch.Tensor):
+        if isinstance(result, torch.Tensor) or self.is_array(result):
             if self.guards.is_known(result) or id(result) in self.nodes:
                 self.expect(node, expect_same, self.node_of(result))
             if not self.guards.is_known(result):
@@ -452,12 +539,28 @@ class SegmentRecorder:
     def will_change(self, owner: Any) -> None:
         """A container from outside is about to be changed."""
         if self.guards.is_known(owner):
-            self.guards.originals.setdefault(id(owner), copy.copy(owner))
+            self.keep_original(owner)
+
+    def keep_original(self, owner: Any) -> None:
+        """Keep what a container held at the entry."""
+        self.keep(owner)
+        self.guards.originals.setdefault(id(owner), copy.copy(owner))
 
     def write(self, owner: Any, code: str, *values: Any) -> None:
         """Defer a write to an object from outside to the end."""
         self.keep((owner, values))
         self.writes.append(Write(owner, code, values))
+
+
+def _are_one(left: Any, right: Any) -> bool:
+    """Whether two numbers are what `id` says of one tensor."""
+    if type(left) not in SYMBOLIC or type(right) not in SYMBOLIC or left.node.target is not id:
+        return False
+    return right.node.target is id and left.node.args == right.node.args
+
+
+def _is_data(*values: Any) -> bool:
+    return any(type(each) in SYMBOLIC and each.is_data for each in values)
 
 
 _DRAWING: Final = ("drop", "rrelu", "attention", "rand", "normal", "bernoulli", "nomial", "gumbel")

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
+from monograph.host.execution_modes import (
+    AUTOCAST_STATE,
+    MODE_SETTERS,
+    MODE_STATE,
+    restore_autocast,
+)
 from monograph.jit.graphs.expectations import OtherMetadata
 from monograph.jit.graphs.graph_code import SegmentGraph
 from monograph.jit.graphs.sizes import SYMBOLIC
@@ -280,6 +285,8 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
     # Where half of it may have happened, what it raises is what eager code raises.
     leave = "raise" if segment.mutates or segment.draws else "return None"
     lines = [f"  try: {call}"]
+    if segment.sets_autocast:
+        lines.insert(0, f"  autocast = {segment.guards.constant(AUTOCAST_STATE)}()")
     for kind, left in (("OtherMetadata", "return OTHER"), ("Exception", leave)):
         lines += [f"  except {kind}:", *(f"    {line}" for line in _leaving(segment, left))]
     return lines
@@ -287,9 +294,12 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
 
 def _leaving(segment: SegmentRecorder, leave: str) -> list[str]:
     """What leaves a replay whose graph ran, perhaps in part: under the modes it began with."""
-    if not segment.sets_modes:
-        return [leave]
-    return [f"{segment.guards.constant(MODE_SETTERS[0])}(modes[0])", leave]
+    lines: list[str] = []
+    if segment.sets_modes:
+        lines.append(f"{segment.guards.constant(MODE_SETTERS[0])}(modes[0])")
+    if segment.sets_autocast:
+        lines.append(f"{segment.guards.constant(restore_autocast)}(autocast)")
+    return [*lines, leave]
 
 
 def _mode_left(segment: SegmentRecorder) -> list[str]:

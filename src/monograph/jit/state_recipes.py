@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections import OrderedDict, deque
+from collections import Counter, defaultdict, deque
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.bytecode.evaluation.frame import Mark
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
+from monograph.jit.graphs.arrays import is_array
 from monograph.jit.graphs.sizes import SYMBOLIC
-from monograph.jit.guard_code import ATOMS, is_constant, is_odd
+from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant, is_odd
+from monograph.jit.interpreters import fill_generator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +85,7 @@ class RecipeWriter:
             return known
         if kind in SYMBOLIC and value.read:
             return value.read
-        if isinstance(value, torch.Tensor) or kind in SYMBOLIC:
+        if isinstance(value, torch.Tensor) or kind in SYMBOLIC or is_array(value):
             found = self._output(value)
             if found is None:
                 raise NotMade(value)
@@ -116,7 +119,7 @@ class RecipeWriter:
             return self._iterator_of_dict(value, _OF_DICTS[kind])
         if isinstance(value, tuple) and hasattr(kind, "_make") and hasattr(kind, "_fields"):
             return self.named(value, f"{self.function(kind._make)}({self.items(value)})")
-        if not is_python_class(kind) or kind is InterpretedGenerator:
+        if not is_python_class(kind):
             raise NotMade(value)
         name = self.named(value, f"{self.function(object.__new__)}({self.function(kind)})")
         if hasattr(value, "__dict__"):
@@ -186,7 +189,10 @@ def _list(recipe: RecipeWriter, value: Any) -> str:
 
 
 def _dict(recipe: RecipeWriter, value: Any) -> str:
-    name = recipe.named(value, f"{recipe.function(type(value))}()")
+    if type(value) is Counter and vars(value):
+        raise NotMade(value)
+    factory = recipe.made(value.default_factory) if type(value) is defaultdict else ""
+    name = recipe.named(value, f"{recipe.function(type(value))}({factory})")
     for key, item in value.items():
         recipe.line(f"{name}[{recipe.made(key)}] = {recipe.made(item)}")
     return name
@@ -241,12 +247,28 @@ def _partial(recipe: RecipeWriter, value: functools.partial[Any]) -> str:
     return recipe.named(value, f"{recipe.function(functools.partial)}({parts})")
 
 
+def _generator(recipe: RecipeWriter, value: InterpretedGenerator) -> str:
+    frame = value.frame
+    if frame is None or value.running or value.handling.error is not None:
+        raise NotMade(value)
+
+    def items(values: list[Any]) -> str:
+        made = [recipe.function(v) if type(v) is Mark else recipe.made(v) for v in values]
+        return f"({''.join(f'{each}, ' for each in made)})"
+
+    kind = recipe.function(InterpretedGenerator)
+    name = recipe.named(value, f"{recipe.function(object.__new__)}({kind})")
+    parts = [name, recipe.function(frame.code), str(frame.ip), items(frame.slots)]
+    parts += [items(frame.stack), recipe.made(frame.function)]
+    recipe.line(f"{recipe.function(fill_generator)}({', '.join(parts)})")
+    return name
+
+
 _MAKERS: Final[dict[type, Callable[[RecipeWriter, Any], str]]] = {
     tuple: _tuple,
     list: _list,
     deque: _list,
-    dict: _dict,
-    OrderedDict: _dict,
+    **dict.fromkeys(MAPPINGS, _dict),
     set: _set,
     frozenset: _set,
     CellType: _cell,
@@ -254,4 +276,5 @@ _MAKERS: Final[dict[type, Callable[[RecipeWriter, Any], str]]] = {
     MethodType: _method,
     BuiltinFunctionType: _builtin,
     functools.partial: _partial,
+    InterpretedGenerator: _generator,
 }

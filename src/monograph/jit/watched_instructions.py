@@ -8,25 +8,36 @@ from __future__ import annotations
 
 import operator
 import sys
-from types import CellType, ModuleType
+from collections import Counter
+from types import CellType, GeneratorType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.bytecode.evaluation.frame import MISSING, NULL, cell_contents
+from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
 from monograph.jit.attribute_reads import (
     class_attribute,
     is_of_torch,
 )
-from monograph.jit.calls import DICT_VIEWS, check_call, check_special, takes_sizes
+from monograph.jit.calls import (
+    DICT_VIEWS,
+    OF_ITERTOOLS,
+    check_call,
+    check_special,
+    takes_sizes,
+)
 from monograph.jit.effects.attribute_loads import LOADS
-from monograph.jit.effects.containers import change, check_change
+from monograph.jit.effects.autocast import AUTOCAST, check_autocast
+from monograph.jit.effects.containers import change, check_change, fill_missing
 from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.finalizers import is_entered_by_with, runs_code_when_left
+from monograph.jit.effects.guarded_queries import is_lock_of_cache
 from monograph.jit.effects.instructions import CHANGES
 from monograph.jit.effects.plain_data import check_index, is_plain_data
+from monograph.jit.graphs.arrays import is_array
 from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, plain
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import DONE, NotRecordable
@@ -122,9 +133,9 @@ def _store_deref(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> 
     _load_fast(recorder, frame, slot)
     segment = recorder.segment
     cell = frame.slots[slot]
-    if segment.varies and segment.guards.is_known(cell):
+    if segment.is_symbolic and segment.guards.is_known(cell):
         recorder.settle(frame)
-    elif segment.varies and plain(frame.stack[-1]) is not frame.stack[-1]:
+    elif segment.is_symbolic and plain(frame.stack[-1]) is not frame.stack[-1]:
         segment.holders[id(cell)] = cell
     if segment.guards.is_known(cell):
         segment.written.add((id(cell), "cell"))
@@ -137,7 +148,7 @@ def _store_deref(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> 
 def _operands(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> bool:
     """Look into operands; whether a tensor is among them. Raises: NotRecordable."""
     operands = frame.stack[-n:]
-    if any(isinstance(each, torch.Tensor) for each in operands):
+    if any(isinstance(each, torch.Tensor) or recorder.segment.is_array(each) for each in operands):
         return True
     for each in operands:
         recorder.segment.touch(each)
@@ -184,10 +195,10 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
         return _compute(recorder, frame, _IN_PLACE.get(symbol) or BINARY[symbol].function, 2)
     if _sizes(recorder, frame):
         plain_symbol = symbol.removesuffix("=")
-        if plain_symbol in ARITHMETIC and _is_defined(plain_symbol, *frame.stack[-2:]):
-            right = frame.stack.pop()
-            result = recorder.segment.compute(plain_symbol, frame.stack[-1], right)
-            frame.stack[-1] = result
+        is_risky = plain_symbol in ("/", "//", "%") and recorder.segment.has_irrevocable
+        is_defined = not is_risky and _is_defined(plain_symbol, *frame.stack[-2:])
+        if plain_symbol in ARITHMETIC and is_defined:
+            frame.stack[-2:] = [recorder.segment.compute(plain_symbol, *frame.stack[-2:])]
             return DONE
         recorder.settle(frame)
     left, right = frame.stack[-2:]
@@ -214,7 +225,7 @@ def _sizes(recorder: CallRecorder, frame: InterpreterFrame) -> bool:
     kinds = [type(each) for each in frame.stack[-2:]]
     if any(kind in SYMBOLIC for kind in kinds) and all(kind in _NUMBERS for kind in kinds):
         return True
-    if recorder.segment.varies:
+    if recorder.segment.is_symbolic:
         recorder.settle(frame)
     return False
 
@@ -237,8 +248,7 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
         return _compute(recorder, frame, COMPARISONS[symbol][0], 2)
     if _sizes(recorder, frame):
         if symbol in ORDER:
-            right = frame.stack.pop()
-            frame.stack[-1] = recorder.segment.decide(symbol, frame.stack[-1], right)
+            frame.stack[-2:] = [recorder.segment.decide(symbol, *frame.stack[-2:])]
             return DONE
         recorder.settle(frame)
     for each in frame.stack[-2:]:
@@ -252,6 +262,11 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
 @_watch("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE")
 def _unary(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     functions = {"UNARY_NEGATIVE": operator.neg, "UNARY_INVERT": operator.invert}
+    if type(frame.stack[-1]) in SYMBOLIC:
+        if frame.stack[-1].is_data:
+            frame.stack[-1] = recorder.segment.apply(operator.neg, frame.stack[-1:])
+            return DONE
+        recorder.settle(frame)
     if _operands(recorder, frame, 1):
         function = functions.get(frame.body.names[frame.ip - 1], operator.pos)
         return _compute(recorder, frame, function, 1)
@@ -292,26 +307,31 @@ def _contains(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 @_watch("BINARY_SUBSCR")
 def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     owner, key = frame.stack[-2:]
-    if isinstance(owner, torch.Tensor):
+    if isinstance(owner, torch.Tensor) or recorder.segment.is_array(owner):
         return _compute(recorder, frame, operator.getitem, 2)
-    if isinstance(key, torch.Tensor):
+    if isinstance(key, torch.Tensor) or is_array(key):
         raise NotRecordable("a tensor is an index of a container")
-    if recorder.segment.varies:
+    if recorder.segment.is_symbolic:
         frame.stack[-1] = key = plain(key, recorder.segment.settle)
         if type(key) is not int or type(owner) is not tuple:
             recorder.settle(frame)
             owner = frame.stack[-2]
     recorder.segment.touch(owner)
     recorder.segment.touch(key)
-    if not isinstance(owner, type):
-        check_special(recorder.interpreter, owner, "__getitem__")
-        check_index(owner, key)
+    if isinstance(owner, type):
+        return None
+    check_special(recorder.interpreter, owner, "__getitem__")
+    check_index(owner, key)
+    if type(owner) is Counter:
+        class_attribute(recorder.segment, Counter, "__missing__", Counter.__missing__)
+    else:
+        fill_missing(recorder.segment, owner, key)
     return None
 
 
 @_watch("BINARY_SLICE")
 def _slice(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
-    if any(isinstance(each, torch.Tensor) for each in frame.stack[-3:]):
+    if any(isinstance(each, torch.Tensor) or is_array(each) for each in frame.stack[-3:]):
         raise NotRecordable("a slice of a tensor")
     for each in frame.stack[-3:]:
         recorder.segment.touch(each)
@@ -389,13 +409,16 @@ def _check_iterable(recorder: CallRecorder, value: Any) -> None:
     if kind in CONTAINERS or kind in ATOMS or kind in ITERATORS or kind in DICT_VIEWS:
         return
     is_own = not recorder.segment.guards.is_known(value)
-    if isinstance(value, tuple) or (is_own and kind.__name__ in {"generator", "map", "filter"}):
+    if isinstance(value, tuple) or (is_own and kind in _OWN_ITERATORS):
         return
     if find_special(recorder.interpreter, kind, "__iter__") is not None:
         return
     if find_special(recorder.interpreter, kind, "__next__") is not None:
         return
     raise NotRecordable(f"the items of an object of type `{kind.__name__}`")
+
+
+_OWN_ITERATORS: Final = (GeneratorType, InterpretedGenerator, map, filter, *OF_ITERTOOLS)
 
 
 @_watch("GET_ITER", "GET_YIELD_FROM_ITER", "SEND")
@@ -485,7 +508,8 @@ def _call(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> Non
     stack[at] = callee = recorder.callee(stack[at])
     if first is not NULL and second is not NULL:
         args.insert(0, second)
-    if recorder.segment.varies and not takes_sizes(callee, args, is_named=bool(names)):
+    segment = recorder.segment
+    if segment.is_symbolic and not takes_sizes(segment, callee, args, is_named=bool(names)):
         recorder.settle(frame)
         args = [plain(each) for each in args]
     split = len(args) - len(names)
@@ -532,6 +556,10 @@ def _call_kw(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> None:
 @_watch("BEFORE_WITH")
 def _with(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     kind = type(frame.stack[-1])
+    if is_lock_of_cache(frame, None, frame.stack[-1:]) or kind is AUTOCAST:
+        if kind is AUTOCAST:
+            check_autocast(recorder.segment, AUTOCAST.__enter__, frame.stack[-1:], {})
+        return
     for name in ("__enter__", "__exit__"):
         if find_special(recorder.interpreter, kind, name) is None:
             raise NotRecordable(f"`with` of an object of type `{kind.__name__}`")

@@ -11,8 +11,9 @@ from monograph.bytecode.code_cache import once_per_code
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import lookup
 from monograph.bytecode.linking import link
-from monograph.jit.attribute_reads import getter_of, note_absence, note_grad
+from monograph.jit.attribute_reads import class_attribute, getter_of, note_absence, note_grad
 from monograph.jit.callables import TENSOR_VALUES
+from monograph.jit.graphs.arrays import ARRAY_VALUES
 from monograph.jit.graphs.sizes import SYMBOLIC
 from monograph.jit.guard_code import ATOMS, CONTAINERS
 from monograph.jit.recording import DONE, NotRecordable
@@ -30,6 +31,9 @@ def _load_attribute(recorder: Any, frame: InterpreterFrame, name: str) -> Any:
     if isinstance(owner, torch.Tensor):
         return _load_of_tensor(recorder, frame, owner, name)
     kind = type(owner)
+    if recorder.segment.is_array(owner):
+        is_value = name in ARRAY_VALUES
+        return _load_value(recorder, frame, owner, name) if is_value else None
     if isinstance(owner, ModuleType | type | super) or kind in CONTAINERS or kind in ATOMS:
         return None
     getter = getter_of(kind)
@@ -40,10 +44,20 @@ def _load_attribute(recorder: Any, frame: InterpreterFrame, name: str) -> Any:
     found = lookup(kind, name)
     if found is MISSING:
         note_absence(recorder.segment, owner, name)
+    elif type(lookup(type(found), "__get__")) is FunctionType:
+        _know_descriptor(recorder, kind, name, found)
     is_function = isinstance(found, property) and found.fget is not None
     if is_function and not recorder.enters_any(found.fget):
         raise NotRecordable(f"property `{kind.__qualname__}.{name}`")
     return None
+
+
+def _know_descriptor(recorder: Any, kind: type, name: str, found: Any) -> None:
+    """A descriptor whose `__get__` is interpreted is one from outside: what it holds is guarded."""
+    class_attribute(recorder.segment, kind, name, found)
+    guards = recorder.segment.guards
+    if not guards.is_known(found):
+        guards.know(found, guards.constant(found), f"{kind.__qualname__}.{name}")
 
 
 def _takes_sizes(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor) -> bool:
@@ -57,12 +71,16 @@ def _takes_sizes(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor) ->
     return True
 
 
+def _load_value(recorder: Any, frame: InterpreterFrame, owner: Any, name: str) -> Any:
+    frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
+    return DONE
+
+
 def _load_of_tensor(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor, name: str) -> Any:
     if name == "shape" and _takes_sizes(recorder, frame, owner):
         return DONE
     if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
-        frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
-        return DONE
+        return _load_value(recorder, frame, owner, name)
     if name == "grad":
         note_grad(recorder.segment, owner)
     elif name.startswith("_") or lookup(type(owner), name) is MISSING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -18,13 +18,22 @@ from monograph.jit.state_recipes import is_python_class
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["check_variables", "check_write", "note_write"]
+__all__ = ["check_write", "keep_variables", "note_write"]
 
 
-def check_variables(segment: SegmentRecorder, table: Any) -> None:
-    """Raises: NotRecordable, where attributes change of what was read as a dict."""
-    if id(table) in segment.variables:
-        raise NotRecordable("an attribute changes after its `__dict__` was read")
+def keep_variables(segment: SegmentRecorder, owner: Any) -> None:
+    """An attribute is about to change: keep what the `__dict__` held, for who reads it as a dict.
+
+    Raises: NotRecordable, of a module whose `__dict__` was read: it holds tables that change, too.
+    """
+    table = getattr(owner, "__dict__", None)
+    if type(table) is not dict or not segment.guards.is_known(owner):
+        return
+    if isinstance(owner, torch.nn.Module):
+        if id(table) in segment.variables:
+            raise NotRecordable("an attribute of a module changes after its `__dict__` was read")
+    elif not isinstance(owner, ModuleType):
+        segment.keep_original(table)
 
 
 def _only_writes(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> bool:
@@ -42,17 +51,20 @@ def _only_writes(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
     return is_gradient and guards.is_known(owner) and owner.is_leaf
 
 
+_ONLY_SETTING: Final = (torch.nn.Module.__setattr__, SimpleNamespace.__setattr__)
+
+
 def check_write(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
     """Guard that setting an attribute only writes. Raises: NotRecordable."""
     kind = type(owner)
-    check_variables(segment, getattr(owner, "__dict__", None))
+    keep_variables(segment, owner)
     if _only_writes(segment, owner, name, value):
         return
     if isinstance(owner, torch.Tensor | type | ModuleType):
         raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
     is_error = isinstance(owner, BaseException) and not segment.guards.is_known(owner)
     plain = BaseException if is_error else object
-    if kind.__setattr__ not in (plain.__setattr__, torch.nn.Module.__setattr__):
+    if kind.__setattr__ not in (plain.__setattr__, *_ONLY_SETTING):
         raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
     found = lookup(kind, name)
     if isinstance(found, property):

@@ -6,25 +6,25 @@ guards what it held at the entry.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.jit.effects.attributes import check_variables
-from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
+from monograph.jit.guard_code import ATOMS, CONTAINERS, MAPPINGS, is_constant
 from monograph.jit.recording import NotRecordable
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["change", "change_of", "check_change"]
+__all__ = ["change", "change_of", "check_change", "fill_missing"]
 
 _BLIND: Final = frozenset(
     {
         *((list, "append"), (list, "extend"), (set, "add"), (deque, "append"), (deque, "extend")),
-        *((deque, "appendleft"), (dict, "__setitem__"), (OrderedDict, "__setitem__")),
+        (deque, "appendleft"),
+        *((kind, "__setitem__") for kind in MAPPINGS),
     }
 )
 """What can be done to a container whatever it holds."""
@@ -42,6 +42,8 @@ _CHANGES: Final[dict[type, frozenset[str]]] = {
     list: _OF_LIST,
     dict: _OF_DICT,
     OrderedDict: _OF_DICT | {"move_to_end"},
+    defaultdict: _OF_DICT,
+    Counter: _OF_DICT - {"update"},
     set: frozenset({"add", "discard", "remove", "clear", "update"}),
     deque: frozenset(
         {*("append", "appendleft", "extend", "extendleft", "pop", "popleft", "rotate", "clear")}
@@ -73,7 +75,7 @@ def check_change(
 ) -> None:
     """Guard what the outcome of a change depends on. Raises: NotRecordable."""
     kind = type(owner)
-    check_variables(segment, owner)
+    _note_attribute(segment, owner, name, args)
     if name not in _CHANGES.get(kind, ()) or (kwargs and name != "update"):
         raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
     if name in _AT_KEYS and args:
@@ -84,6 +86,16 @@ def check_change(
         _check_consumed(segment, kind, name, value)
     if (kind, name) not in _BLIND:
         segment.touch(owner)
+
+
+def _note_attribute(segment: SegmentRecorder, table: Any, name: str, args: list[Any]) -> None:
+    """What is changed may be the `__dict__` of an object, whose attribute is another then."""
+    owner = segment.variables.get(id(table))
+    if owner is None:
+        return
+    if name not in _AT_KEYS or type(args[0]) is not str:
+        raise NotRecordable("attributes change through a `__dict__`")
+    segment.written.add((id(owner), args[0]))
 
 
 def _check_key(segment: SegmentRecorder, kind: type, name: str, args: list[Any]) -> None:
@@ -102,6 +114,27 @@ def _check_consumed(segment: SegmentRecorder, kind: type, name: str, value: Any)
     segment.touch(value)
     if kind is set or (kind is not list and type(value) not in CONTAINERS):
         raise NotRecordable(f"`{kind.__name__}.{name}` with objects")
+
+
+_FACTORIES: Final = (list, dict, set, tuple, int, float, bool, str, deque, OrderedDict)
+
+
+def fill_missing(segment: SegmentRecorder, owner: Any, key: Any) -> None:
+    """Make the item that a `defaultdict` from outside makes where a key is not there.
+
+    Raises: NotRecordable.
+    """
+    if type(owner) is not defaultdict or key in owner or owner.default_factory is None:
+        return
+    factory, guards = owner.default_factory, segment.guards
+    if factory not in _FACTORIES:
+        raise NotRecordable("a `defaultdict` calls what users wrote")
+    if not guards.is_known(owner):
+        return
+    label = f"{guards.label(owner)}.default_factory"
+    guards.meet(factory, f"{guards.names[id(owner)]}.default_factory", label)
+    check_change(segment, owner, "__setitem__", [key, None], {})
+    change(segment, owner, "__setitem__", [key, factory()], {})
 
 
 def change(

@@ -8,13 +8,14 @@ generators that stop within `try` or `with`.
 from __future__ import annotations
 
 import contextlib
+import gc
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import getweakrefcount
 
 from torch.nn import Module
 
-from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.frame import MISSING, Mark
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.special_methods import lookup
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from monograph.bytecode import InterpreterFrame
+    from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["is_finalized", "runs_code_when_left"]
+__all__ = ["is_entered_by_with", "is_finalized", "is_left_by_with", "runs_code_when_left"]
 
 
 def runs_code_when_left(frame: InterpreterFrame, at: int) -> bool:
@@ -71,11 +73,58 @@ def _sample() -> Generator[None]:
 
 
 _ENTER: Final = type(_sample()).__enter__.__code__
+_EXIT: Final = type(_sample()).__exit__.__code__
+
+
+def is_left_by_with(
+    segment: SegmentRecorder, frame: InterpreterFrame | None, callee: Any, args: list[Any]
+) -> bool:
+    """Whether a context manager runs its generator to the end, which it entered before a break.
+
+    What the generator holds is guarded, and interpreted from where it stands.
+    """
+    if callee is not next or frame is None or frame.code is not _EXIT:
+        return False
+    generator, guards = args[0], segment.guards
+    if type(generator) is not InterpretedGenerator or not guards.is_known(generator):
+        return False
+    inner = generator.frame
+    if inner is None or generator.running or generator.handling.error is not None:
+        return False
+    if generator not in segment.resumed:
+        name, label = guards.names[id(generator)], inner.code.co_qualname
+        stand = stand_of(generator)
+        fails = f"{guards.constant(stand_of)}({name}) != {guards.constant(stand)}"
+        guards.check(fails, f"where {label} stands", stand[1])
+        guards.meet(inner.function, f"{name}.frame.function", label)
+        for part in ("slots", "stack"):
+            for index, value in enumerate(getattr(inner, part)):
+                if type(value) is not Mark:
+                    guards.meet(value, f"{name}.frame.{part}[{index}]", f"a value of {label}")
+        inner.interpreter, inner.body = frame.interpreter, frame.interpreter.body(inner.code)
+        segment.resumed.append(generator)
+        segment.write(generator, "{0}._finish()")
+    return True
+
+
+def stand_of(generator: InterpretedGenerator) -> tuple[Any, ...]:
+    """Where a generator stands, and which of its variables have values; None where it is over."""
+    frame = generator.frame
+    if frame is None or generator.handling.error is not None:
+        return (None, None)
+    marks = [value if type(value) is Mark else None for value in (*frame.slots, *frame.stack)]
+    return frame.code, frame.ip, tuple(marks)
+
+
+_THROUGH: Final = (enumerate, zip, map, filter, tuple)
+"""What is made of an iterator, and holds it."""
 
 
 def is_finalized(value: Any) -> bool:
-    """Whether the end of an object runs code, or is seen by who refers to it weakly."""
+    """Whether the end of an object, or of what an iterator goes through, is noticed."""
     kind = type(value)
+    if kind in _THROUGH:
+        return any(is_finalized(each) for each in gc.get_referents(value))
     if kind is InterpretedGenerator:
         frame = value.frame
         return frame is not None and frame.ip > 0 and runs_code_when_left(frame, frame.ip - 1)

@@ -1,18 +1,31 @@
-"""Queries that a guard makes again: whether a logger logs, whether a stream captures."""
+"""Calls that leave nothing behind: queries that a guard makes again, and the lock of a cache."""
 
 from __future__ import annotations
 
+import functools
 import logging
+import sys
+import warnings
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.bytecode.evaluation.tracebacks import handled
+
 if TYPE_CHECKING:
     from types import FunctionType
 
+    from monograph.bytecode import InterpreterFrame
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["is_asked_again"]
+__all__ = [
+    "filter_warnings",
+    "filters_warnings",
+    "is_asked_again",
+    "is_lock_of_cache",
+    "tells_no_error",
+]
 
 _LEVELS: Final = {
     getattr(logging.Logger, name.lower()): getattr(logging, name)
@@ -45,3 +58,47 @@ def is_asked_again(segment: SegmentRecorder, function: FunctionType, args: list[
     call = f"{guards.constant(asked)}({', '.join(given)})"
     guards.check(f"{call} is not {value}", f"{asked.__name__} of {args}", value, call)
     return True
+
+
+def tells_no_error(segment: SegmentRecorder, frame: InterpreterFrame | None, callee: Any) -> bool:
+    """Whether `sys.exc_info` is asked where no exception is being handled, which is guarded."""
+    if callee is not sys.exc_info or frame is None or handled(frame.interpreter) is not None:
+        return False
+    guards = segment.guards
+    guards.check(
+        f"{guards.constant(sys.exc_info)}()[1] is not None", "the exception that is handled", None
+    )
+    return sys.exc_info()[1] is None
+
+
+_FILTERING: Final = (warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings)
+
+
+def filters_warnings(function: Any, values: list[Any]) -> bool:
+    """Whether a function only changes which warnings are shown; see `filter_warnings`."""
+    if function not in _FILTERING:
+        return False
+    return all(type(each) in (str, int, bool) or isinstance(each, type) for each in values)
+
+
+def filter_warnings(segment: SegmentRecorder, function: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Change which warnings are shown, now and in each replay, behind all operators before."""
+    function(*args, **kwargs)
+    segment.sealed.add(id(warnings.filters))
+    segment.filters_warnings = True
+    given = [f"{{{index + 1}}}" for index in range(len(args) + len(kwargs))]
+    given[len(args) :] = [f"{k}={v}" for k, v in zip(kwargs, given[len(args) :], strict=True)]
+    segment.write(function, f"{{0}}({', '.join(given)})", *args, *kwargs.values())
+
+
+_LOCK: Final = type(RLock())
+
+
+def is_lock_of_cache(frame: InterpreterFrame | None, callee: Any, args: list[Any]) -> bool:
+    """Whether a call is of the lock of `functools.cached_property`: what it keeps is guarded.
+
+    A replay sets the attribute if it was not there when it began, as Python 3.12 does.
+    """
+    if frame is None or frame.code is not functools.cached_property.__get__.__code__:
+        return False
+    return type(getattr(callee, "__self__", None)) is _LOCK or type(args[:1] and args[0]) is _LOCK

@@ -12,10 +12,11 @@ import torch
 
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calls import check_special
-from monograph.jit.effects.attributes import check_variables, check_write, note_write
+from monograph.jit.effects.attributes import check_write, keep_variables, note_write
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.plain_data import check_index
-from monograph.jit.guard_code import ATOMS, is_constant
+from monograph.jit.graphs.arrays import is_array
+from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant
 from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import is_python_class
 
@@ -65,7 +66,7 @@ def _delete_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str
     if name not in getattr(owner, "__dict__", {}):
         raise NotRecordable(f"`{name}` of a `{kind.__name__}` is no attribute of its own")
     if segment.guards.is_known(owner):
-        check_variables(segment, owner.__dict__)
+        keep_variables(segment, owner)
         note_read(segment, owner, name, owner.__dict__[name])
         segment.written.add((id(owner), name))
         delete = segment.guards.constant(delattr)
@@ -76,14 +77,14 @@ def _delete_attribute(recorder: CallRecorder, frame: InterpreterFrame, name: str
 def _store_subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     value, owner, key = frame.stack[-3:]
     segment = recorder.segment
-    if isinstance(owner, torch.Tensor):
+    if isinstance(owner, torch.Tensor) or segment.is_array(owner):
         args = [owner, key, value]
         segment.argument(args)
         recorder.run_leaf("call_function", operator.setitem, None, args, {})
         del frame.stack[-3:]
         return DONE
     if not segment.guards.is_known(owner):
-        if type(owner) not in (list, dict) and type(owner).__name__ != "OrderedDict":
+        if type(owner) is not list and type(owner) not in MAPPINGS:
             check_special(recorder.interpreter, owner, "__setitem__")
         if type(key) not in ATOMS and not is_constant(key):
             raise NotRecordable(f"a key of type `{type(key).__name__}`")
@@ -98,7 +99,7 @@ def _store_subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -
 def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     is_item = frame.body.names[frame.ip - 1] == "DELETE_SUBSCR"
     operands = frame.stack[-2:] if is_item else frame.stack[-4:]
-    if any(isinstance(each, torch.Tensor) for each in operands):
+    if any(isinstance(each, torch.Tensor) or is_array(each) for each in operands):
         raise NotRecordable("an item of a tensor is changed")
     owner = operands[0 if is_item else 1]
     segment = recorder.segment
@@ -109,7 +110,7 @@ def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
         change(segment, owner, "__delitem__", operands[1:], {})
         del frame.stack[-2:]
         return DONE
-    if type(owner) not in (list, dict):
+    if type(owner) is not list and type(owner) not in MAPPINGS:
         raise NotRecordable(f"an item of a `{type(owner).__name__}` is changed")
     check_index(owner, *(operands[1:] if is_item else operands[2:]))
     return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.bytecode.evaluation.special_methods import lookup
+from monograph.jit.graphs.sizes import SYMBOLIC
 from monograph.jit.guard_code import storage_of
 from monograph.jit.recording import NotRecordable
 
@@ -49,7 +50,7 @@ def check_print(
             segment.metadata(value)
             if value.is_inference():
                 raise NotRecordable("`print` of a tensor of inference mode")
-        elif not is_plain(value):
+        elif type(value) not in SYMBOLIC and not is_plain(value):
             raise NotRecordable(f"`print` of an object of type `{type(value).__name__}`")
         elif "\\ud" in ascii(value):
             raise NotRecordable("`print` of text that cannot be encoded")
@@ -69,5 +70,6 @@ def write_print(
     given = [f"{{{index + 1}}}" for index in range(len(args))]
     given += [f"{name}={value!r}" for name, value in kwargs.items()]
     code = f"{{0}}({', '.join(given).replace('{{', '{{{{')})"
-    texts = [each if isinstance(each, torch.Tensor) else str(each) for each in args]
+    kept = (torch.Tensor, *SYMBOLIC)
+    texts = [each if isinstance(each, kept) else str(each) for each in args]
     segment.write(function, code, *texts)

@@ -43,6 +43,7 @@ class SizeInt(int):
     node: Node
     read: str
     plain: int
+    is_data: bool
 
 
 class SizeFloat(float):
@@ -51,15 +52,20 @@ class SizeFloat(float):
     node: Node
     read: str
     plain: float
+    is_data: bool
 
 
 SYMBOLIC: Final = (SizeInt, SizeFloat)
 
 
-def symbolic(value: float, node: Node, read: str) -> SizeInt | SizeFloat:
-    """A number of the graph; `read` is empty where it is not known before the graph ran."""
+def symbolic(value: float, node: Node, read: str, *, is_data: bool = False) -> SizeInt | SizeFloat:
+    """A number of the graph; `read` is empty where it is not known before the graph ran.
+
+    With `is_data`, it may be another one in each call, whatever the metadata of the inputs.
+    """
     made = SizeInt(value) if type(value) is int else SizeFloat(value)
     made.node, made.read, made.plain = node, read, value  # type: ignore[assignment] - of its kind
+    made.is_data = is_data
     return made
 
 
@@ -95,7 +101,7 @@ AWARE: Final = frozenset(
     {
         *("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"),
         *("LOAD_DEREF", "BINARY_OP", "COMPARE_OP", "BINARY_SUBSCR", "UNPACK_SEQUENCE", "CALL"),
-        *("RETURN_VALUE", "LOAD_CLOSURE", "STORE_DEREF"),
+        *("RETURN_VALUE", "LOAD_CLOSURE", "STORE_DEREF", "UNARY_NEGATIVE"),
     }
 )
 """Instructions that move sizes, or say themselves what becomes of those that they take."""
