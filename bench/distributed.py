@@ -40,8 +40,9 @@ class Llama(torch.nn.Module):
         super().__init__()
         torch.manual_seed(0)
         names = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1}
-        config = LlamaConfig(**names, num_attention_heads=8, num_key_value_heads=4)
-        config._attn_implementation = "sdpa"
+        config = LlamaConfig(
+            **names, num_attention_heads=8, num_key_value_heads=4, attn_implementation="sdpa"
+        )
         self.rotary = modeling_llama.LlamaRotaryEmbedding(config)
         self.layer = modeling_llama.LlamaDecoderLayer(config, 0)
 
@@ -51,6 +52,7 @@ class Llama(torch.nn.Module):
 
 
 def tensor_parallel():
+    """As the transformers plan says: columns into heads and gates, rows out of them."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     columns, across = ("self_attn.q", "self_attn.k", "self_attn.v"), ("self_attn.o", "mlp.down")
     plan = {f"layer.{each}_proj": ColwiseParallel() for each in (*columns, "mlp.gate", "mlp.up")}
@@ -59,14 +61,17 @@ def tensor_parallel():
 
 
 def tokens(n, _rank):
+    """The same on all ranks."""
     return (torch.randn(2, n, 64, generator=torch.Generator().manual_seed(n)),)
 
 
 def pairs(n, rank):
+    """Inputs and targets."""
     return rows(n, rank), rows(n, rank)
 
 
 def four_rows(n, rank):
+    """Other numbers on each rank."""
     return (torch.arange(8.0).reshape(4, 2) * n - 7 * rank,)
 
 
@@ -97,6 +102,7 @@ PROGRAMS = {
 
 
 def exported(exporter, name, file):
+    """Export a program, and save it."""
     make, _, inputs = PROGRAMS[name]
     module = make()
     with torch.no_grad():
@@ -109,6 +115,7 @@ def exported(exporter, name, file):
 
 
 def loaded(exporter, name, file):
+    """Load a program, and call it twice beside its module."""
     make, alone, inputs = PROGRAMS[name]
     load = torch.export.load if exporter == "torch.export" else monograph.load
     with torch.no_grad():
@@ -122,6 +129,7 @@ def loaded(exporter, name, file):
 
 
 def outcome(check, *args):
+    """What a check says, or how it ends."""
     try:
         return check(*args)
     except monograph.MonographError as error:
@@ -169,7 +177,7 @@ def measured(ranks, only=""):
             command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
             rest = ["--master-port=0", "-m", "bench.distributed", "--stage", stage]
             names = ["--folder", str(folder), "--only", only]
-            subprocess.run([*command, *rest, *names], cwd=ROOT, check=True, timeout=900)  # noqa: S603
+            subprocess.run([*command, *rest, *names], cwd=ROOT, check=True, timeout=900)
         for at, name in enumerate(PROGRAMS):
             if only and only not in name:
                 continue

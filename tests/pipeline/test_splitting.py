@@ -273,3 +273,38 @@ def test_what_cannot_be_split_is_refused():
         assert refused.value.diagnostic.name == "not-split"
     with pytest.raises(ValueError, match="balance"):
         program.split(2, balance="colour")
+    with pytest.raises(ValueError, match="modules"):
+        program.split(2, by="operators")
+
+
+def test_measured_time():
+    """What takes long is divided, whatever has the parameters; measuring leaves state as it is."""
+
+    class Slow(nn.Module):
+        def forward(self, x):
+            for _ in range(4):
+                x = (x @ x.T).tanh() @ x
+            return x
+
+    class Counting(nn.Sequential):
+        def __init__(self):
+            super().__init__(Slow(), Slow(), nn.Linear(16, 16), nn.Linear(16, 16))
+            self.register_buffer("n", torch.zeros(()))
+
+        def forward(self, x):
+            self.n += 1
+            return super().forward(x + self.n)
+
+    module, x = Counting(), torch.randn(400, 16) / 50
+    program = monograph.export(module, (x,))
+    n_tanh = {
+        balance: [str(stage.graph).count("aten.tanh") for stage in pipeline.stages]
+        for balance in ("parameters", "time")
+        if (pipeline := program.split(by="modules", parts=2, balance=balance))
+    }
+    assert n_tanh == {"parameters": [8, 0], "time": [4, 4]}
+    assert program.state_dict["n"] == 0
+    torch.testing.assert_close(pipeline(x), module(x))
+    program.example_inputs = None
+    with pytest.raises(MonographError, match="example inputs"):
+        program.split(2, balance="time")

@@ -17,6 +17,7 @@ from monograph.estimation.costs import costs_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import evaluate, symbols, use
 from monograph.passes.alias_analysis import written_arguments
+from monograph.pipeline.call_times import times_of
 from monograph.program import InputKind, OutputKind
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ NEAR: Final = 1.2
 
 
 def cuts_of(program: ExportedProgram, parts: int, balance: str) -> list[list[Node]]:
-    """The calls of a graph in `parts` runs of them, by the parameters or FLOPs of each.
+    """The calls of a graph in `parts` runs of them, by the parameters, FLOPs or time of each.
 
     None where there are not as many places to cut.
     """
@@ -156,7 +157,10 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def _weights(program: ExportedProgram, calls: Sequence[Node], balance: str) -> list[int]:
     """What each call weighs, at the example's sizes; a little even where it is nothing."""
     found = {node.name: 0 for node in calls}
-    if balance == "flops":
+    if balance == "time":
+        times = times_of(program)
+        found = {node.name: times[node.name] for node in calls}
+    elif balance == "flops":
         facts = program.facts
         with use(facts):
             rows = costs_of(program.graph_module, {})

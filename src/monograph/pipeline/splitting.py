@@ -108,18 +108,24 @@ class Pipeline:
         )
 
 
-def split(program: ExportedProgram, parts: int, balance: str = "parameters") -> Pipeline:
+def split(
+    program: ExportedProgram, parts: int, by: str = "modules", balance: str = "parameters"
+) -> Pipeline:
     """Return a program as `parts` stages, cut between modules and balanced by `balance`.
 
-    `balance` is "parameters" or "flops" (at the example's sizes). Weights are shared, not copied;
+    `by` is "modules". `balance` is "parameters", "flops" (at the example's sizes) or "time"
+    (measured on the example inputs, which the program must have). Weights are shared, not copied;
     one that several stages read is in each. A buffer or input that is written to is in one alone.
 
     Raises: not-split.
     """
-    if balance not in {"parameters", "flops"} or parts < 1:
+    if by != "modules" or balance not in {"parameters", "flops", "time"} or parts < 1:
         raise ValueError(
-            f'balance is "parameters" or "flops", parts at least 1; not {balance}, {parts}'
+            'by is "modules", balance is "parameters", "flops" or "time", parts at least 1;'
+            f" not {by}, {balance}, {parts}"
         )
+    if balance == "time" and program.example_inputs is None:
+        raise problem("not-split", reason="it has no example inputs to measure time with")
     if program.contract.changes is not None:
         raise problem("not-split", reason="it changes objects of its caller's, beside tensors")
     pieces = cuts_of(program, parts, balance)

@@ -397,16 +397,22 @@ class ExportedProgram:
         with self._boundary("rewritten"):
             return _transformed(self, passes)
 
-    def split(self, parts: int, *, balance: Literal["parameters", "flops"] = "parameters") -> Any:
+    def split(
+        self,
+        parts: int,
+        *,
+        by: Literal["modules"] = "modules",
+        balance: Literal["parameters", "flops", "time"] = "parameters",
+    ) -> Any:
         """Return this program as a `Pipeline`: stages cut between modules, programs themselves.
 
-        There are `parts` of them, balanced by parameters, or by FLOPs at the example's sizes; they
-        share the weights.
+        There are `parts` of them, balanced by parameters, by FLOPs at the example's sizes, or by
+        the time that calls take on the example inputs here; they share the weights.
 
         Raises: not-split.
         """
         with self._boundary("split"):
-            return _split(self, parts, balance)
+            return _split(self, parts, by, balance)
 
     def to_python(self) -> str:
         """Return the program as one Python file: `forward(state, ...)` over ATen operators.
