@@ -452,9 +452,10 @@ def make_tensor(tensor_type: TensorType, node: Node | None, recorder: Recording)
 
 def _make_static(t: TensorType) -> Any:
     strides, offset = t.strides, t.offset
-    if type(offset) is not int or any(type(stride) is not int for stride in strides or ()):
-        return make_symbolic_wrapper(SymbolicTensor, len(t.shape), t.dtype, t.device)
-    if strides is None and offset:
+    for number in (offset, *(strides or ())):
+        if type(number) is not int:
+            return make_symbolic_wrapper(SymbolicTensor, len(t.shape), t.dtype, t.device)
+    if strides is None and offset != 0:
         strides = t.stride()
     return make_static_wrapper(StaticTensor, t.shape, strides, offset, t.dtype, t.device)
 

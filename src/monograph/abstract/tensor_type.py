@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from monograph.abstract.layout import contiguous_strides
 from monograph.integers import product
 
 if TYPE_CHECKING:
-    import torch
-
     from monograph.integers import Int
 
 
@@ -24,7 +24,7 @@ class TensorType:
     made for every operator call and the frozen one costs three times as much.
     """
 
-    __slots__ = ("_key", "_strides", "device", "dtype", "offset", "requires_grad", "shape")
+    __slots__ = ("_key", "device", "dtype", "offset", "requires_grad", "shape", "strides")
 
     def __init__(
         self,
@@ -38,7 +38,8 @@ class TensorType:
         self.shape = shape
         self.dtype = dtype
         self.device = device
-        self._strides = strides
+        self.strides = strides
+        """None where the tensor is contiguous."""
         self.offset = offset
         self.requires_grad = requires_grad
         self._key: tuple[object, ...] | None = None
@@ -48,14 +49,9 @@ class TensorType:
         """Number of dimensions."""
         return len(self.shape)
 
-    @property
-    def strides(self) -> tuple[Int, ...] | None:
-        """The strides, or None where the tensor is contiguous."""
-        return self._strides
-
     def stride(self) -> tuple[Int, ...]:
         """The strides, computed where the type only says contiguous."""
-        return contiguous_strides(self.shape) if self._strides is None else self._strides
+        return contiguous_strides(self.shape) if self.strides is None else self.strides
 
     def numel(self) -> Int:
         """Number of elements."""
@@ -69,7 +65,7 @@ class TensorType:
                 self.shape,
                 self.dtype,
                 self.device,
-                self._strides,
+                self.strides,
                 self.offset,
                 self.requires_grad,
             )
@@ -127,6 +123,8 @@ def type_of(tensor: torch.Tensor) -> TensorType:
 
 def unusual_layout(tensor: torch.Tensor) -> str | None:
     """What a type cannot say of a tensor: that it is sparse, nested or quantised; else None."""
+    if tensor.layout is torch.strided and not (tensor.is_nested or tensor.is_quantized):
+        return None
     if tensor.is_nested:
         return "nested"
     layout = str(tensor.layout).removeprefix("torch.")

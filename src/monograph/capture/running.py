@@ -52,6 +52,7 @@ from monograph.capture.torch_overrides import (
 from monograph.capture.tracing import Request, Trace
 from monograph.diagnostics import BugError, MonographError, problem, raised_at, together
 from monograph.host.dispatch import without_fake_mode
+from monograph.host.module_calls import named_parts
 from monograph.host.process_groups import FSDP, reshard
 from monograph.integers import Facts, use
 from monograph.lazy_imports import deferred
@@ -86,16 +87,15 @@ def capture(request: Request) -> Capture:
     """
     if not isinstance(request.module, torch.nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
         raise problem("not-a-module", given=request.module)
-    modules = list(request.module.modules())
-    if any(isinstance(each, torch.jit.ScriptModule) for each in modules):
-        paths = request.module.named_modules()
-        path = next(p for p, each in paths if isinstance(each, torch.jit.ScriptModule))
-        raise problem("scripted-module", path=path)
-    if FSDP in sys.modules:
-        reshard(modules)
-    for each in modules:
+    modules: list[torch.nn.Module] = []
+    for path, each in named_parts(request.module):
+        if isinstance(each, torch.jit.ScriptModule):
+            raise problem("scripted-module", path=path)
+        modules.append(each)
         if isinstance(getattr(type(each), "forward", None), property):
             _ = each.forward  # a program writes its code now, not while it is captured
+    if FSDP in sys.modules:
+        reshard(modules)
     if THREAD.is_capturing:
         raise problem("capture-inside-capture")
     THREAD.is_capturing = True

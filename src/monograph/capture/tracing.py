@@ -49,6 +49,7 @@ from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.capture.torch_overrides.tensor_memory import check_shown
 from monograph.diagnostics import MonographError, noted
 from monograph.host.dispatch import below_autograd
+from monograph.host.module_calls import named_parts
 from monograph.host.trees import unflatten
 from monograph.integers import use
 from monograph.lazy_imports import deferred
@@ -195,7 +196,8 @@ class Trace:
     def _open(self, recording: Callable[..., Recorder]) -> None:
         """A graph writer and a recorder; placeholders of the module's state and of the inputs."""
         request, facts, inputs = self.request, self.facts, self.inputs
-        scopes, writer = Scopes(request.module, Trace._call_module.__code__), GraphWriter()
+        named = named_parts(request.module)
+        scopes, writer = Scopes(named, Trace._call_module.__code__), GraphWriter()
         if request.problems is not None and recording is Recorder:
             request.problems.forget()
             recording = partial(Continuing, problems=request.problems)
@@ -203,7 +205,7 @@ class Trace:
         facts.locate = recorder.origin
         facts.overlook = partial(overlooked, facts)
         facts.runs_plainly = not request.strict
-        self.state = ModuleState(request.module)
+        self.state = ModuleState(named)
         self.state.write_placeholders(writer, recorder)
         if inputs.options.flags:
             self.state.write_flags(inputs.options.flags, writer, recorder)

@@ -15,6 +15,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.diagnostics import problem
+from monograph.host.module_calls import named_parts
 from monograph.host.trees import flatten
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class ModuleCalls:
     def __init__(self, recorder: Recorder, paths: Collection[str]) -> None:
         self.recorder = recorder
         self.found: dict[str, RecordedCall] = {}
-        modules = dict(recorder.scopes.root.named_modules(remove_duplicate=False))
+        modules = dict(named_parts(recorder.scopes.root)) if paths else {}
         for path in paths:
             if path not in modules or not path:
                 near = difflib.get_close_matches(path, modules, n=1)

@@ -91,12 +91,11 @@ class Retraced(NamedTuple):
 class Scopes:
     """The scopes of one capture."""
 
-    def __init__(self, root: torch.nn.Module, stop: CodeType) -> None:
-        self.root = root
+    def __init__(self, named: Sequence[tuple[str, torch.nn.Module]], stop: CodeType) -> None:
+        """`named` are the root module and all in it, by path, as `named_modules` yields them."""
+        self.root = named[0][1]
         self.filter = frame_filter()
-        self.paths = {
-            id(m): path for path, m in reversed(list(root.named_modules(remove_duplicate=False)))
-        }
+        self.paths = {id(m): path for path, m in reversed(named)}
         self.stop = stop
         self.current = ModuleCall("", {}, (), "", (), 0, grad=None)
         self.grad: bool | None = None
@@ -158,9 +157,11 @@ class Scopes:
             kind = "builtin_function_or_method" if name in BUILTINS else "method_descriptor"
         self.functions[name] = number = self.functions.get(name, 0) + 1
         meta["torch_fn"] = (f"{name}_{number}", f"{kind}.{name}")
-        state = self.regions()
-        if state:
-            self.states[node] = state
+        grad = None if self.grad is None and is_grad_enabled() is self.caller_grad else True
+        if grad or call.grad is not None or call.regions or self.autocast:
+            state = self.regions()
+            if state:
+                self.states[node] = state
 
     def _annotate(self, meta: dict[str, Any]) -> None:
         """Put on a node what user code says of it with `torch.fx.traceback.annotate`."""

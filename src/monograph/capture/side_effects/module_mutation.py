@@ -22,7 +22,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.installation import THREAD, Overrides
 from monograph.capture.recording.operators import is_droppable
-from monograph.capture.side_effects.module_state import is_truth
+from monograph.capture.side_effects.module_state import is_truth, seen_now
 from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.snapshots import Snapshot, held_of
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
@@ -59,13 +59,13 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
         found |= {(id(saved.module), n) for n in saved.changed() if n not in _OUR_DOING}
         for kind, before in saved.tables.items():
             now = saved.module.__dict__[kind]
-            if not before and not now:
+            if before:
+                now = seen_now(now)
+            elif not now:
                 continue
-            found |= {
-                (id(saved.module), name)
-                for name in {**before, **now}
-                if not _is_kept(kind, state.stand_ins, before.get(name), now.get(name))
-            }
+            stand_ins = {} if kind == "_modules" else state.stand_ins
+            for name in _changed(kind, stand_ins, before, now):
+                found.add((id(saved.module), name))
     for module, name, _ in state.flags:
         if is_truth(module.__dict__.get(name)):
             found.discard((id(module), name))
@@ -86,15 +86,24 @@ def flags_changed(state: ModuleState, watched: Watched) -> frozenset[str]:
     )
 
 
-def _is_kept(kind: str, abstract: dict[int, Any], before: Any, now: Any) -> bool:
-    """Whether an entry of a module's table is what it was, or a buffer that may replace another."""
-    if kind == "_modules" or before is None or now is None:
-        return before is now
-    stood = abstract[id(before)]
-    if now is stood:
-        return True
-    if kind != "_buffers" or not isinstance(now, AbstractTensor):
+def _changed(
+    kind: str, stand_ins: dict[int, Any], before: dict[str, Any], now: dict[str, Any]
+) -> list[str]:
+    """The entries of a module's table that are neither what they were nor may take its place."""
+    found: list[str] = []
+    for name in {**before, **now}:
+        was, held = before.get(name), now.get(name)
+        is_kept = held is stand_ins.get(id(was), was)
+        if not is_kept and not _may_replace(kind, stand_ins, was, held):
+            found.append(name)
+    return found
+
+
+def _may_replace(kind: str, abstract: dict[int, Any], before: Any, now: Any) -> bool:
+    """Whether an entry of a module's table that is another one now is a buffer that may be."""
+    if kind != "_buffers" or before is None or not isinstance(now, AbstractTensor):
         return False
+    stood = abstract[id(before)]
     if _lies_in_an_input(now):
         return False
     same_shape = now.tensor_type.shape == stood.tensor_type.shape
@@ -112,7 +121,7 @@ def _lies_in_an_input(tensor: Any) -> bool:
 def _newly_shared(state: ModuleState) -> set[Attribute]:
     """Buffers replaced so that one storage has two names now, or had two before."""
     entries = [
-        (saved.module, name, before, saved.module.__dict__["_buffers"].get(name))
+        (saved.module, name, before, seen_now(saved.module.__dict__["_buffers"]).get(name))
         for saved in state.saved
         for name, before in saved.tables["_buffers"].items()
     ]

@@ -31,7 +31,7 @@ from monograph.host.dispatch import has_own_dispatch
 from monograph.host.module_calls import is_persistent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Sequence
 
     from torch.fx.node import Node
 
@@ -78,9 +78,10 @@ class StateName(NamedTuple):
 class ModuleState:
     """Swaps a module's state for abstract tensors. Use as a context manager."""
 
-    def __init__(self, root: torch.nn.Module) -> None:
-        self.root = root
-        self.modules = list(root.modules())
+    def __init__(self, named: Sequence[tuple[str, torch.nn.Module]]) -> None:
+        """`named` are the root module and all in it, by path, as `named_modules` yields them."""
+        self.root, self._named = named[0][1], named
+        self.modules = list({id(each): each for _, each in named}.values())
         self.tensors: list[StateTensor] = []
         self.all_state: list[tuple[str, torch.Tensor, bool]] = []
         """Every name of every parameter and buffer, tied ones too: (path, tensor, persistent)."""
@@ -102,7 +103,9 @@ class ModuleState:
         """
         seen: set[int] = set()
         wrapped: dict[int, Parameter] = {}  # what parameters are made of, by identity
-        for kind, owner, own_name, path, real in self._state():
+        entries = [(True, *each) for each in self._state("_parameters")]
+        entries += [(False, *each) for each in self._state("_buffers")]
+        for is_parameter, owner, own_name, path, real in entries:
             persistent = is_persistent(owner, own_name)
             plain, parts = [(path, real)], None
             if has_own_dispatch(real) or real.layout in SPARSE:
@@ -115,12 +118,11 @@ class ModuleState:
                 if real.requires_grad:
                     recorder.answers_noted.note("grad_mode", ())
             for where, each in plain:
-                is_part = kind == "_parameters" and parts is not None
+                is_part = is_parameter and parts is not None
                 held = wrapped.setdefault(id(each), _as_parameter(each)) if is_part else each
                 self.all_state.append((where, held, persistent))
                 if id(each) not in seen:
                     seen.add(id(each))
-                    is_parameter = kind == "_parameters"
                     self._stand_in(
                         StateName(where, is_parameter, persistent), each, writer, recorder
                     )
@@ -158,7 +160,9 @@ class ModuleState:
         node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")
         before = type_of(real)
         abstract = make_tensor(before, node, recorder)
-        _copy_markers(real, abstract)
+        for marker, value in real.__dict__.items():  # that code set on it
+            if marker != "_is_param":
+                setattr(abstract, marker, value)
         abstract.__class__ = type(real)
         node.meta["val"] = abstract
         writer.know(real, abstract)
@@ -169,13 +173,15 @@ class ModuleState:
             StateTensor(name.path, real, node, abstract, before, name.is_parameter, name.persistent)
         )
 
-    def _state(self) -> Iterator[tuple[str, torch.nn.Module, str, str, torch.Tensor]]:
-        named = list(self.root.named_modules(remove_duplicate=False))
-        for kind in ("_parameters", "_buffers"):
-            for prefix, module in named:
-                for name, real in module.__dict__[kind].items():
-                    if real is not None:
-                        yield kind, module, name, f"{prefix}.{name}" if prefix else name, real
+    def _state(self, kind: str) -> list[tuple[torch.nn.Module, str, str, torch.Tensor]]:
+        """The entries of all tables of a kind, with their modules, names and paths."""
+        found: list[tuple[torch.nn.Module, str, str, torch.Tensor]] = []
+        for prefix, module in self._named:
+            table = module.__dict__[kind]
+            for name, real in (table.own if type(table) is _View else table).items():
+                if real is not None:
+                    found.append((module, name, f"{prefix}.{name}" if prefix else name, real))
+        return found
 
     def looked_after(self) -> set[int]:
         """The identities of everything whose writes are found by comparing with what was saved."""
@@ -196,11 +202,11 @@ class ModuleState:
     def __enter__(self) -> Self:
         for saved in self.saved:
             for kind in ("_parameters", "_buffers"):
-                if any(real is not None for real in saved.tables[kind].values()):
+                if saved.tables[kind]:
                     table = _View(saved.attributes[kind])
                     for name, real in saved.tables[kind].items():
                         if real is not None:
-                            table[name] = self.stand_ins[id(real)]
+                            table.own[name] = self.stand_ins[id(real)]
                     saved.attributes[kind] = saved.module.__dict__[kind] = table
         return self
 
@@ -222,9 +228,8 @@ class ModuleState:
                 flags.append((tensor, tensor.abstract.recorder.abstract(made)))
         return flags + [
             (by_target[path], current)
-            for kind, _, _, path, current in self._state()
-            if kind == "_buffers"
-            and path in by_target
+            for _, _, path, current in self._state("_buffers")
+            if path in by_target
             and isinstance(current, AbstractTensor)
             and current is not by_target[path].abstract
         ]
@@ -238,13 +243,6 @@ def is_truth(value: Any) -> bool:
 def _as_parameter(part: torch.Tensor) -> Parameter:
     """What a parameter is made of, in the same memory."""
     return Parameter(part, requires_grad=False)
-
-
-def _copy_markers(real: torch.Tensor, abstract: AbstractTensor) -> None:
-    """Attributes that code set on parameters and buffers."""
-    for name, value in real.__dict__.items():
-        if name != "_is_param":
-            setattr(abstract, name, value)
 
 
 # --- threads -----------------------------------------------------------------------------------
@@ -265,6 +263,11 @@ class _View(dict[str, Any]):
     def __reduce_ex__(self, _protocol: object) -> Any:
         """Copied or pickled, it is a dict."""
         return dict, (dict(self),)
+
+
+def seen_now(table: dict[str, Any]) -> dict[str, Any]:
+    """What the capturing thread sees in a table of a module, without asking which thread it is."""
+    return table.own if type(table) is _View else table
 
 
 def _ask_thread(name: str) -> Any:

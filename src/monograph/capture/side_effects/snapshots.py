@@ -6,6 +6,7 @@ they lead to, each once. Objects keep their identity; only their contents are pu
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict, defaultdict, deque
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _ATOMS = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device, torch.Size})
 _MAPPINGS = frozenset({dict, OrderedDict, defaultdict})
+_EMPTIED = frozenset({*_MAPPINGS, set})
 _SEQUENCES = frozenset({list, deque})
 _LEAVES = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, ModuleType)
 _OWN_BUSINESS = frozenset(
@@ -55,10 +57,11 @@ class Snapshot:
             if kind in _ATOMS:
                 continue
             if name in TABLES:
-                if name != "_modules":
-                    self._markers(value, seen)
+                for held, tensor in value.items() if name != "_modules" else ():
+                    if tensor is not None and tensor.__dict__:
+                        self._markers(held, tensor, seen)
                 continue
-            if kind in _MAPPINGS and not value:
+            if kind in _EMPTIED and not value:
                 self.empty[name] = value
                 seen.add(id(value))
                 continue
@@ -66,23 +69,23 @@ class Snapshot:
             if found:
                 self.nested[name] = found
 
-    def _markers(self, tensors: dict[str, Any], seen: set[int]) -> None:
-        """Objects that code hung on parameters and buffers."""
-        for name, tensor in tensors.items():
-            if tensor is not None and tensor.__dict__:
-                found = [each for held in vars(tensor).values() for each in _contents(held, seen)]
-                if found:
-                    self.nested[name] = found
+    def _markers(self, name: str, tensor: torch.Tensor, seen: set[int]) -> None:
+        """Objects that code hung on a parameter or buffer."""
+        found = [each for held in vars(tensor).values() for each in _contents(held, seen)]
+        if found:
+            self.nested[name] = found
 
     def changed(self) -> list[str]:
         """The attributes that are not what they were; tables are compared by who swaps them."""
-        current = self.module.__dict__
-        names = [name for name in current if name not in self.attributes]
-        names += [
-            name
-            for name, value in self.attributes.items()
-            if current.get(name, self) is not value and not _equal(current.get(name, self), value)
-        ]
+        current, names = self.module.__dict__, list[str]()
+        if not _are_same(current, self.attributes):
+            names += [name for name in current if name not in self.attributes]
+            names += [
+                name
+                for name, value in self.attributes.items()
+                if current.get(name, self) is not value
+                and not _equal(current.get(name, self), value)
+            ]
         if any(self.empty.values()):
             names += [name for name, value in self.empty.items() if value]
         for name, contents in self.nested.items():
@@ -94,18 +97,21 @@ class Snapshot:
         """Put everything back; objects keep their identity."""
         self.restore_attributes()
         for kind, table in self.tables.items():
-            refill(self.attributes[kind], table)
+            now = self.attributes[kind]
+            if table or now:
+                refill(now, table)
 
     def restore_attributes(self) -> None:
         """Put everything but the tables' entries back."""
         current = self.module.__dict__
-        for name in [name for name in current if name not in self.attributes]:
-            del current[name]
-        for name, value in self.attributes.items():
-            if current.get(name, self) is not value:
-                current[name] = value
-        if list(current) != list(self.attributes):
-            refill(current, self.attributes)
+        if not _are_same(current, self.attributes):
+            for name in [name for name in current if name not in self.attributes]:
+                del current[name]
+            for name, value in self.attributes.items():
+                if current.get(name, self) is not value:
+                    current[name] = value
+            if list(current) != list(self.attributes):
+                refill(current, self.attributes)
         if any(self.empty.values()):
             for container in self.empty.values():
                 container.clear()
@@ -189,6 +195,11 @@ def _holds(owner: Any, content: Any) -> bool:
             for key, value in content.items()
         )
     return all(a is b or _equal(a, b) for a, b in zip(current, content, strict=True))
+
+
+def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two tables hold the very same objects under the same names, in the same order."""
+    return list(one) == list(other) and all(map(operator.is_, one.values(), other.values()))
 
 
 def _restore(owner: Any, content: Any) -> None:
