@@ -175,7 +175,12 @@ class FrameFilter:
 
     def innermost_user(self, frames: Iterable[AnySpot]) -> tuple[AnySpot, ...]:
         """Return the frames a message shows: those of user files, innermost first."""
-        return tuple([each for each in frames if not self.is_library(_file_of(each))])
+        kinds, found = self._kinds, list[AnySpot]()
+        for each in frames:
+            file = each.code.co_filename if isinstance(each, Frame) else each.file
+            if (kinds.get(file) or self._kind(file)) == "user":
+                found.append(each)
+        return tuple(found)
 
     def is_machinery(self, file: str) -> bool:
         """Tell whether frames of this file only pass calls on."""
@@ -224,7 +229,8 @@ class FrameFilter:
         if key not in self._frames:
             self._frames[key] = self._first_sight(code, lasti)
         here = self._frames[key]
-        return Frame(code, lasti, here) if isinstance(here, int) else here
+        # As `Frame(...)`, which is a call of Python.
+        return tuple.__new__(Frame, (code, lasti, here)) if isinstance(here, int) else here
 
     def _first_sight(self, code: CodeType, lasti: int) -> Frame | int | None:
         self._keep(code)
@@ -319,10 +325,6 @@ def raised_at(error: BaseException) -> tuple[Frame, ...]:
             found.append(where.frame(code, step.tb_lasti))
         step = step.tb_next
     return tuple(reversed(found))
-
-
-def _file_of(spot: Frame | Place) -> str:
-    return spot.file if isinstance(spot, Place) else spot.code.co_filename
 
 
 def place(spot: Frame | Place) -> Place:

@@ -86,9 +86,10 @@ KINDS: dict[type[Any], type[Any]] = {
     SymBoolArgument: torch.SymBool,
 }
 
-STATE = {InputKind.PARAMETER, InputKind.BUFFER}
-HELD = {InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ}
-STATE_WRITES = {OutputKind.PARAMETER_MUTATION, OutputKind.BUFFER_MUTATION}
+# Tuples: an Enum hashes in Python.
+STATE = (InputKind.PARAMETER, InputKind.BUFFER)
+HELD = (InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
+STATE_WRITES = (OutputKind.PARAMETER_MUTATION, OutputKind.BUFFER_MUTATION)
 
 
 def verify(

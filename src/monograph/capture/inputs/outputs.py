@@ -328,7 +328,5 @@ def drop_unused(recorder: Recorder, kept: Collection[Node]) -> None:
 def drop_unused_nodes(graph: Graph, kept: Collection[Node] = ()) -> None:
     """Remove calls whose result nobody uses and that have no effect, except those in `kept`."""
     for node in reversed(graph.nodes):
-        if node in kept:
-            continue
-        if is_unused(node):
+        if not node.users and node not in kept and is_unused(node):
             remove_node(node)

@@ -52,9 +52,10 @@ _SHIPPED: Final = frozenset(
 """Namespaces of operators whose meta kernels are tested where they come from."""
 ASSERT_SCALAR = torch.ops.aten._assert_scalar.default  # noqa: SLF001 - an operator's name
 ENDS_FACTORIES = frozenset(
-    getattr(torch.ops.aten, name).default for name in ("lift_fresh", "detach", "detach_")
+    id(getattr(torch.ops.aten, name).default) for name in ("lift_fresh", "detach", "detach_")
 )
-"""What C++ dispatches last where it makes a tensor, beside operators that take `pin_memory`."""
+"""The identities of what C++ dispatches last where it makes a tensor, beside operators that take
+`pin_memory`."""
 _RESIZING: Final = torch.ops.aten.resize_.default
 """It changes a tensor's sizes as in-place views do, without their tag."""
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
@@ -172,20 +173,21 @@ def _argument_types(overload: OpOverload) -> list[tuple[str, str]]:
 class Operators:
     """The operators met so far, by identity."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("known",)
 
     def __init__(self) -> None:
-        self._by_id: dict[int, Operator] = {}
+        self.known: dict[int, Operator] = {}
+        """By the identities of their overloads."""
 
     def forget(self) -> None:
         """A rule was added: what is known may be out of date."""
-        self._by_id.clear()
+        self.known.clear()
 
     def of(self, overload: OpOverload) -> Operator:
         """Facts about an overload."""
-        found = self._by_id.get(id(overload))
+        found = self.known.get(id(overload))
         if found is None:
-            found = self._by_id[id(overload)] = Operator(overload)
+            found = self.known[id(overload)] = Operator(overload)
         return found
 
 

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 Standing = tuple["Facts", int, "list[Guard]"]
 """Facts in use, and how far the assertions about data were written."""
 
+_KNOWN = OPERATORS.known
 _SCALARS = (int, float, bool, complex, str, type(None))
 _FORMATS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _PLAIN: frozenset[type] = frozenset((*_SCALARS, *_FORMATS))
@@ -165,7 +166,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             made = self.call(func, args, kwargs or {})
         except MonographError as error:
             return by_subclass(self, error, func, args, kwargs or {})
-        if func in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
+        if id(func) in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
             self.from_factory = made
         return made
 
@@ -181,7 +182,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             answer = special(*args, **kwargs)
             if answer is not NotImplemented:
                 return answer
-        op = OPERATORS.of(overload)
+        op = _KNOWN.get(id(overload)) or OPERATORS.of(overload)
         self._requires_grad = False
         types: list[Any] = []
         nodes: list[Any] = []

@@ -18,7 +18,6 @@ from monograph.abstract.tensor_type import TensorType
 from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.capture.code_policy import is_users
 from monograph.capture.queries.query_kinds import asking_again
-from monograph.capture.recording.operators import OPERATORS
 from monograph.diagnostics import problem, withdraw
 from monograph.host.dispatch import without_modes
 from monograph.host.trees import flatten, unflatten
@@ -119,12 +118,12 @@ def _is_fixed(value: object) -> bool:
 
 
 def note_raising(recorder: Recorder, node: Node) -> None:
-    """Note what decides whether an operator of a finished run raises that user code tries.
+    """Note what decides whether a write or `as_strided` of a finished run raises, if tried.
 
     Raises: outside-read (what no call can be asked: how much memory there is, or whose).
     """
     target: Any = node.target
-    if not (target is _STRIDED or OPERATORS.of(target).mutated) or not _is_tried(node):
+    if not _is_tried(node):
         return
     tensors = [each.meta.get("val") for each in node.all_input_nodes]
     tensors = [each for each in tensors if isinstance(each, AbstractTensor)]

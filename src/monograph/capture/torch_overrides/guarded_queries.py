@@ -357,33 +357,38 @@ _TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
 
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
-    collective = bool(recorder.unawaited)
+    collective, noted = bool(recorder.unawaited), recorder.answers_noted.answers
     for node in recorder.operations:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
             continue
-        note_raising(recorder, node)
         op = OPERATORS.of(target)
+        if op.mutated or target is _aten.as_strided.default:
+            note_raising(recorder, node)
         if op.is_collective:
             collective = True
             note_collective(recorder, node, _lines(recorder, node))
         if op.base_name in _TOLD_OF_GRADIENTS:
             _note_all_followed(recorder, node)
-        made = _first_tensor(node.meta.get("val"))
+        value = node.meta.get("val")
+        made = value.tensor_type if isinstance(value, AbstractTensor) else _first_of(value)
         if made is None:
             continue
         device = made.device.type
-        if _is_cast(op, device) and not _is_within_cast(recorder, node, device):
-            recorder.answers_noted.note("autocast", _lines(recorder, node), device)
-        if target is _aten.lift_fresh_copy.default:
+        if ("autocast", device, None) not in noted and _is_cast(op, device):
+            _note_cast(recorder, node, device)
+        if _is_made_of_nothing(op):
             _note_defaults(recorder, node, made)
-        elif node not in recorder.own_tensors and _is_made_of_nothing(op):
-            recorder.answers_noted.note("default_device", _lines(recorder, node))
     if collective:
         check_collectives(recorder)
 
 
 def _note_defaults(recorder: Recorder, node: Node, made: TensorType) -> None:
+    """Note what decides where a tensor is made, and a constant's dtype."""
+    if node.target is not _aten.lift_fresh_copy.default:
+        if node not in recorder.own_tensors:
+            recorder.answers_noted.note("default_device", _lines(recorder, node))
+        return
     recorder.answers_noted.note("default_device", _lines(recorder, node))
     if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
         recorder.answers_noted.note("default_dtype", _lines(recorder, node))
@@ -400,16 +405,18 @@ def _lines(recorder: Recorder, node: Node) -> object:
     return recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
 
 
-def _first_tensor(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return next((each.tensor_type for each in value if isinstance(each, AbstractTensor)), None)
-    return value.tensor_type if isinstance(value, AbstractTensor) else None
+def _first_of(values: Any) -> Any:
+    """The type of the first tensor among several results."""
+    if not isinstance(values, list | tuple):
+        return None
+    return next((each.tensor_type for each in values if isinstance(each, AbstractTensor)), None)
 
 
-def _is_within_cast(recorder: Recorder, node: Node, device: str) -> bool:
-    """Whether forward itself says what is cast there."""
+def _note_cast(recorder: Recorder, node: Node, device: str) -> None:
+    """Note that autocast decides an operator, unless forward itself says what is cast there."""
     regions = recorder.scopes.states.get(node, ())
-    return any(each.kind == "autocast" and each.settings[0] == device for each in regions)
+    if not any(each.kind == "autocast" and each.settings[0] == device for each in regions):
+        recorder.answers_noted.note("autocast", _lines(recorder, node), device)
 
 
 @functools.cache
@@ -426,7 +433,9 @@ def _is_cast(op: Operator, device: str) -> bool:
 
 @functools.cache
 def _is_made_of_nothing(op: Operator) -> bool:
-    """Whether the operator makes a tensor of no other, on a device that it may be told."""
+    """Whether the operator makes a tensor of no other on a device that is told, or a constant."""
+    if op.overload is _aten.lift_fresh_copy.default:
+        return True
     arguments = schema_of(op.overload).arguments
     takes_tensors = any("Tensor" in str(each.type) for each in arguments)
     return not takes_tensors and any(each.name == "device" for each in arguments)
