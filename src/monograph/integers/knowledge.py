@@ -38,6 +38,7 @@ class Knowledge:
         "precedence",
         "proofs",
         "ranges",
+        "signs",
         "simplified",
         "truths",
         "visible",
@@ -65,6 +66,8 @@ class Knowledge:
         # Valid until something new is learnt.
         self.intervals: dict[Expr, Interval] = {}
         self.answers: dict[Relation, bool | None] = {}
+        # By how deep a proof may nest and how many facts it may chain: what is, or is not, >= 0.
+        self.signs: dict[tuple[Expr, int, int], bool] = {}
         self.simplified: dict[Expr, Int] = {}
 
     def copy(self, precedence: Callable[[Expr], tuple[int, ...]]) -> "Knowledge":
@@ -82,7 +85,7 @@ class Knowledge:
         copied.proofs = {**self.proofs}
         copied.doubts = set()
         copied.fuel = 0
-        copied.intervals, copied.answers, copied.simplified = {}, {}, {}
+        copied.intervals, copied.answers, copied.signs, copied.simplified = {}, {}, {}, {}
         return copied
 
     def changed(self) -> None:
@@ -90,6 +93,7 @@ class Knowledge:
         self.is_empty = False
         self.intervals.clear()
         self.answers.clear()
+        self.signs.clear()
         self.simplified.clear()
         self.doubts.clear()
 

@@ -146,8 +146,17 @@ def is_never_negative(k: Knowledge, e: Int, depth: int = _DEPTH, chain: int = _C
     if not k.truths and _is_linear(e):
         # Over a box, the bounds of a linear form are exact.
         return False
-    if _has_positive_shift(k, e):
-        return True
+    found = k.signs.get((e, depth, chain))
+    if found is not None:
+        return found
+    found = _has_positive_shift(k, e) or _is_shown(k, e, depth, chain)
+    if found or k.fuel >= 0:  # else there was no time to look
+        k.signs[e, depth, chain] = found
+    return found
+
+
+def _is_shown(k: Knowledge, e: Expr, depth: int, chain: int) -> bool:
+    """Whether one of the ways to something smaller shows e >= 0."""
     k.fuel -= 1
     if depth == 0 or k.fuel < 0:
         return False

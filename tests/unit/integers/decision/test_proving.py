@@ -160,3 +160,12 @@ def test_what_cancels_by_now_is_cancelled(facts):
     facts.assume(ge(a, 1))
     assert facts.known(r) is True
     assert facts.known(ne(a * b // a, b)) is False
+
+
+def test_what_was_not_shown_is_asked_again_once_more_is_known(facts, n, m):
+    """Signs that could not be proved are remembered until something is learnt."""
+    grows = ge(n * m - n * n, 0)
+    assert facts.known(grows) is None
+    assert facts.known(ge(n * m - n * n + 1, 0)) is None
+    facts.assume(ge(m, n))
+    assert facts.known(grows) is True
