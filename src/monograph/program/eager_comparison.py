@@ -35,8 +35,9 @@ def agrees_with(program: ExportedProgram, module: torch.nn.Module, args: Any, kw
     if any(isinstance(each, torch.Tensor) and each.is_meta for each in tensors):
         return False
     run = program.module()
-    # Neither side trains, so that parameters, which may be large, need not be copied.
-    state = KeptState((module, run), with_parameters=False)
+    # Neither side trains, so that parameters, which may be large, need not be copied. A program
+    # writes to no attributes, and keeps the code that its first call made.
+    state = KeptState((module,), with_parameters=False, also=run.buffers())
     variations = _variations((args, dict(kwargs or {})))
     return all(_agree(run, module, state, inputs) for inputs in variations)
 

@@ -4,6 +4,8 @@ import torch
 from torch import nn
 
 import monograph
+from monograph.program.calling import program_module
+from monograph.program.calling.call_code import compile_call
 from monograph.program.eager_comparison import agrees_with
 
 
@@ -35,3 +37,22 @@ def test_both_begin_with_the_same_state():
     program = monograph.export(module, example)
     assert agrees_with(program, module, example, {})
     assert module.calls == 0
+
+
+def test_the_code_of_a_call_is_made_once(monkeypatch):
+    """Although the program runs twice here, on the example and with another mask."""
+    made = []
+
+    def compiled(*arguments):
+        made.append(compile_call(*arguments))
+        return made[-1]
+
+    class Masked(nn.Module):
+        def forward(self, x, mask):
+            return x * mask
+
+    monkeypatch.setattr(program_module, "compile_call", compiled)
+    example = (torch.randn(2, 3), torch.ones(2, 3))
+    module = Masked()
+    assert agrees_with(monograph.export(module, example), module, example, {})
+    assert len(made) == 1

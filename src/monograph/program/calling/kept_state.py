@@ -18,9 +18,13 @@ class KeptState:
     """
 
     def __init__(
-        self, functions: Iterable[Callable[..., Any]], *, with_parameters: bool = True
+        self,
+        functions: Iterable[Callable[..., Any]],
+        *,
+        with_parameters: bool = True,
+        also: Iterable[torch.Tensor] = (),
     ) -> None:
-        """Copy buffers, and parameters unless nothing is to write to those."""
+        """Copy buffers, the tensors of `also`, and parameters unless nothing writes to those."""
         modules = [each for each in functions if isinstance(each, torch.nn.Module)]
         parts = [part for each in modules for part in each.modules()]
         tables = [vars(part) for part in parts]
@@ -28,7 +32,7 @@ class KeptState:
         tables += [value for value in values if isinstance(value, dict)]
         self._tables = [(table, dict(table)) for table in tables]
         self._lists = [(value, list(value)) for value in values if type(value) is list]
-        tensors = [each for part in parts for each in part.buffers(recurse=False)]
+        tensors = [*also, *(each for part in parts for each in part.buffers(recurse=False))]
         tensors += [each for each in values if type(each) is torch.Tensor]
         if with_parameters:
             tensors += [each for part in parts for each in part.parameters(recurse=False)]
