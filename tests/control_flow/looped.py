@@ -374,6 +374,17 @@ def rows_in_a_list(x):
     return torch.cat(found["rows"], 1), torch.stack([row.max() for row in list(x.movedim(1, 0))])
 
 
+@looped(gradients=False)
+def numbers_gone_over(x):
+    """What `tolist` gives, gone over at once: numbers, and lists of them."""
+    h = torch.zeros(3, 4)
+    for n in x.argmax(2)[0].tolist():
+        h = h * 0.5 + n
+    for a, _, b, c in x.argmax(0).tolist():
+        h = h * a + b - c
+    return h
+
+
 @looped
 def held_elsewhere(x):
     """The list has another name, and lies in a dictionary."""

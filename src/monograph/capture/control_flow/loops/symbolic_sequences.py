@@ -19,6 +19,7 @@ from monograph.bytecode import SymbolicIterator
 from monograph.bytecode.evaluation.calling import interpret_always
 from monograph.capture.recording.scalar_tensors import own
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
+from monograph.capture.recording.value_ranges import state_bounds
 from monograph.integers import Expr, decide, eq, ge, known, lt
 
 if TYPE_CHECKING:
@@ -146,6 +147,34 @@ class Rows:
         return Rows(self.tensor[1:])  # pyright: ignore[reportArgumentType] - an abstract tensor's is one
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements(Rows):
+    """What `tolist` makes of a tensor's slices: numbers, or lists of them."""
+
+    def unrolled(self) -> Iterator[Any]:
+        """See `SymbolicSequence`."""
+        return (row.tolist() for row in self.tensor)
+
+    def at(self, recorder: Recorder, slices: Iterator[AbstractTensor]) -> Any:
+        """See `SymbolicSequence`."""
+        row = next(slices)
+        if row.tensor_type.rank:
+            return row.tolist()
+        number = recorder.item(row)
+        value = to_python(number)
+        if isinstance(value, Expr):
+            state_bounds(recorder, self.tensor, value)
+        return number
+
+    def first(self) -> Any:
+        """See `SymbolicSequence`."""
+        return self.tensor[0].tolist()
+
+    def rest(self) -> Elements:
+        """See `SymbolicSequence`."""
+        return Elements(self.tensor[1:])  # pyright: ignore[reportArgumentType] - an abstract tensor's is one
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """What `zip` and `enumerate` make of others."""
@@ -227,16 +256,16 @@ def _list_of(rows: Any) -> list[Any]:
 
 
 def rows_of(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """What stands for `unbind`, or `split` into slices of one, whose results are gone over."""
+    """What stands for `unbind`, `tolist`, or `split` into slices of one that are gone over."""
     name, owner = getattr(callee, "__name__", ""), getattr(callee, "__self__", None)
     if name not in _ROWS:
         return None
     if isinstance(owner, AbstractTensor):
         args = [owner, *args]
-    elif callee not in (getattr(torch, name), getattr(torch.Tensor, name)):
+    elif callee not in (getattr(torch, name, None), getattr(torch.Tensor, name)):
         return None
     found = _ROWS[name](*args, **kwargs)
-    source = None if found is None else source_of(found)
+    source = found if isinstance(found, Elements) else None if found is None else source_of(found)
     return None if source is None else lambda *_, **__: SymbolicIterator(source)
 
 
@@ -259,6 +288,12 @@ def _split(
     return tensor.unsqueeze(dim + 1 if dim >= 0 else dim).movedim(dim if dim >= 0 else dim - 1, 0)
 
 
+def _elements(tensor: Any) -> Elements | None:
+    if not _varies(tensor, 0) or not all(type(n) is int for n in tensor.tensor_type.shape[1:]):
+        return None
+    return Elements(tensor)
+
+
 def _varies(tensor: Any, dim: Any) -> bool:
     """Whether there is a symbolic number of slices along a dimension."""
     if not isinstance(tensor, AbstractTensor) or type(dim) is not int:
@@ -267,7 +302,7 @@ def _varies(tensor: Any, dim: Any) -> bool:
     return -len(shape) <= dim < len(shape) and isinstance(shape[dim], Expr)
 
 
-_ROWS: dict[str, Callable[..., Any]] = {"split": _split, "unbind": _unbound}
+_ROWS: dict[str, Callable[..., Any]] = {"split": _split, "tolist": _elements, "unbind": _unbound}
 
 
 def _range(*args: Any) -> Any:
