@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from monograph.abstract.symbols import SymbolNode
+from monograph.abstract.symbols import SymbolNode, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.recording.unbacked_values import holds_symbols, tensor_from
@@ -18,7 +18,7 @@ from monograph.capture.torch_overrides.lazy_messages import text_of_message
 from monograph.capture.torch_overrides.tensor_memory import made_of
 from monograph.diagnostics import problem, snippet
 from monograph.host.flags import CHECKER
-from monograph.integers import Relation
+from monograph.integers import Expr, Relation
 
 PAD_PACKED_SEQUENCE: Final = torch.ops.aten._pad_packed_sequence.default  # noqa: SLF001 - an operator's name
 _SEQUENCES = (list, tuple, torch.SymInt, torch.SymFloat)
@@ -100,6 +100,29 @@ def _pad_packed_sequence(original: Any) -> Any:
         return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
 
     return pad_packed_sequence
+
+
+def _hint(size: Any) -> int | None:
+    number = to_python(size)
+    return size.node.facts.hint_of(number) if isinstance(number, Expr) else number
+
+
+@OVERRIDES.override_code_while(["always"], "opt_einsum.contract", "contract_path")
+def _order_of_einsum(original: Any) -> Any:
+    """In what order `einsum` contracts: it changes no value, so no size is guarded for it.
+
+    The example's sizes decide; where data decide one, all count as equal.
+    """
+
+    def contract_path(equation: Any, *operands: Any, **options: Any) -> Any:
+        if listening() is None or not any(isinstance(each, AbstractTensor) for each in operands):
+            return original(equation, *operands, **options)
+        shapes = [tuple(map(_hint, each.shape)) for each in operands]
+        if any(None in shape for shape in shapes):
+            shapes = [(2,) * len(shape) for shape in shapes]
+        return original(equation, *shapes, **{**options, "shapes": True})
+
+    return contract_path
 
 
 _KINDS: Final = {torch.SymBool: bool, torch.SymFloat: float, torch.SymInt: int}
