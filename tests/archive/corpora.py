@@ -106,7 +106,7 @@ def of_sizes() -> Iterator[Case]:
             calls,
             lambda args, each=each: {
                 "dynamic_shapes": each.declaration(args),
-                "control_flow": "refuse",
+                "control_flow": "capture" if each.name == "looped_over" else "refuse",
             },
         )
 

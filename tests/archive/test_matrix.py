@@ -11,7 +11,7 @@ import torch
 import monograph
 from tests.archive.corpora import Case, cases, made
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
-from tests.contract.judging import kept
+from tests.contract.judging import kept, opened
 from tests.programs.harness import same
 from tests.seeding import reseed
 
@@ -51,6 +51,9 @@ BY_POSITION_ALONE = {"a_default_argument"}
 WITH_LOOPS = {"operators", "branching", "looped"}
 """Torch's own operators trace their bodies again where a gradient may be asked for."""
 
+PICKLED = {"drawn_from_a_generator", "drawn_from_the_default_generator"}
+"""Of these, stock's files hold a `torch.Generator`."""
+
 WRITES_PARAMETERS = {"WritesItsParameter", "WritesARowOfItsParameter"}
 """What stock writes at the end, where gradients are asked for, torch refuses."""
 
@@ -68,7 +71,7 @@ def outcome(module, inputs):
             result = module(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  whatever is raised is compared
         return error
-    return kept(result), (args, kwargs)
+    return kept(opened(result, {})), opened((args, kwargs), {})
 
 
 def outcomes(case: Case, module) -> list:
@@ -121,6 +124,10 @@ def written_here(case: Case) -> None:
         return
     if program.contract.changes is not None:
         pytest.skip("it changes objects of its caller, which stock leaves as they are")
+    if "ObjectNode" in f"{program.in_spec}{program.out_spec}":
+        with pytest.raises(RuntimeError):  # objects of unregistered classes have no form there
+            loaded_there(content)
+        return
     theirs = loaded_there(content)
     again = saved_there(theirs)
     with quietly():
@@ -130,6 +137,8 @@ def written_here(case: Case) -> None:
 
 def written_there(case: Case) -> None:
     """Save there, read here, save here, read there. Here, more calls are refused."""
+    if case.name in PICKLED:
+        pytest.skip("stock pickles the generator, and pickles are not read")
     if case.name.startswith("Associative"):
         pytest.skip("read after it was lowered: test_control_flow.py")
     if case.name == "an_int_without_end":
