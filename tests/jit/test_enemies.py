@@ -1338,6 +1338,30 @@ def classes_of_tensors_are_asked(wrap):
 
 
 @scenario
+def tensors_are_none_at_other_times(wrap):
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+    ways = {
+        "an argument": (lambda x, y: x if y is None else -x, lambda v: v),
+        "an attribute": (lambda x, y: (x, y.value is None), Box),
+        "an item": (lambda x, y: (x, y[0] is not None, 1 if y[0] is None else 2), lambda v: [v]),
+        "a value of a dict": (lambda x, y: (x, y.get("a") is None), lambda v: {"a": v}),
+        "the base of a view": (lambda x, y: (x, y._base is None), lambda v: v),
+    }
+    seen = []
+    for way, make in ways.values():
+        call = wrap(lambda x, y, way=way: (way(x, y), time.sleep(0), way(x, y)))
+        for value in (x34()[0], x34(), None, x34(), None, 5) * 2:
+            try:
+                seen.append(call(x34(), make(value)))
+            except AttributeError as error:
+                seen.append(str(error))
+    return seen
+
+
+@scenario
 def methods_of_subclasses_are_called(wrap):
     call = wrap(lambda x: (x.sum() + x * 2, x.T, torch.relu(x)))
     return [call(x34().as_subclass(Sub) if n % 2 else x34()) for n in range(6)]

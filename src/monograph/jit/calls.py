@@ -393,10 +393,7 @@ def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
             raise NotRecordable("a tensor is iterated by C")
     if callee is map or callee is filter:
         segment.touch(value)
-    elif callee in (isinstance, type, callable, issubclass):
-        if isinstance(value, torch.Tensor) and segment.guards.is_known(value):
-            segment.guards.tensor_class(value)
-    else:
+    elif callee not in (isinstance, type, callable, issubclass):
         segment.touch(value)
         _check_plain(value)
         if callee in (dict, OrderedDict) and lookup(type(value), "keys") is not MISSING:

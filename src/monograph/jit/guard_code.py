@@ -237,7 +237,9 @@ class GuardWriter:
         if fixed:
             self._fixed.add(name)
         self.know(value, name, label)
-        if not isinstance(value, TENSORS):
+        if isinstance(value, TENSORS):
+            self._class_of(value, name, label)
+        else:
             fails = f"type({name}) is not {self.constant(type(value))}"
             is_c = fixed and not type(value).__flags__ & (1 << 9)  # has its class for good
             self.check(fails, f"type({label})", type(value), name, fixed=is_c)
@@ -327,15 +329,17 @@ class GuardWriter:
         """Whether all that a tensor is but its data is guarded."""
         return id(tensor) in self._touched
 
-    def tensor_class(self, tensor: torch.Tensor) -> str:
-        """Guard the class of a tensor; return its name."""
+    def read_by_operator(self, tensor: torch.Tensor) -> str:
+        """Note that an operator reads a tensor; return its name."""
         self._asked.setdefault(id(tensor), self._place())
-        name = self.names[id(tensor)]
+        return self.names[id(tensor)]
+
+    def _class_of(self, tensor: torch.Tensor, name: str, label: str) -> None:
+        """Guard the class of a tensor: Python learns of it by `is None`, too."""
         kind = {torch.Tensor: "T", torch.nn.Parameter: "P"}.get(type(tensor))
         kind = kind or self.constant(type(tensor))
-        about = f"type({self.label(tensor)})"
+        about = f"type({label})"
         self.check(f"type({name}) is not {kind}", about, type(tensor), f"type({name})")
-        return name
 
     def check_distinct(self, owner: Any) -> None:
         """Guard that an object is none of the others of its type that were met."""

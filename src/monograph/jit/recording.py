@@ -285,7 +285,7 @@ class SegmentRecorder:
             return node
         if not is_plain(tensor):
             raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
-        name = self.guards.tensor_class(tensor)
+        name = self.guards.read_by_operator(tensor)
         node = self.nodes[id(tensor)] = self._input(name, tensor)
         self._storages.add(storage_of(tensor))
         return node
