@@ -70,15 +70,31 @@ def trained(steps: int) -> torch.nn.Module:
 def chat(file: str, questions: list[str]) -> None:
     """Answer questions with the program of a file; the answer is shown as it is made."""
     sys.modules["transformers"] = None  # importing it fails from here on
-    from monograph import generation  # noqa: PLC0415  (as in a process of its own)
+    from monograph import ContractError, generation  # noqa: PLC0415  (as in a process of its own)
 
     program = generation.load(file)
 
     def show(tokens: torch.Tensor) -> None:
         print("".join(LETTERS[each] for each in tokens.flatten().tolist()), end="", flush=True)
 
-    for question in questions or iter(lambda: input("> "), ""):
-        program.generate(torch.tensor([encoded(f"{question} =")]), max_new_tokens=6, streamer=show)
+    def asked() -> str:
+        try:
+            return input("> ")
+        except EOFError:
+            print()
+            return ""
+
+    if not questions:
+        print("Ask for a sum or a difference, such as 3 + 4; an empty line ends the chat.")
+    for question in questions or iter(asked, ""):
+        prompt = torch.tensor([encoded(f"{question} =")])
+        try:
+            answer = program.generate(prompt, max_new_tokens=6, streamer=show)
+        except ContractError as refused:  # a question that is too long
+            print(refused.diagnostic.headline)
+            continue
+        if answer[0, -1] != TOKENS["\n"]:
+            print()
 
 
 def main() -> None:
@@ -98,7 +114,8 @@ def main() -> None:
         generation.export(trained(given.steps), max_length=LENGTH, cache="static").save(file)
         asked = [part for question in given.ask for part in ("--ask", question)]
         command = [sys.executable, __file__, "--chat", str(file), *asked]
-        subprocess.run(command, check=True)
+        done = subprocess.run(command, check=False)
+    sys.exit(done.returncode)
 
 
 if __name__ == "__main__":
