@@ -99,6 +99,37 @@ def test_from_a_factory_to_a_file_that_is_right(folder, place):
     assert invoked("diff", "m.pt2", "m.pt2") == (0, "no difference\n")
 
 
+def test_entries_of_a_file(folder):
+    """Each is shown, run, verified and converted by its name; without it the names are said."""
+
+    class Two(torch.nn.Module):
+        def double(self, x):
+            return x * 2
+
+        def forward(self, x):
+            return torch.relu(x)
+
+    two, x = Two(), torch.ones(3)
+    entries = {"double": monograph.call(x), "relu": monograph.call(x)}
+    monograph.export_methods(two, entries).save("two.pt2")
+    sys.modules["two"] = types.SimpleNamespace(make=lambda: (two, (x,)))
+    status, shown = invoked("inspect", "two.pt2")
+    assert status == 0
+    assert all(f"program '{name}'" in shown for name in entries)
+    assert "aten.relu" in invoked("show", "two.pt2", "--entry", "relu")[1]
+    assert invoked("run", "two.pt2", "--entry", "double", "--json") == (0, "[2.0, 2.0, 2.0]\n")
+    for name in entries:
+        assert invoked("verify", "two.pt2", "--module", "two:make", "--entry", name)[0] == 0
+    wrong = invoked("verify", "two.pt2", "--module", "two:make", "--entry", "nobody")
+    assert wrong[0] == 1
+    assert "double" in wrong[1]
+    assert invoked("convert", "two.pt2", "--entry", "relu", "--to", "python", "-o", "r.py")[0] == 0
+    status, said = invoked("run", "two.pt2")
+    assert status == 1
+    assert "double" in said
+    sys.modules.pop("two")
+
+
 def test_shapes_of_the_factory(folder):
     """A factory may say which sizes vary."""
     status, said = invoked("export", "model.py:with_shapes", "-o", "m.pt2")

@@ -20,6 +20,7 @@ JSON: Any = typer.Option(False, "--json", help="the answer as JSON")
 PLAIN: Any = typer.Option(True, "--strict/--plain", help="interpret Python, or run it as it is")
 FILE: Any = typer.Argument(help="a .pt2 file, written here or by torch.export")
 CONFIG: Any = typer.Option([], help="a setting of its configuration: name=value")
+ENTRY: Any = typer.Option(None, help="of several programs in the file: its name")
 HTML: Any = typer.Option(None, help="the graph as a page that loads nothing")
 PLACE: Any = typer.Argument(help="package.module:attribute or file.py:attribute")
 
@@ -165,6 +166,7 @@ def inspect(
 def show(
     file: str = FILE,
     python: bool = typer.Option(default=False, help="as a Python file that runs"),
+    entry: str | None = ENTRY,
     json: bool = JSON,
     html: str | None = HTML,
 ) -> None:
@@ -174,13 +176,14 @@ def show(
 
     monograph show model.pt2 --html model.html
     """
-    end(programs.show(file, python=python, as_json=json, html=html))
+    end(programs.show(file, python=python, entry=entry, as_json=json, html=html))
 
 
 @verb()
 def run(
     file: str = FILE,
     on: str | None = typer.Option(None, help="a file called in its place: .onnx, .xml, .pte, .pt2"),
+    entry: str | None = ENTRY,
     json: bool = JSON,
 ) -> None:
     """Call a program on its example inputs, and print what it gives.
@@ -189,7 +192,7 @@ def run(
 
     monograph run model.pt2 --on model.onnx
     """
-    end(programs.run(file, on=on, as_json=json))
+    end(programs.run(file, on=on, entry=entry, as_json=json))
 
 
 @verb()
@@ -199,6 +202,7 @@ def verify(
     handed_over: str | None = typer.Option(None, help=".onnx, .xml, .pte or .pt2 in its place"),
     samples: int = typer.Option(20, help="how many legal calls are tried"),
     seed: int = typer.Option(0, help="of the random generator that draws them"),
+    entry: str | None = ENTRY,
     json: bool = typer.Option(default=False, help="all calls, as JSON"),
     html: str | None = typer.Option(None, help="all calls, as a page"),
 ) -> None:
@@ -210,7 +214,7 @@ def verify(
 
     monograph verify model.pt2 --handed-over model.onnx
     """
-    given = {"samples": samples, "seed": seed}
+    given: dict[str, Any] = {"samples": samples, "seed": seed, "entry": entry}
     end(programs.verify(file, module, handed_over=handed_over, as_json=json, html=html, **given))
 
 
@@ -249,13 +253,14 @@ def convert(
     to: str = typer.Option(
         "onnx", help=f"one of {', '.join(programs.TARGETS)}", autocompletion=names_of_targets
     ),
+    entry: str | None = ENTRY,
     json: bool = JSON,
 ) -> None:
     """Hand a program over to another system.
 
     monograph convert model.pt2 --to onnx -o model.onnx
     """
-    end(programs.convert(file, output, to=to, as_json=json))
+    end(programs.convert(file, output, to=to, entry=entry, as_json=json))
 
 
 @verb()

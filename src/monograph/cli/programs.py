@@ -26,6 +26,7 @@ _inspection_text = deferred("monograph.archive.inspecting:as_text")
 _load = deferred("monograph.archive:load")
 _save = deferred("monograph.archive:save")
 _export = deferred("monograph.api:export")
+_method_module = deferred("monograph.methods:method_module")
 _verify = deferred("monograph.verification:verify")
 _minify = deferred("monograph.jit:minify")
 _draft = deferred("monograph.api:draft_export")
@@ -51,9 +52,16 @@ def inspect(
 
 
 @verb
-def show(file: str, *, python: bool = False, as_json: bool = False, html: str | None = None) -> int:
+def show(
+    file: str,
+    *,
+    python: bool = False,
+    entry: str | None = None,
+    as_json: bool = False,
+    html: str | None = None,
+) -> int:
     """Print the graph of a program and its contract, or write it as Python or as a page."""
-    program = _load(_file(file))
+    program = _program(file, entry)
     if html is not None:
         say(_write_graph_page(program, html, titles=(Path(file).name,)))
         return RIGHT
@@ -94,19 +102,24 @@ def verify(
     handed_over: str | None = None,
     samples: int = 20,
     seed: int = 0,
+    entry: str | None = None,
     as_json: bool = False,
     html: str | None = None,
 ) -> int:
     """Compare a program with its module, or with the evidence it holds; give the exit status.
 
     `module` is `package.name:attribute`: a module, or a function that makes one; `handed_over` a
-    file that another system made of it, which is called in the place of the program.
+    file that another system made of it, which is called in the place of the program. An `entry` is
+    compared with the module's method of its name, or its forward if it has none.
     """
     beside = None if module is None else _made(module).module
+    if entry is not None and beside is not None:
+        beside = _method_module(beside, entry, is_guess=True)
+    program = _file(file) if entry is None else _program(file, entry)
     instead = None if handed_over is None else _file(handed_over)
     with progress() as told:
         told(f"verifying {file}")
-        found = _verify(_file(file), beside, samples=samples, seed=seed, handed_over=instead)
+        found = _verify(program, beside, samples=samples, seed=seed, handed_over=instead)
     if html is not None:
         Path(html).write_text(found.as_html(), encoding="utf-8")
     say(found.as_json() if as_json else found)
@@ -205,14 +218,16 @@ def minify(
 
 
 @verb
-def convert(file: str, output: str, *, to: str = "onnx", as_json: bool = False) -> int:
+def convert(
+    file: str, output: str, *, to: str = "onnx", entry: str | None = None, as_json: bool = False
+) -> int:
     """Hand a program over: to ONNX, AOTInductor, torch.export's format, or a Python file."""
     if to not in TARGETS:
         raise NotThereError(f"programs are converted to {', '.join(TARGETS)}; not to {to}")
     if to in PACKAGES and not _has(PACKAGES[to]):
         said = f"this needs the package {PACKAGES[to]}: pip install 'monograph[{to}]'"
         raise NotThereError(said)
-    program = _load(_file(file))
+    program = _program(file, entry)
     with watched(f"converting {file} to {to}"):
         converted(program, output, to)
     size = Path(output).stat().st_size
@@ -222,12 +237,14 @@ def convert(file: str, output: str, *, to: str = "onnx", as_json: bool = False) 
 
 
 @verb
-def run(file: str, *, on: str | None = None, as_json: bool = False) -> int:
+def run(
+    file: str, *, on: str | None = None, entry: str | None = None, as_json: bool = False
+) -> int:
     """Call a program on its example inputs, and print what it gives.
 
     `on` is a file that another system made of it, which is called in its place.
     """
-    program = _load(_file(file))
+    program = _program(file, entry)
     if program.example_inputs is None:
         raise ValueError(f"{file} holds no example inputs to run it on")
     args, kwargs = program.example_inputs
@@ -256,6 +273,11 @@ def _made(place: str) -> Made:
 
 def _has(package: str) -> bool:
     return find_spec(package) is not None
+
+
+def _program(file: str, entry: str | None) -> Any:
+    path = _file(file)
+    return _load(path) if entry is None else _load(path, model=entry)
 
 
 def _file(name: str) -> Path:
