@@ -5,21 +5,24 @@ Nothing of PyTorch or of those systems is imported before a conversion is asked 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.lazy_imports import deferred, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from monograph.program import ExportedProgram
 
 _save = deferred("monograph.archive:save")
 
 
-def converted(program: ExportedProgram, output: str, to: str) -> None:
-    """Write a program to a file as one of `TARGETS`.
+def converted(
+    program: ExportedProgram | Mapping[str, ExportedProgram], output: str, to: str
+) -> None:
+    """Write a program to a file as one of `TARGETS`; several by name as one of `OF_ENTRIES`.
 
     Raises: what the conversion raises; ImportError, where its package is not installed.
     """
@@ -38,23 +41,29 @@ def _to_openvino(program: ExportedProgram, output: str) -> None:
     resolved("openvino:save_model")(converted, output, compress_to_fp16=False)
 
 
-def _to_executorch(program: ExportedProgram, output: str) -> None:
+def _to_executorch(program: ExportedProgram | Mapping[str, ExportedProgram], output: str) -> None:
     """ExecuTorch lowers programs of torch.export to its edge dialect, and to a buffer.
+
+    Several are methods of one buffer, which has the weights that they share once.
 
     Raises: ValueError, as memory is planned for the largest inputs: it would take the example's
     sizes for the largest where there is no bound.
     """
-    contract = program.contract
+    several = isinstance(program, Mapping)
+    programs = program if several else {"forward": program}
     free = [
-        contract.names.get(symbol, str(symbol))
-        for symbol, _, upper in contract.ranges
+        each.contract.names.get(symbol, str(symbol))
+        for each in programs.values()
+        for symbol, _, upper in each.contract.ranges
         if not isinstance(upper, int)
     ]
     if free:
         bounds = "; ".join(f"{name} <= 1024" for name in free)
         said = f"memory is planned for the largest inputs, and there is none of {', '.join(free)}"
         raise ValueError(f'{said}: export with bounds, as in --dynamic "...; {bounds}"')
-    lowered = resolved("executorch.exir:to_edge_transform_and_lower")(program.to_torch())
+    theirs = {name: each.to_torch() for name, each in programs.items()}
+    lower = resolved("executorch.exir:to_edge_transform_and_lower")
+    lowered = lower(theirs if several else theirs["forward"])
     Path(output).write_bytes(lowered.to_executorch().buffer)
 
 
@@ -67,7 +76,10 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Any, str], object]]] = {
     "executorch": _to_executorch,
 }
 TARGETS: Final = tuple(_CONVERSIONS)
+OF_ENTRIES: Final = ("onnx", "executorch")
+"""What several programs over one state become as a whole: a folder, or one file."""
+
 PACKAGES: Final[Mapping[str, str]] = {"openvino": "openvino", "executorch": "executorch"}
 
 
-__all__ = ["PACKAGES", "TARGETS", "converted"]
+__all__ = ["OF_ENTRIES", "PACKAGES", "TARGETS", "converted"]

@@ -375,6 +375,22 @@ def test_what_executorch_makes(folder):
         torch.testing.assert_close(method.execute([x])[0], monograph.load("m.pt2").module()(x))
 
 
+@pytest.mark.slow
+def test_entries_are_methods_of_one_buffer(folder):
+    """ExecuTorch has each under its name, and the weights once."""
+    runtime = pytest.importorskip("executorch.runtime")
+    model, x = torch.nn.Linear(256, 256).requires_grad_(requires_grad=False), torch.ones(2, 256)
+    entries = {"plain": monograph.call(x), "twice": monograph.call(x).of(lambda m, x: m(x) * 2)}
+    monograph.export_methods(model, entries).save("two.pt2")
+    assert invoked("convert", "two.pt2", "--to", "executorch", "-o", "two.pte")[0] == 0
+    methods = runtime.Runtime.get().load_program("two.pte")
+    for name, factor in (("plain", 1), ("twice", 2)):
+        (found,) = methods.load_method(name).execute([x])
+        torch.testing.assert_close(found, model(x) * factor)
+    n_bytes = sum(each.nbytes for each in model.parameters())
+    assert (folder / "two.pte").stat().st_size < 1.5 * n_bytes
+
+
 def test_executorch_needs_bounds(folder, monkeypatch):
     """It would plan memory for the example's sizes; with the help's bounds it is asked."""
     monkeypatch.setattr(programs, "_has", lambda _: True)

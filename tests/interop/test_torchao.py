@@ -15,7 +15,7 @@ quantization = pytest.importorskip("torchao.quantization")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SCHEMES = {
-    "int8": lambda: quantization.Int8WeightOnlyConfig(),
+    "int8": quantization.Int8WeightOnlyConfig,
     "int4": lambda: quantization.IntxWeightOnlyConfig(weight_dtype=torch.int4),
 }
 WITHOUT = """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from monograph.cli.output import RIGHT, WRONG, colored_diff, progress, say, verb
 from monograph.cli.watching import watched
-from monograph.conversions import PACKAGES, TARGETS, converted
+from monograph.conversions import OF_ENTRIES, PACKAGES, TARGETS, converted
 from monograph.diagnostics import MonographError
 from monograph.factories import Made, NotThereError, made, of_transformers
 from monograph.lazy_imports import deferred
@@ -27,6 +27,8 @@ _load = deferred("monograph.archive:load")
 _save = deferred("monograph.archive:save")
 _export = deferred("monograph.api:export")
 _method_module = deferred("monograph.methods:method_module")
+_load_all = deferred("monograph.archive:load_all")
+_programs = deferred("monograph.programs:Programs")
 _verify = deferred("monograph.verification:verify")
 _minify = deferred("monograph.jit:minify")
 _draft = deferred("monograph.api:draft_export")
@@ -227,10 +229,15 @@ def convert(
     if to in PACKAGES and not _has(PACKAGES[to]):
         said = f"this needs the package {PACKAGES[to]}: pip install 'monograph[{to}]'"
         raise NotThereError(said)
-    program = _program(file, entry)
+    program: Any = None
+    if entry is None and to in OF_ENTRIES:
+        several = _load_all(_file(file))
+        program = _programs(several) if len(several) > 1 else None
+    program = _program(file, entry) if program is None else program
     with watched(f"converting {file} to {to}"):
         converted(program, output, to)
-    size = Path(output).stat().st_size
+    files = [each for each in (Path(output), *Path(output).rglob("*")) if each.is_file()]
+    size = sum(each.stat().st_size for each in files)
     told = {"file": output, "to": to, "bytes": size}
     say(json.dumps(told, indent=1) if as_json else f"{output}: {size} bytes")
     return RIGHT

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.diagnostics import ContractError
+from monograph.host.dispatch import is_fake
 from monograph.host.trees import flatten, leaves_of, tree_map, unflatten
 from monograph.program.calling.kept_state import KeptState
 
@@ -29,10 +30,11 @@ def agrees_with(program: ExportedProgram, module: torch.nn.Module, args: Any, kw
     """Whether program and module give the same for the example, and where its masks differ.
 
     A call that the program refuses, or the module raises at, is no difference. Nothing can be
-    compared of a module, or for inputs, on the meta device: whether they agree is not known.
+    compared of a module, or for inputs, without data (on the meta device, or FakeTensors): whether
+    they agree is not known.
     """
     tensors = [*module.parameters(), *module.buffers(), *leaves_of((args, kwargs))]
-    if any(isinstance(each, torch.Tensor) and each.is_meta for each in tensors):
+    if any(isinstance(t, torch.Tensor) and (t.is_meta or is_fake(t)) for t in tensors):
         return False
     run = program.module()
     # Neither side trains, so that parameters, which may be large, need not be copied. A program
