@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 Standing = tuple["Facts", int, "list[Guard]"]
 """Facts in use, and how far the assertions about data were written."""
 
-_KNOWN = OPERATORS.known
 _SCALARS = (int, float, bool, complex, str, type(None))
 _FORMATS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _PLAIN: frozenset[type] = frozenset((*_SCALARS, *_FORMATS))
@@ -182,7 +181,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             answer = special(*args, **kwargs)
             if answer is not NotImplemented:
                 return answer
-        op = _KNOWN.get(id(overload)) or OPERATORS.of(overload)
+        op = OPERATORS.known.get(id(overload)) or OPERATORS.of(overload)
         self._requires_grad = False
         types: list[Any] = []
         nodes: list[Any] = []
