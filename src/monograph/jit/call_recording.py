@@ -23,9 +23,7 @@ from monograph.jit.calls import (
     arguments_of,
     check_call,
     find_leaf,
-    forward_of,
     is_size,
-    plain_callee,
 )
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.autocast import SWITCHES, record_autocast
@@ -37,8 +35,10 @@ from monograph.jit.effects.guarded_queries import (
     is_lock_of_cache,
     tells_no_error,
 )
+from monograph.jit.effects.module_calls import forward_of, plain_callee
 from monograph.jit.effects.output import write_print
 from monograph.jit.graphs.data_numbers import draws, eager_leaf, takes_number
+from monograph.jit.graphs.operator_observer import OperatorObserver
 from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames, settle_holders
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
@@ -50,7 +50,7 @@ from monograph.jit.program_points import (
     plan_of,
     values_of,
 )
-from monograph.jit.recording import DONE, NotRecordable, OperatorObserver, SegmentRecorder
+from monograph.jit.recording import DONE, NotRecordable, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
 from monograph.jit.state_recipes import NotMade
 from monograph.jit.watched_instructions import FREE, WATCHES
@@ -432,7 +432,7 @@ class CallRecorder(Hooks):
             return partial(self._change, changed)
         if callee is setattr and len(args) == 3:
             note_write(segment, *args)
-        if filters_warnings(callee, [*args, *kwargs.values()]):
+        if filters_warnings(callee, args, kwargs):
             return partial(filter_warnings, segment, callee)
         if callee is print:
             return partial(write_print, segment, self.here(), callee)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +18,7 @@ import numpy as np
 import torch
 from torch.fx import Graph
 
-from monograph.abstract.aliasing import aliasing_of
-from monograph.abstract.kernel_errors import RAISING
 from monograph.bytecode.evaluation.frame import Mark
-from monograph.host.dispatch import TorchDispatchMode, schema_of
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
 from monograph.jit.graphs.arrays import (
     array_condition,
@@ -67,11 +63,13 @@ from monograph.jit.guard_code import (
 from monograph.jit.state_recipes import ITERATORS, is_python_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from torch.fx import Node
 
-__all__ = ["DONE", "NotRecordable", "Observation", "OperatorObserver", "SegmentRecorder", "Write"]
+    from monograph.jit.graphs.operator_observer import Observation
+
+__all__ = ["DONE", "NotRecordable", "SegmentRecorder", "Write"]
 
 
 DONE: Final = Mark("done")
@@ -93,24 +91,6 @@ class Write:
     owner: Any
     code: str
     values: tuple[Any, ...]
-
-
-@dataclass(slots=True)
-class Observation:
-    """What operators one recorded call ran."""
-
-    is_tainted: bool = False
-    """Whether the shape of a result depends on data."""
-    draws: bool = False
-    is_empty: bool = False
-    """Whether a tensor that it was given has no elements."""
-    may_draw: bool = False
-    """Whether it would have drawn random numbers from tensors with elements."""
-    may_raise: bool = False
-    is_of_arrays: bool = False
-    """Whether it was given arrays of NumPy, or gives some."""
-    arguments: Any = ()
-    written: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
 
 
 _BASE_ARGUMENTS: Final = (
@@ -201,24 +181,24 @@ class SegmentRecorder:
         """Something looks into a value. Raises: NotRecordable."""
         kind = type(value)
         seen = set() if seen is None else seen
-        is_operand = isinstance(value, torch.Tensor) or self.is_array(value)
-        if kind in ATOMS or is_operand or id(value) in seen:
+        if kind in ATOMS or isinstance(value, torch.Tensor) or id(value) in seen:
             return
         seen.add(id(value))
+        is_known = self.guards.is_known(value)
         if id(value) in self.sealed:
             raise NotRecordable(f"`{self.guards.label(value)}` is read after it was written to")
         if kind in CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
-            if self.guards.is_known(value):
+            if is_known:
                 self._guard_contents(value)
             for item in value.values() if isinstance(value, dict) else value:
                 self.touch(item, seen)
         elif kind in ITERATORS:
-            if self.guards.is_known(value):
+            if is_known:
                 raise NotRecordable("an iterator from outside is consumed")
             self.touch(value.__reduce__()[1], seen)
         elif kind is ReferenceType:
             return  # calling it is seen
-        elif self.guards.is_known(value) and not is_constant(value) and not is_open(kind):
+        elif is_known and not (is_constant(value) or is_open(kind) or self.is_array(value)):
             raise NotRecordable(f"what an object of type `{kind.__name__}` holds")
 
     def _guard_contents(self, value: Any) -> None:
@@ -565,64 +545,3 @@ def _is_data(*values: Any) -> bool:
 
 _DRAWING: Final = ("drop", "rrelu", "attention", "rand", "normal", "bernoulli", "nomial", "gumbel")
 """Parts of the names of functions that draw nothing for tensors without elements."""
-_OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
-
-
-class OperatorObserver(TorchDispatchMode):
-    """Tells a recorder of operators; `one_call` collects those of one recorded call."""
-
-    def __init__(self, unrecorded: Callable[[Any], None]) -> None:
-        """`unrecorded` is told of operators that run while nothing is recorded."""
-        super().__init__()
-        self._unrecorded = unrecorded
-        self._seen: Observation | None = None
-        self.is_asked = False
-        """Whether an operator is running that nobody records."""
-
-    @contextmanager
-    def one_call(self) -> Generator[Observation]:
-        """Collect what runs within."""
-        seen = self._seen = Observation()
-        try:
-            yield seen
-        finally:
-            self._seen = None
-
-    def __torch_dispatch__(
-        self, operator: Any, _types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Note an operator, and run it."""
-        seen = self._seen
-        if seen is None:
-            self.is_asked = True
-            self._unrecorded(operator)
-            self.is_asked = False
-        else:
-            _note(seen, operator, args, kwargs or {})
-            if torch.Tag.nondeterministic_seeded in operator.tags:
-                return _seeded(seen, operator, args, kwargs or {})
-        return operator(*args, **(kwargs or {}))
-
-
-def _seeded(seen: Observation, operator: Any, args: Any, kwargs: Any) -> Any:
-    """Run an operator that may draw: without tensors to draw for, or with probability 0, none do.
-
-    The former is up to metadata.
-    """
-    before = torch.default_generator.get_state()
-    result = operator(*args, **kwargs)
-    tensors = [each for each in args if isinstance(each, torch.Tensor)]
-    seen.draws |= not all(each.is_cpu for each in tensors) or not torch.equal(
-        before, torch.default_generator.get_state()
-    )
-    seen.may_draw |= not all(each.numel() for each in tensors)
-    return result
-
-
-def _note(seen: Observation, operator: Any, args: Any, kwargs: Any) -> None:
-    tags = operator.tags
-    seen.is_tainted |= any(tag in tags for tag in _OF_DATA)
-    seen.may_raise |= schema_of(operator).name.removeprefix("aten::") in RAISING
-    for value in aliasing_of(operator).writes(args, kwargs):
-        values = value if isinstance(value, list | tuple) else [value]
-        seen.written.extend(each for each in values if isinstance(each, torch.Tensor))

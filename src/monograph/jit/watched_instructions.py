@@ -18,10 +18,7 @@ from monograph.bytecode.evaluation.frame import MISSING, NULL, cell_contents
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
-from monograph.jit.attribute_reads import (
-    class_attribute,
-    is_of_torch,
-)
+from monograph.jit.attribute_reads import class_attribute, is_of_torch
 from monograph.jit.calls import (
     DICT_VIEWS,
     OF_ITERTOOLS,
@@ -30,7 +27,7 @@ from monograph.jit.calls import (
     takes_sizes,
 )
 from monograph.jit.effects.attribute_loads import LOADS
-from monograph.jit.effects.autocast import AUTOCAST, check_autocast
+from monograph.jit.effects.autocast import check_autocast
 from monograph.jit.effects.containers import change, check_change, fill_missing
 from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.finalizers import is_entered_by_with, runs_code_when_left
@@ -38,7 +35,7 @@ from monograph.jit.effects.guarded_queries import is_lock_of_cache
 from monograph.jit.effects.instructions import CHANGES
 from monograph.jit.effects.plain_data import check_index, is_plain_data
 from monograph.jit.graphs.arrays import is_array
-from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, plain
+from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, is_defined, plain
 from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
 from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import ITERATORS
@@ -196,8 +193,8 @@ def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any
     if _sizes(recorder, frame):
         plain_symbol = symbol.removesuffix("=")
         is_risky = plain_symbol in ("/", "//", "%") and recorder.segment.has_irrevocable
-        is_defined = not is_risky and _is_defined(plain_symbol, *frame.stack[-2:])
-        if plain_symbol in ARITHMETIC and is_defined:
+        is_computed = not is_risky and is_defined(plain_symbol, *frame.stack[-2:])
+        if plain_symbol in ARITHMETIC and is_computed:
             frame.stack[-2:] = [recorder.segment.compute(plain_symbol, *frame.stack[-2:])]
             return DONE
         recorder.settle(frame)
@@ -233,12 +230,6 @@ def _sizes(recorder: CallRecorder, frame: InterpreterFrame) -> bool:
 _NUMBERS: Final = (*SYMBOLIC, int, float)
 
 
-def _is_defined(symbol: str, left: Any, right: Any) -> bool:
-    """Whether an operator gives a number: of integers too large for a fraction, it raises."""
-    is_large = any(abs(each) > 1 << 500 for each in (left, right) if isinstance(each, int))
-    return (symbol in "+-*" or right != 0) and not is_large
-
-
 @_watch("COMPARE_OP")
 def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
     if _operands(recorder, frame, 2):
@@ -259,17 +250,22 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
     return None
 
 
-@_watch("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE")
+_UNARY: Final = {
+    "UNARY_NEGATIVE": operator.neg,
+    "UNARY_INVERT": operator.invert,
+    "UNARY_POSITIVE": operator.pos,
+}
+
+
+@_watch(*_UNARY)
 def _unary(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
-    functions = {"UNARY_NEGATIVE": operator.neg, "UNARY_INVERT": operator.invert}
     if type(frame.stack[-1]) in SYMBOLIC:
         if frame.stack[-1].is_data:
             frame.stack[-1] = recorder.segment.apply(operator.neg, frame.stack[-1:])
             return DONE
         recorder.settle(frame)
     if _operands(recorder, frame, 1):
-        function = functions.get(frame.body.names[frame.ip - 1], operator.pos)
-        return _compute(recorder, frame, function, 1)
+        return _compute(recorder, frame, _UNARY[frame.body.names[frame.ip - 1]], 1)
     check_special(recorder.interpreter, frame.stack[-1], "__neg__")
     return None
 
@@ -556,9 +552,9 @@ def _call_kw(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> None:
 @_watch("BEFORE_WITH")
 def _with(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     kind = type(frame.stack[-1])
-    if is_lock_of_cache(frame, None, frame.stack[-1:]) or kind is AUTOCAST:
-        if kind is AUTOCAST:
-            check_autocast(recorder.segment, AUTOCAST.__enter__, frame.stack[-1:], {})
+    if is_lock_of_cache(frame, None, frame.stack[-1:]):
+        return
+    if check_autocast(recorder.segment, getattr(kind, "__enter__", None), frame.stack[-1:], {}):
         return
     for name in ("__enter__", "__exit__"):
         if find_special(recorder.interpreter, kind, name) is None:

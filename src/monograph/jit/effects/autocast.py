@@ -21,12 +21,13 @@ __all__ = ["AUTOCAST", "SWITCHES", "check_autocast", "record_autocast"]
 
 AUTOCAST: Final = torch.autocast
 SWITCHES: Final = (AUTOCAST.__enter__, AUTOCAST.__exit__)
+_CALLEES: Final = frozenset({id(AUTOCAST), id(AUTOCAST.__init__), *map(id, SWITCHES)})
 _DTYPES: Final = (None, torch.bfloat16, torch.float16)
 
 
 def check_autocast(segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: Any) -> bool:
     """Whether a call makes, enters or leaves an `autocast`. Raises: NotRecordable."""
-    if callee not in (AUTOCAST, AUTOCAST.__init__, *SWITCHES):
+    if id(callee) not in _CALLEES:
         return False
     is_switch = callee in SWITCHES
     if not segment.takes_numbers or (is_switch and segment.guards.is_known(args[0])):

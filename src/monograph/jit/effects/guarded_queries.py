@@ -74,10 +74,11 @@ def tells_no_error(segment: SegmentRecorder, frame: InterpreterFrame | None, cal
 _FILTERING: Final = (warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings)
 
 
-def filters_warnings(function: Any, values: list[Any]) -> bool:
+def filters_warnings(function: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     """Whether a function only changes which warnings are shown; see `filter_warnings`."""
     if function not in _FILTERING:
         return False
+    values = (*args, *kwargs.values())
     return all(type(each) in (str, int, bool) or isinstance(each, type) for each in values)
 
 
@@ -92,6 +93,7 @@ def filter_warnings(segment: SegmentRecorder, function: Any, /, *args: Any, **kw
 
 
 _LOCK: Final = type(RLock())
+_GETTING: Final = functools.cached_property.__get__.__code__
 
 
 def is_lock_of_cache(frame: InterpreterFrame | None, callee: Any, args: list[Any]) -> bool:
@@ -99,6 +101,6 @@ def is_lock_of_cache(frame: InterpreterFrame | None, callee: Any, args: list[Any
 
     A replay sets the attribute if it was not there when it began, as Python 3.12 does.
     """
-    if frame is None or frame.code is not functools.cached_property.__get__.__code__:
+    if frame is None or frame.code is not _GETTING:
         return False
     return type(getattr(callee, "__self__", None)) is _LOCK or type(args[:1] and args[0]) is _LOCK

@@ -24,6 +24,9 @@ __all__ = [
 ]
 
 _KINDS: Final = "biufc"
+_PLAIN: Final = frozenset(
+    {torch.nn.Parameter, int, float, bool, str, type(None), list, tuple, dict}
+)
 ARRAY_VALUES: Final = frozenset({"T", "real", "imag"})
 """Attributes of arrays that are arrays."""
 ARRAY_FACTS: Final = frozenset({"dtype", "shape", "ndim", "size", "nbytes", "itemsize"})
@@ -69,14 +72,20 @@ _IN_PLACE: Final = frozenset(
 def is_array(value: Any) -> bool:
     """Whether a value is an array of numbers, or a scalar of NumPy."""
     kind = type(value)
+    if kind is torch.Tensor or kind in _PLAIN:
+        return False
     return (kind is np.ndarray or issubclass(kind, np.generic)) and value.dtype.kind in _KINDS
 
 
 def has_arrays(values: Any) -> bool:
     """Whether arrays are among values, or in lists and tuples of them."""
-    return any(
-        is_array(each) or (type(each) in (list, tuple) and has_arrays(each)) for each in values
-    )
+    for each in values:
+        if type(each) in (list, tuple):
+            if has_arrays(each):
+                return True
+        elif is_array(each):
+            return True
+    return False
 
 
 def array_leaf(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[str, Any, int] | None:

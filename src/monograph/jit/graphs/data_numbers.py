@@ -10,7 +10,7 @@ import math
 import operator
 import random
 import time
-from types import BuiltinFunctionType, MethodDescriptorType
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -73,6 +73,8 @@ def eager_leaf(
     """
     if not segment.takes_numbers:
         return None
+    if type(callee) is FunctionType and callee is not torch.autograd.grad:
+        return _drawing(segment, callee, args, kwargs) if args and args[0] is _RANDOM else None
     is_tensor = len(args) == 1 and isinstance(args[0], torch.Tensor)
     is_converted = callee in (int, float) and is_tensor
     if callee is torch.autograd.grad or (callee is id and is_tensor):

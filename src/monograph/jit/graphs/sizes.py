@@ -28,6 +28,7 @@ __all__ = [
     "SYMBOLIC",
     "SizeFloat",
     "SizeInt",
+    "is_defined",
     "number_of",
     "plain",
     "read_of",
@@ -97,6 +98,14 @@ ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+def is_defined(symbol: str, left: Any, right: Any) -> bool:
+    """Whether an operator gives a number: of integers too large for a fraction, it raises."""
+    is_large = any(abs(each) > 1 << 500 for each in (left, right) if isinstance(each, int))
+    return (symbol in "+-*" or right != 0) and not is_large
+
+
 AWARE: Final = frozenset(
     {
         *("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"),

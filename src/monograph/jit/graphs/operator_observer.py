@@ -1,0 +1,99 @@
+"""Operator observer: a dispatch mode that tells which operators run within one recorded call."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from monograph.abstract.aliasing import aliasing_of
+from monograph.abstract.kernel_errors import RAISING
+from monograph.host.dispatch import TorchDispatchMode, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+__all__ = ["Observation", "OperatorObserver"]
+
+
+@dataclass(slots=True)
+class Observation:
+    """What operators one recorded call ran."""
+
+    is_tainted: bool = False
+    """Whether the shape of a result depends on data."""
+    draws: bool = False
+    is_empty: bool = False
+    """Whether a tensor that it was given has no elements."""
+    may_draw: bool = False
+    """Whether it would have drawn random numbers from tensors with elements."""
+    may_raise: bool = False
+    is_of_arrays: bool = False
+    """Whether it was given arrays of NumPy, or gives some."""
+    arguments: Any = ()
+    written: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
+
+
+_OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+
+
+class OperatorObserver(TorchDispatchMode):
+    """Tells a recorder of operators; `one_call` collects those of one recorded call."""
+
+    def __init__(self, unrecorded: Callable[[Any], None]) -> None:
+        """`unrecorded` is told of operators that run while nothing is recorded."""
+        super().__init__()
+        self._unrecorded = unrecorded
+        self._seen: Observation | None = None
+        self.is_asked = False
+        """Whether an operator is running that nobody records."""
+
+    @contextmanager
+    def one_call(self) -> Generator[Observation]:
+        """Collect what runs within."""
+        seen = self._seen = Observation()
+        try:
+            yield seen
+        finally:
+            self._seen = None
+
+    def __torch_dispatch__(
+        self, operator: Any, _types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Note an operator, and run it."""
+        seen = self._seen
+        if seen is None:
+            self.is_asked = True
+            self._unrecorded(operator)
+            self.is_asked = False
+        else:
+            _note(seen, operator, args, kwargs or {})
+            if torch.Tag.nondeterministic_seeded in operator.tags:
+                return _seeded(seen, operator, args, kwargs or {})
+        return operator(*args, **(kwargs or {}))
+
+
+def _seeded(seen: Observation, operator: Any, args: Any, kwargs: Any) -> Any:
+    """Run an operator that may draw: without tensors to draw for, or with probability 0, none do.
+
+    The former is up to metadata.
+    """
+    before = torch.default_generator.get_state()
+    result = operator(*args, **kwargs)
+    tensors = [each for each in args if isinstance(each, torch.Tensor)]
+    seen.draws |= not all(each.is_cpu for each in tensors) or not torch.equal(
+        before, torch.default_generator.get_state()
+    )
+    seen.may_draw |= not all(each.numel() for each in tensors)
+    return result
+
+
+def _note(seen: Observation, operator: Any, args: Any, kwargs: Any) -> None:
+    tags = operator.tags
+    seen.is_tainted |= any(tag in tags for tag in _OF_DATA)
+    seen.may_raise |= schema_of(operator).name.removeprefix("aten::") in RAISING
+    for value in aliasing_of(operator).writes(args, kwargs):
+        values = value if isinstance(value, list | tuple) else [value]
+        seen.written.extend(each for each in values if isinstance(each, torch.Tensor))
