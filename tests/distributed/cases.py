@@ -3,6 +3,7 @@
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+import torch.utils.checkpoint
 
 OP = dist.ReduceOp
 
@@ -150,6 +151,52 @@ def rank_alone(x):
     return x * (dist.get_rank() + 1)
 
 
+def of_no_member(x):
+    outside = dist.GroupMember.NON_GROUP_MEMBER  # what `new_group` gives to others
+    return x * dist.get_world_size(outside) + dist.get_rank(outside)
+
+
+def reduced_product(x):
+    y = x / 50
+    dist.all_reduce(y, op=OP.PRODUCT)
+    return y
+
+
+def reduced_average(x):
+    y = x.clone()
+    dist.all_reduce(y, op=OP.AVG)
+    return y
+
+
+def reduced_in_a_checkpoint(x):
+    return torch.utils.checkpoint.checkpoint(all_reduce, x, use_reentrant=False)
+
+
+def reduced_in_each_round(x):
+    for _ in range(3):
+        x = all_reduce(x) / 2
+    return x
+
+
+def reduced_on_both_sides_of_cond(x):
+    def side(v):
+        return functional.all_reduce(v, "sum", dist.group.WORLD) + 0
+
+    return torch.cond(x.sum() > 0, side, lambda v: side(v * 2), (x,))
+
+
+def other_code_for_each_rank(x):
+    return all_reduce(x if dist.get_rank() == 0 else x * 2)
+
+
+def exchanged_in_a_batch(x):
+    y, other = torch.empty_like(x), 1 - dist.get_rank()
+    works = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]
+    for work in dist.batch_isend_irecv(works):
+        work.wait()
+    return y
+
+
 def functional_all_reduce(x):
     return functional.all_reduce(x, "sum", dist.group.WORLD) + 1
 
@@ -257,7 +304,37 @@ def received_from_anybody(x):
     return y
 
 
+def on_one_side_of_cond(x):
+    def side(v):
+        return functional.all_reduce(v, "sum", dist.group.WORLD) + 0
+
+    return torch.cond(x.sum() > 0, side, lambda v: v * 2, (x,))
+
+
+def split_by_data(x):
+    n = int(x[0, 0].abs().clamp(0, 1))
+    y = x.new_empty(4, 2)
+    dist.all_to_all_single(y, x, [2, 2], [n + 1, 3 - n])
+    return y
+
+
+def of_uneven_parts(x):
+    parts = [torch.empty(2, 2), torch.empty(3, 2)]
+    dist.all_gather(parts, x[: 2 + dist.get_rank()].contiguous())
+    return torch.cat(parts)
+
+
+def of_objects(x):
+    factors = [3 if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(factors, 0)
+    return x * factors[0]
+
+
 REFUSED = {
+    of_objects: "unsupported-collective",
+    on_one_side_of_cond: "collective-in-branch",
+    split_by_data: "specialized-value",
+    of_uneven_parts: "view-impossible",
     on_one_side: "collective-in-branch",
     in_another_order: "collective-in-branch",
     of_other_reductions: "collective-in-branch",

@@ -265,7 +265,7 @@ def _recv(group: _Group, tensors: Any, src: int, tag: int) -> Steps:
 
 def _note_group(group: Any) -> None:
     recorder = listening()
-    if recorder is not None:
+    if recorder is not None and group is not torch.distributed.GroupMember.NON_GROUP_MEMBER:
         name = "" if group is None else group.group_name
         recorder.answers_noted.note("process_group", recorder.origin(), name)
 
@@ -282,6 +282,25 @@ def _telling(original: Any) -> Any:
 
 for _name in ("get_rank", "get_world_size", "get_process_group_ranks", "get_group_rank"):
     OVERRIDES.override_code_while(host.GROUPS, "torch.distributed", _name)(_telling)
+
+
+def _pickling(original: Any) -> Any:
+    """A collective of Python objects: what another rank sends is known when the program runs."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        if listening() is None:
+            return original(*args, **kwargs)
+        reason = "Python objects are sent as pickles"
+        raise problem("unsupported-collective", op=original.__name__, reason=reason)
+
+    return refuse
+
+
+for _name in (
+    *("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"),
+    *("recv_object_list", "send_object_list"),
+):
+    OVERRIDES.override_code_while(host.GROUPS, "torch.distributed", _name)(_pickling)
 
 
 @OVERRIDES.override_code_while(host.GROUPS, *host.TRACING)
