@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.host.execution_modes import AUTOCAST_STATE, enter_autocast, leave_autocast
+from monograph.host.flags import autocast_settings
 from monograph.jit.recording import NotRecordable
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def record_autocast(
     result = function(owner, *error)
     made: Any
     if function is AUTOCAST.__enter__:
-        made = (owner.device, owner._enabled, owner.fast_dtype, owner._cache_enabled)  # noqa: SLF001
+        device, dtype, enabled, cache = autocast_settings(owner)
+        made = (device, enabled, dtype, cache)
         target = enter_autocast
     else:
         made = (owner.device, owner.prev, owner.prev_fastdtype, owner.prev_cache_enabled)
