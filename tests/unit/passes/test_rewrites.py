@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from monograph import BugError, ContractError, Dim, export, passes, unflatten
+import monograph
+from monograph import BugError, ContractError, Dim, MonographError, export, passes, unflatten
+from monograph.host.flags import region_operators
 from monograph.passes.rewrites.registry import REWRITES
 from tests.seeding import reseed
 
@@ -196,6 +198,83 @@ def test_another_device_moves_state_graph_and_contract():
             moved.module()(torch.ones(6, 3))
         assert isinstance(moved.state_dict["weight"], nn.Parameter)
     assert program.state_dict["weight"].device.type == "cpu"
+
+
+class CastWithin(nn.Module):
+    """Computes in bfloat16 in a part, and makes tensors where its input lies."""
+
+    def __init__(self, kind="cpu"):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.kind = kind
+
+    def forward(self, x):
+        y = self.layer(x) + torch.arange(4, device=x.device)
+        with torch.autocast(self.kind, dtype=torch.bfloat16):
+            return self.layer(y).float(), torch.zeros(x.shape[0], device=x.device)
+
+
+@pytest.fixture(params=["saved without weights", "captured on meta"])
+def without_data(request, tmp_path):
+    """A program whose weights are given later."""
+    if request.param == "captured on meta":
+        with torch.device("meta"):
+            given = CastWithin(), (torch.ones(3, 4),)
+        return monograph.export(*given, dynamic_shapes="x: n, 4")
+    program = monograph.export(CastWithin(), (torch.ones(3, 4),), dynamic_shapes="x: n, 4")
+    monograph.save(program, tmp_path / "bare.pt2", weights=False)
+    return monograph.load(tmp_path / "bare.pt2")
+
+
+def test_a_program_without_data_is_moved_to_a_device_that_is_not_here(without_data, tmp_path):
+    """Graph, types, contract and autocast say the device; a file keeps it; no call runs."""
+    moved = without_data.to("cuda:1")
+    monograph.save(moved, tmp_path / "moved.pt2", weights=False)
+    for program in (moved, monograph.load(tmp_path / "moved.pt2")):
+        values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
+        assert {value.device for value in values} == {torch.device("cuda:1")}
+        made = [n.kwargs["device"] for n in program.graph.nodes if "device" in n.kwargs]
+        assert set(made) == {torch.device("cuda:1")}
+        casts = [n for n in program.graph.nodes if n.target is region_operators()[1]]
+        assert [node.args[0] for node in casts] == ["cuda"]
+        told = str(program.contract)
+        assert "f32[n, 4]  cuda" in told
+        assert "autocast on cpu" not in told
+        with pytest.raises(MonographError, match="has no data"):
+            program.module()(torch.ones(3, 4))
+        with pytest.raises(MonographError, match="is on cuda:1 in the"):
+            program.with_state(CastWithin().state_dict())
+
+
+def test_autocast_is_asked_of_the_new_device(without_data):
+    """Of the old one nothing is asked any more."""
+    asked, asked_there = (
+        [answer.path for answer in program.contract.answers if answer.question == "autocast"]
+        for program in (without_data, without_data.to("cuda"))
+    )
+    assert asked_there == ["cuda"] * len(asked)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_data_is_not_moved_to_a_device_that_is_not_here():
+    """By name, and the program stays as it was."""
+    program = monograph.export(CastWithin(), (torch.ones(3, 4),))
+    with pytest.raises(MonographError, match=r"would lie on cuda, which is not\s+here"):
+        program.to("cuda")
+    assert program.module()(torch.ones(3, 4))[1].device.type == "cpu"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_program_moved_to_a_gpu_computes_there():
+    """As the module moved there; out of autocast only."""
+    module = CastWithin().cuda()
+    module.kind = "cuda"
+    moved = monograph.export(CastWithin(), (torch.ones(3, 4),)).to("cuda")
+    moved = moved.with_state(module.state_dict()).module()
+    x = torch.randn(3, 4, device="cuda")
+    torch.testing.assert_close(moved(x), module(x), rtol=1e-2, atol=1e-2)
+    with torch.autocast("cuda"), pytest.raises(ContractError):
+        moved(x)
 
 
 def test_another_dtype_reaches_what_is_made_by_default():

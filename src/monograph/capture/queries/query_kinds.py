@@ -100,6 +100,8 @@ _SURROUNDINGS: Final = (
     _of_torch("cudnn_attention", "torch.backends.cuda.cudnn_sdp_enabled()"),
 )
 
+ASK_OF_A_DEVICE: Final = frozenset({"autocast", "autocast_dtype"})
+"""The questions whose path is a kind of device."""
 UNCHECKED: Final = "unchecked"
 """No question: what a draft cannot check, which its path says. It is answered wrong, always."""
 

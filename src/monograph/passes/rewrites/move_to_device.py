@@ -9,6 +9,7 @@ import torch
 from torch.fx.node import map_aggregate
 
 from monograph.abstract.tensor_type import TensorType
+from monograph.diagnostics import problem
 from monograph.host.flags import region_operators
 from monograph.passes.rewrites.registry import rewrite
 from monograph.passes.rewrites.state_conversion import convert
@@ -27,8 +28,11 @@ Moved = TypeVar("Moved")
 def move_to_device(edited: ProgramCopy, device: Device | Mapping[Device, Device]) -> None:
     """Move everything to a device, or each device to another where a mapping is given.
 
-    The contract asks for inputs on the new device. Random numbers are drawn there, by the
-    generator of that device: they are others.
+    The contract asks for inputs on the new device, and for autocast there. Random numbers are drawn
+    there, by the generator of that device: they are others. State without data (`weights=False`, or
+    captured on the meta device) stays so, whether the device is here or not: `with_state` gives it.
+
+    Raises: weights-do-not-fit, of data for a device that this machine lacks.
     """
     moves: dict[torch.device | None, torch.device]
     if isinstance(device, torch.device | str):
@@ -39,10 +43,20 @@ def move_to_device(edited: ProgramCopy, device: Device | Mapping[Device, Device]
     def moved(old: torch.device) -> torch.device:
         return moves.get(None) or moves.get(old) or moves.get(torch.device(old.type)) or old
 
-    convert(edited.tensors, edited.tensors, lambda t: t.to(moved(t.device)))
+    with_data = [name for name, tensor in edited.tensors.items() if not tensor.is_meta]
+    convert(edited.tensors, with_data, lambda t: _on(moved(t.device), t))
     for module in list(edited.graphs()):
         _move_graph(module, moved)
     edited.devices = {**edited.devices, **moves}
+
+
+def _on(device: torch.device, tensor: torch.Tensor) -> torch.Tensor:
+    try:
+        return tensor.to(device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        what = (str(error).splitlines() or [""])[0]
+        reason = f"they would lie on {device}, which is not here: {what}"
+        raise problem("weights-do-not-fit", reason=reason) from None
 
 
 def _move_graph(module: torch.fx.GraphModule, moved: Any) -> None:

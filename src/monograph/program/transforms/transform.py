@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.amp import is_autocast_available
 
-from monograph.capture.queries.query_kinds import asks_tensor
+from monograph.capture.queries.query_kinds import ASK_OF_A_DEVICE, asks_tensor
 from monograph.diagnostics import problem
 from monograph.integers import Facts
 from monograph.passes.alias_analysis import Sharing, writes
@@ -33,6 +34,7 @@ from monograph.program.signature import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from monograph.capture.queries.query_kinds import Answer
     from monograph.program.contract import Contract
     from monograph.program.program import ExportedProgram
 
@@ -207,14 +209,24 @@ def _contract(program: ExportedProgram, edited: ProgramCopy) -> Contract:
     anywhere = edited.devices.get(None)
     kinds = {old.type: new.type for old, new in edited.devices.items() if old is not None}
 
+    def kind_of(device_type: str) -> str:
+        return anywhere.type if anywhere else kinds.get(device_type, device_type)
+
     def moved(clause: Any) -> Any:
         if not isinstance(clause, TensorClause):
             return clause
-        kind = anywhere.type if anywhere else kinds.get(clause.device_type, clause.device_type)
         dtype = edited.dtypes.get(clause.dtype, clause.dtype)
-        return replace(clause, device_type=kind, dtype=dtype)
+        return replace(clause, device_type=kind_of(clause.device_type), dtype=dtype)
 
-    return replace(contract, clauses=tuple(moved(clause) for clause in contract.clauses))
+    def asked(answer: Answer) -> Answer:
+        """What autocast does is asked of the new device, if that has one."""
+        is_moved = answer.question in ASK_OF_A_DEVICE and is_autocast_available(
+            kind_of(answer.path)
+        )
+        return replace(answer, path=kind_of(answer.path)) if is_moved else answer
+
+    clauses = tuple(moved(clause) for clause in contract.clauses)
+    return replace(contract, clauses=clauses, answers=tuple(map(asked, contract.answers)))
 
 
 __all__ = ["transformed"]
