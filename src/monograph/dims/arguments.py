@@ -17,6 +17,8 @@ from monograph.diagnostics import problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from monograph.diagnostics import MonographError
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -68,13 +70,7 @@ def bound_arguments(
             signature = inspect.signature(_anything)
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
-        raise problem(
-            "forward-rejects-inputs",
-            signature=f"forward{signature or '(...)'}",
-            given=f"({given})",
-            reason=str(error),
-        ) from None
+        raise _rejected(signature, args, kwargs, str(error)) from None
     by_name: dict[str, Any] = {}
     rest = len(args)
     for name, parameter in signature.parameters.items():
@@ -86,11 +82,26 @@ def bound_arguments(
             break
         by_name[name] = bound.arguments[name]
         rest -= 1
+    twice = by_name.keys() & kwargs.keys()
+    if twice:  # Python takes them apart: one is positional, or gathered in `*args`
+        reason = f"a program's inputs have names, and `{twice.pop()}` would be that of two"
+        raise _rejected(signature, args, kwargs, reason)
     by_name.update(kwargs)
     last = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
     in_signature = [name for name in bound.arguments if name in by_name and name != last]
     extra = [name for name in by_name if name not in in_signature]
     return Arguments(by_name, (*in_signature, *extra), last, frozenset(extra))
+
+
+def _rejected(
+    signature: inspect.Signature | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    reason: str,
+) -> MonographError:
+    given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
+    taken = f"forward{signature or '(...)'}"
+    return problem("forward-rejects-inputs", signature=taken, given=f"({given})", reason=reason)
 
 
 def _anything(*args: Any, **kwargs: Any) -> Any:

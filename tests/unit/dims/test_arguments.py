@@ -62,3 +62,21 @@ def test_a_forward_in_c_takes_what_it_is_given():
     module = torch.nn.Module()
     module.forward = min
     assert bound_arguments(module, (1, 2), {}).by_name == {"args": (1, 2)}
+
+
+def gathers(*a, **k):
+    """Gather under names that keyword arguments may have."""
+    return a[0] + k["a"]
+
+
+def positional(a, /, **k):
+    """Take by position what a keyword may be called like."""
+    return a + k["a"]
+
+
+@pytest.mark.parametrize("function", [gathers, positional])
+def test_two_inputs_of_one_name_are_refused(function):
+    """Python takes them apart; names of inputs would not."""
+    with pytest.raises(SpecError, match="would be that of two") as refused:
+        bind(function, (1,), {"a": 2})
+    assert refused.value.diagnostic.name == "forward-rejects-inputs"
