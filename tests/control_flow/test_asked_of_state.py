@@ -124,9 +124,8 @@ def test_a_quotient_of_sizes_that_is_a_tensor():
     sizes = ({0: monograph.Dim.AUTO, 1: monograph.Dim.AUTO},)
     module, x = Chunks(), torch.arange(24.0).view(2, 12)
     mine = monograph.export(module, (x,), dynamic_shapes=sizes).module()
-    for shape in ((2, 12), (3, 8), (1, 32)):
+    for shape in ((2, 12), (3, 8), (1, 32), (2, 4)):
         x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
         torch.testing.assert_close(mine(x), module(x), rtol=0, atol=0)
-    for shape in ((2, 4), (2, 10)):
-        with pytest.raises((monograph.ContractError, RuntimeError)):
-            mine(torch.ones(shape))
+    with pytest.raises((monograph.ContractError, RuntimeError)):
+        mine(torch.ones(2, 10))

@@ -147,3 +147,21 @@ def test_gradients_of_what_rounds_write():
             for result, module in zip(results, (eager, mine), strict=True)
         ]
         torch.testing.assert_close((results[1], grads[1]), (results[0], grads[0]), rtol=0, atol=0)
+
+
+def test_a_number_read_in_a_branch_has_the_range_of_its_tensor():
+    """A count within 8 values begins a slice of what is longer, lowered too."""
+
+    class Counts(torch.nn.Module):
+        def forward(self, x, n):
+            if n > 3:
+                found = (torch.arange(8) < n).long().sum()
+                twice = torch.cat([x, x]).narrow(0, 0, found)
+                return twice.sum() + x.narrow(0, found, 8 - found).sum()
+            return x.sum()
+
+    program = monograph.export(Counts(), (torch.randn(8), torch.tensor(5)))
+    for form in (program, program.run_decompositions()):
+        for n in (0, 3, 4, 7, 8, 20):
+            given = torch.randn(8), torch.tensor(n)
+            torch.testing.assert_close(form.module()(*given), Counts()(*given))

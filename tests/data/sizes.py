@@ -12,12 +12,6 @@ from tests.data.registry import (
     vector_and_count,
 )
 
-
-def _counted(x, n):
-    found = (torch.arange(8) < n).long().sum()
-    return torch.cat([x, x]).narrow(0, 0, found).sum() + x.narrow(0, found, 8 - found).sum()
-
-
 variants(
     any_integer,
     {
@@ -74,9 +68,6 @@ variants(
         "narrow": lambda x, n: x.narrow(0, 0, n.item()),
         "narrow_from": lambda x, n: x.narrow(0, n.item(), 8 - n.item()),
         "narrow_from_small_tensor": lambda x, n: x.narrow(0, n.clamp(max=6).to(torch.int32), 2),
-        "narrow_after_counting": lambda x, n: torch.cond(
-            n > 3, _counted, lambda x, _: x.sum(), (x, n)
-        ),
         "narrow_from_tensor": lambda x, n: x.narrow(0, n.clamp(max=6), 2),
         "expand": lambda x, n: x.expand(n.item(), 8),
         "expand_one": lambda x, n: x[:, None].expand(8, n.item()),

@@ -30,7 +30,7 @@ def test_a_draft_of_plain_python_is_right_or_refuses(name):
     check_calls(program, draft_export(program.build(), program.calls[0](), strict=False))
 
 
-@pytest.mark.parametrize("name", ["Counts", "clock", "number_in_json", "item_as_list_index"])
+@pytest.mark.parametrize("name", ["Counts", "clock", "number_in_json", "item_formats_a_key"])
 def test_a_draft_that_was_saved_refuses_the_same(name, tmp_path):
     """What it assumes, and what it cannot check, is in the file."""
     program = PROGRAMS[name]

@@ -20,7 +20,7 @@ from monograph.bytecode.evaluation.calling import interpret_always
 from monograph.capture.recording.scalar_tensors import own
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.capture.recording.value_ranges import state_bounds
-from monograph.integers import Expr, decide, eq, ge, known, lt
+from monograph.integers import Expr, decide, eq, ge, known, lt, simplify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -299,7 +299,7 @@ def _varies(tensor: Any, dim: Any) -> bool:
     if not isinstance(tensor, AbstractTensor) or type(dim) is not int:
         return False
     shape = tensor.tensor_type.shape
-    return -len(shape) <= dim < len(shape) and isinstance(shape[dim], Expr)
+    return -len(shape) <= dim < len(shape) and isinstance(simplify(shape[dim]), Expr)
 
 
 _ROWS: dict[str, Callable[..., Any]] = {"split": _split, "tolist": _elements, "unbind": _unbound}
