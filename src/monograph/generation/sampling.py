@@ -102,7 +102,7 @@ def _is_in(scores: torch.Tensor, tokens: Any) -> torch.Tensor:
     """Which tokens of the vocabulary are among these; `isin` sorts, for which ONNX has none."""
     tokens = torch.as_tensor(tokens, dtype=torch.long, device=scores.device)
     vocabulary = torch.arange(scores.shape[-1], device=scores.device)
-    return (vocabulary[:, None] == tokens).any(1)
+    return (vocabulary[:, None] == tokens).sum(1) > 0  # as in `whole_loop`
 
 
 def _without(scores: torch.Tensor, tokens: Any, when: Any) -> torch.Tensor:
