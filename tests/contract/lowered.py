@@ -186,6 +186,45 @@ def written_from_a_row_on(x):
     return y, x * 2
 
 
+@probe("layout", beginning_later, calls={"first": lambda: (m(2, 4),), "again": beginning_later})
+def read_where_a_row_was_written(x):
+    """What is read after a write is at the same place of a copy, which begins elsewhere."""
+    x.add_(1)
+    y = x[1:].as_strided((2,), (1,))
+    y.mul_(2)
+    z = x.as_strided((2, 2), (1, 2), 3)
+    z.add_(1)
+    return y, y * 3, z, x * 2
+
+
+@probe("write", lambda: (v(4),), calls={"with gradients": lambda: (v(4).requires_grad_(),)})
+def strided_without_history(x):
+    """Memory is walked through from what autograd does not follow."""
+    y = x * 2
+    z = y.detach().add_(1).as_strided((2,), (1,))
+    return y, z
+
+
+@probe(
+    "data", lambda: (m(3, 4),), agrees={"again": lambda: (m(3, 4),), "all": lambda: (m(3, 4) + 9,)}
+)
+def used_before_the_write(x):
+    """Whether it is a copy depends on data, and nobody looks at it after the next write."""
+    y = x * 1
+    z = y.narrow(-1, 0, (x.sum(0) > 0).nonzero().shape[0]).contiguous()
+    w = z.transpose(0, 1) * 2
+    y.add_(1)
+    return w, y
+
+
+@probe("layout", lambda: (m(4, 4),), calls={"transposed": lambda: (m(4, 4).T,)})
+def windows_written_at_a_layout(x):
+    """Windows are written to by place, and what they are of lies as it did."""
+    y = x.relu()
+    y.unfold(-1, 2, 3).neg_()
+    return y
+
+
 @probe("mode", lambda: (torch.rand(3, 2),), calls={"more": lambda: (torch.rand(5, 2),)},
        shapes=lambda dim: ({0: dim.AUTO},))  # fmt: skip
 def rows_of_an_inference_tensor(x):

@@ -99,7 +99,17 @@ LEAVES = (
     "with torch.no_grad(): {v} = {a}.t(); {v}[0].mul_(2)",
     "with torch.autocast('cpu', torch.bfloat16): {v} = F.dropout({a}, 0.5) + torch.rand(1)",
 )  # fmt: skip
-KINDS = (VIEWS, VIEWS, VIEWS, COPIES, COPIES, VALUES, WRITES, WRITES, OUTS, DRAWS, LEAVES)
+STRIDED = (
+    "{a}.as_strided((2,), (1,))", "{a}[1:].as_strided((2,), (1,))",
+    "{a}.as_strided((2, 2), (1, {k}), 1)",
+    "{a}.as_strided((2,), (2,), {k}).add_(1)", "{a}[:, 1:].as_strided((2,), (1,)).mul_({b}.sum())",
+    "{a}.narrow(-1, int(({a} > 9).sum()), 1)", "{a}.unfold(0, 2, 2)", "{a}.unfold(-1, 2, 3).neg_()",
+    "{a}.narrow(-1, int(({a} > 9).sum()), 1).contiguous(); {a}.add_(1)",
+    "{a}.transpose(0, -1).as_strided((3,), (1,), {k}).contiguous()",
+)  # fmt: skip
+KINDS = (
+    VIEWS, VIEWS, VIEWS, COPIES, COPIES, VALUES, WRITES, WRITES, OUTS, DRAWS, LEAVES, STRIDED,
+)  # fmt: skip
 LAYOUTS = ("plain", "plain", "plain", "transposed", "offset", "gapped", "expanded")
 
 

@@ -29,6 +29,7 @@ from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
 from monograph.host.overloads import aten
+from monograph.integers import ge, known
 from monograph.passes.decomposition.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
@@ -68,9 +69,20 @@ from monograph.passes.formulas import (
     needs_gradients,
     trace,
 )
-from monograph.passes.functionalization.autograd_history import History, is_only_detached
+from monograph.passes.functionalization.autograd_history import (
+    History,
+    is_hidden,
+    is_only_detached,
+)
 from monograph.passes.functionalization.full_slices import is_indexed_further, is_whole
-from monograph.passes.functionalization.functionalize import Alias, owned, read, view_of, whole
+from monograph.passes.functionalization.functionalize import (
+    Alias,
+    owned,
+    reach,
+    read,
+    view_of,
+    whole,
+)
 from monograph.passes.functionalization.views import View, can_be_written_through
 from monograph.passes.functionalization.writes import Writes, shows_arguments
 from monograph.passes.graph_builder import (
@@ -532,7 +544,7 @@ class Lowering:
     def _is_unseen(self, op: Operator, source: Node | None) -> bool:
         """Whether nobody can tell if this is a copy or a view."""
         is_unsure = op.aliasing.decides_by_layout and not self._is_returned(source)
-        return is_unsure and self.writes.is_last_seen_by(source)
+        return is_unsure and self.writes.is_used_before_writes(source)
 
     def _view(self, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
         """A view of an alias is an alias; a composite operator is what it is made of."""
@@ -571,17 +583,29 @@ class Lowering:
 
         It begins where the tensor does, if no place is given: callers' tensors begin anywhere.
         """
-        result = self._inferred(aten.as_strided.default, (alias.type, *rest), kwargs)
-        base = Alias(alias.storage, tensor_type(alias.storage.value))
-        given = (list(result.shape), list(result.stride()), result.offset)
-        owner = alias.storage.input
+        overload, storage = aten.as_strided.default, alias.storage
+        if not storage.is_dense:
+            raise not_functional(self, OPERATORS.of(overload), "its memory has gaps")
+        result = self._inferred(overload, (alias.type, *rest), kwargs)
+        base = Alias(storage, tensor_type(storage.value))
+        if is_hidden(alias.views):
+            detached = View(aten.detach.default, (), {}, None, base.type, base.type)
+            base = view_of(base, detached)
+        start = result.offset - storage.begin
+        for inside in (ge(start, 0), ge(base.type.numel(), start + reach(result))):
+            truth = known(inside)
+            if truth is False or self.facts.hint_of_relation(inside) is False:
+                raise not_functional(self, OPERATORS.of(overload), "it reaches beyond the tensor")
+            if truth is None and self.facts.hint_of_relation(inside):
+                self.facts.guard(inside)
+        given = (list(result.shape), list(result.stride()), start)
+        owner = storage.input
         if not alias.views and len(rest) == 2 and not kwargs:
             given = given[:2]
         elif owner is not None:
             self.laid_out.add(owner)
             self.placed.add(owner.name)
-        view = View(aten.as_strided.default, given, {}, None, base.type, result)
-        return view_of(base, view)
+        return view_of(base, View(overload, given, {}, None, base.type, result))
 
     def _inferred(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         types = [argument_type(arg) for arg in args]

@@ -29,7 +29,7 @@ from monograph.passes.functionalization.functionalize import (
     overlap,
     write,
 )
-from monograph.passes.functionalization.views import NoInverseError, makes_anew
+from monograph.passes.functionalization.views import NoInverseError, lies_in_rows, makes_anew
 from monograph.passes.graph_builder import tensor_type
 
 if TYPE_CHECKING:
@@ -199,7 +199,8 @@ def _write(lowering: Lowering, target: Alias, value: Node, *, keeps_layout: bool
         reason = str(error)
         raise problem("write-through-view", at=at(), views=views, reason=reason) from error
     storage = target.storage
-    if is_laid_out or not (keeps_layout or any(makes_anew(view) for view in target.views)):
+    keeps_layout |= any(makes_anew(view) for view in target.views)
+    if is_laid_out or not keeps_layout or any(map(lies_in_rows, target.views)):
         lowering.laid_out.update(_differing(before, value))
     if hides_writes(lowering.builder.state) or is_hidden(target.views):
         if is_hidden(target.views):

@@ -91,7 +91,7 @@ def _body(lowering: Lowering, attribute: Node, n_own: int, values: Sequence[Any]
     outer = builder.writer.turn_to(page), builder.children, builder.state, lowering.regions
     provenance = builder.provenance
     builder.children, builder.state, lowering.regions = {}, (), ()
-    lowering.writes.find(child.graph)
+    lowering.writes.find(child.graph, is_program=True)
     inputs = [each for each in child.graph.nodes if each.op == "placeholder"]
     inner = {each: _own_input(lowering, each) for each in inputs[:n_own]}
     inner |= dict(zip(inputs[n_own:], values, strict=True))

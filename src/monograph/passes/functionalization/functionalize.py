@@ -48,8 +48,10 @@ class Storage:
     value: Node
     input: Node | None = None
     generation: int = 0
-    is_packed: bool = False
-    """Whether newer values lack the gaps between elements that the first one has in memory."""
+    begin: Int = 0
+    """Where the tensor begins in memory: newer values begin elsewhere."""
+    is_dense: bool = True
+    """Whether memory has no gaps between elements; newer values have none."""
     has_leaf: bool = False
     """Whether a tensor in it was made a leaf of autograd's: it is no value of a write."""
     is_counted_apart: bool = False
@@ -74,8 +76,11 @@ class Alias:
 
 def whole(value: Node, *, is_input: bool = False) -> Alias:
     """The alias that owns a new storage with this value."""
-    storage = Storage(value, value if is_input else None)
-    return Alias(storage, tensor_type(value), (), value, 0)
+    seen = tensor_type(value)
+    storage = Storage(
+        value, value if is_input else None, begin=seen.offset, is_dense=is_dense(seen)
+    )
+    return Alias(storage, seen, (), value, 0)
 
 
 def owned(value: Any) -> Any:
@@ -116,7 +121,7 @@ def overlap(one: TensorType, other: TensorType) -> Overlap:
         return Overlap.NONE
     if _is_same_place(one, other):
         return Overlap.SAME
-    ends = [each.offset + _reach(each) for each in (one, other)]
+    ends = [each.offset + reach(each) for each in (one, other)]
     apart = any_of(ge(other.offset, ends[0]), ge(one.offset, ends[1]))
     facts = active()
     example = facts.hint_of_relation(apart)
@@ -153,14 +158,20 @@ def _is_same_place(one: TensorType, other: TensorType) -> bool:
     return one.rank == other.rank and all(known(eq(a, b)) is True for a, b in same)
 
 
-def _reach(t: TensorType) -> Int:
+def reach(t: TensorType) -> Int:
     """How many elements of memory lie between the first and the last of a tensor that has some."""
     steps = zip(t.shape, t.stride(), strict=True)
     return total([1, *((size - 1) * step for size, step in steps)])
 
 
 def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:
-    """A view of a plain value."""
+    """A view of a plain value.
+
+    What `as_strided` counts from where its source begins, operators count from where memory does.
+    """
+    if view.overload is aten.as_strided.default and view.args[2:]:
+        size, steps, start = view.args
+        return call(view.overload, source, size, steps, tensor_type(source).offset + start)
     result = call(view.overload, source, *view.args, **view.kwargs)
     return result if view.item is None else result[view.item]
 
@@ -217,7 +228,6 @@ def _laid_out_as(storage: Storage, value: Node, call: Callable[..., Any]) -> Nod
     wanted, given = tensor_type(storage.value), tensor_type(value)
     if same_layout(given, wanted):
         return value
-    storage.is_packed |= not is_dense(wanted)
     strides = dense_like_strides(wanted)
     if given.stride() == strides and is_dense(given):
         return value

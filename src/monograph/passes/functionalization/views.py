@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from monograph.abstract.layout import is_dense, stride_order
+from monograph.abstract.layout import stride_order
 from monograph.host.overloads import aten
 from monograph.integers import eq, ge, known, require, total
 
@@ -89,6 +89,11 @@ _ANEW = frozenset(
 def makes_anew(view: View) -> bool:
     """Whether what the source becomes by a write through the view has memory of its own."""
     return id(view.overload) in _ANEW
+
+
+def lies_in_rows(view: View) -> bool:
+    """Whether what the source becomes by a write through the view is always contiguous."""
+    return view.overload is aten.unfold.default
 
 
 def scatter(call: Callable[..., Node], view: View, source: Node, value: Node) -> Node:
@@ -225,14 +230,11 @@ def _as_strided(call: Any, view: View, source: Node, value: Node) -> Node:
     if not _meets_each_once(view.type):
         raise NoInverseError("its elements may overlap in memory")
     steps = [list(_argument(view, 0, "size", ())), list(_argument(view, 1, "stride", ()))]
-    offset = _argument(view, 2, "storage_offset", None)
-    if not is_dense(view.source):
-        return call(aten.as_strided_scatter.default, source, value, *steps, offset)
+    start = _argument(view, 2, "storage_offset", 0)
     # Of a copy with all of memory in a row: PyTorch's `as_strided_scatter` has a wrong gradient.
     length = view.source.numel()
     row = call(aten.as_strided.default, source, [length], [1])
     places = call(aten.arange.default, length, device=view.source.device)
-    start = 0 if offset is None else offset - view.source.offset
     places = call(aten.as_strided.default, places, *steps, start)
     places = call(aten.reshape.default, places, [-1])
     row = call(aten.scatter.src, row, 0, places, call(aten.reshape.default, value, [-1]))

@@ -43,7 +43,7 @@ class Writes:
         self._seen: set[torch.fx.Graph] = set()
         self._order: dict[Node, int] = {}
         """Of the program's own calls."""
-        self._last_write: dict[Node, int] = {}
+        self._written_at: dict[Node, list[int]] = {}
 
     def find(self, graph: torch.fx.Graph, *, is_program: bool = False) -> None:
         """Add the owners written to in this graph and in the regions it calls."""
@@ -53,15 +53,29 @@ class Writes:
         if writes_something(graph):
             self._walk(graph, is_program=is_program)
 
-    def is_last_seen_by(self, node: Node | None) -> bool:
-        """Whether nothing writes, after this call of the program, to memory its result may be in.
+    def is_used_before_writes(self, node: Node | None) -> bool:
+        """Whether its result is last used before memory that it may be in is next written to.
 
         Inputs may lie in the memory of others.
         """
         owner = None if node is None else self._owner.get(node)
         if node not in self._order or not isinstance(owner, Node) or owner.op == "placeholder":
             return False
-        return self._last_write.get(owner, 0) <= self._order[node]
+        later = [at for at in self._written_at.get(owner, ()) if at >= self._order[node]]
+        return not later or self._last_use(node, owner) < later[0]
+
+    def _last_use(self, node: Node, owner: Node) -> float:
+        """When a value, or one that may lie in its memory, is used last; regions hide it."""
+        last, rest = 0, [node]
+        for each in rest:
+            for user in each.users:
+                if user.target is not operator.getitem and not isinstance(user.target, OpOverload):
+                    return float("inf")
+                last = max(last, self._order[user])
+                found = self._owner.get(user)
+                if found is owner or isinstance(found, list):
+                    rest.append(user)
+        return last
 
     def _walk(self, graph: torch.fx.Graph, *, is_program: bool) -> None:
         owner = self._owner
@@ -120,7 +134,7 @@ class Writes:
         for each in owner if isinstance(owner, list) else [owner]:
             if isinstance(each, Node):
                 self.roots.add(each)
-                self._last_write[each] = len(self._order)
+                self._written_at.setdefault(each, []).append(len(self._order) - 1)
 
     def _owner_inside(self, node: Node) -> Any:
         """As the formula of a composite operator has it; where it has none, nothing is shared."""
