@@ -236,6 +236,46 @@ class InputItselfKept(nn.Module):
         return y, x
 
 
+ROW = torch.ones(2, 3)
+
+
+class _Kept(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+        self.lin = nn.Linear(3, 2)
+
+
+@probe(
+    "overlap",
+    lambda: (v(),),
+    calls={"twice": Call(lambda: (v(),), times=2)},
+    refused=("buffer-is-input",),
+)
+class WeightKeptInABuffer(_Kept):
+    """From the second call on the buffer is a row of the weight, and what is written reaches it."""
+
+    def forward(self, x):
+        self.last.add_(x)
+        self.last = self.lin.weight[0].detach()
+        return self.lin(x)
+
+
+@probe(
+    "overlap",
+    lambda: (v(),),
+    calls={"twice": Call(lambda: (v(),), times=2)},
+    refused=("buffer-is-input",),
+)
+class GlobalKeptInABuffer(_Kept):
+    """The same with a tensor that belongs to nobody's module."""
+
+    def forward(self, x):
+        self.last.add_(x)
+        self.last = ROW[0]
+        return self.lin(x)
+
+
 @probe("overlap", lambda: (v(),), agrees={"twice": Call(lambda: (v(),), times=2)})
 def results_that_share(x):
     """Results share storage with each other, not with the input."""

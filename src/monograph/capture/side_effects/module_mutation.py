@@ -63,8 +63,7 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
                 now = seen_now(now)
             elif not now:
                 continue
-            stand_ins = {} if kind == "_modules" else state.stand_ins
-            for name in _changed(kind, stand_ins, before, now):
+            for name in _changed(kind, state, before, now):
                 found.add((id(saved.module), name))
     for module, name, _ in state.flags:
         if is_truth(module.__dict__.get(name)):
@@ -87,24 +86,25 @@ def flags_changed(state: ModuleState, watched: Watched) -> frozenset[str]:
 
 
 def _changed(
-    kind: str, stand_ins: dict[int, Any], before: dict[str, Any], now: dict[str, Any]
+    kind: str, state: ModuleState, before: dict[str, Any], now: dict[str, Any]
 ) -> list[str]:
     """The entries of a module's table that are neither what they were nor may take its place."""
+    stand_ins = {} if kind == "_modules" else state.stand_ins
     found: list[str] = []
     for name in {**before, **now}:
         was, held = before.get(name), now.get(name)
         is_kept = held is stand_ins.get(id(was), was)
-        if not is_kept and not _may_replace(kind, stand_ins, was, held):
+        if not is_kept and not _may_replace(kind, state, was, held):
             found.append(name)
     return found
 
 
-def _may_replace(kind: str, abstract: dict[int, Any], before: Any, now: Any) -> bool:
+def _may_replace(kind: str, state: ModuleState, before: Any, now: Any) -> bool:
     """Whether an entry of a module's table that is another one now is a buffer that may be."""
     if kind != "_buffers" or before is None or not isinstance(now, AbstractTensor):
         return False
-    stood = abstract[id(before)]
-    if _lies_in_an_input(now):
+    stood = state.stand_ins[id(before)]
+    if _other_owner(state, now):
         return False
     same_shape = now.tensor_type.shape == stood.tensor_type.shape
     return same_shape and now.tensor_type.dtype == stood.tensor_type.dtype
@@ -116,6 +116,20 @@ def _lies_in_an_input(tensor: Any) -> bool:
         return False
     recorder: Any = tensor.recorder
     return any(tensor.storage_root is node.meta.get("val") for node in recorder.input_nodes)
+
+
+def _other_owner(state: ModuleState, now: Any) -> str:
+    """Who else has the memory of a tensor that takes a buffer's place, and may write to it."""
+    if not isinstance(now, AbstractTensor):
+        return ""
+    if _lies_in_an_input(now):
+        return "an input"
+    for each in state.tensors:
+        if each.is_parameter and each.abstract is now.storage_root:
+            return f"the parameter `self.{each.target}`"
+    recorder: Any = now.recorder
+    constants = (node.meta.get("val") for node in recorder.writer.constant_of)
+    return "a constant" if any(now.storage_root is each for each in constants) else ""
 
 
 def _newly_shared(state: ModuleState) -> set[Attribute]:
@@ -172,8 +186,8 @@ def _harm(
             before=_type_text(type_of(before)),
             now=_type_text(now.tensor_type) if isinstance(now, AbstractTensor) else repr(now),
         )
-    if before is not None and _lies_in_an_input(now):
-        return problem("buffer-is-input", at=written or (), name=path)
+    if before is not None and (owner := _other_owner(state, now)):
+        return problem("buffer-is-input", at=written or (), name=path, owner=owner)
     in_table = any(name in {**saved.tables[k], **saved.module.__dict__[k]} for k in saved.tables)
     if read is None and written is not None and not in_table:
         return None

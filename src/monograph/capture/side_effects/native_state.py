@@ -15,6 +15,7 @@ import re
 import struct
 import types
 import weakref
+from contextlib import suppress
 from contextvars import Context, ContextVar, Token
 from types import MemberDescriptorType
 from typing import Any, Final
@@ -108,17 +109,22 @@ def read_native(owner: Any) -> Any:
 
 
 def write_native(owner: Any, content: Any) -> None:
-    """Give a buffer what it held; whatever else C keeps stays as it is."""
-    if isinstance(content, bytes):
+    """Give a buffer what it held; whatever else C keeps stays as it is.
+
+    While a memoryview looks into a buffer its length cannot change: bytes alone are put back.
+    """
+    if not isinstance(content, bytes):
+        return
+    with suppress(BufferError):
         if hasattr(owner, "frombytes"):
             del owner[:]
             owner.frombytes(content)
         elif isinstance(owner, bytearray):
             owner[:] = content
-        else:
-            there = np.frombuffer(owner, np.uint8)
-            if there.nbytes == len(content) and there.flags.writeable:
-                there[:] = np.frombuffer(content, np.uint8)
+    there = np.frombuffer(owner, np.uint8) if memoryview(owner).nbytes else np.empty(0, np.uint8)
+    if there.flags.writeable:
+        size = min(there.nbytes, len(content))
+        there[:size] = np.frombuffer(content, np.uint8)[:size]
 
 
 def same_native(one: Any, other: Any) -> bool:

@@ -6,7 +6,7 @@ outside-read            what, because, instead=""               UnsupportedError
 mutated-constant        name=""                           SideEffectError
 attribute-changed       name, value=None                  SideEffectError
 buffer-reshaped         name, before, now                 SideEffectError
-buffer-is-input         name                              SideEffectError
+buffer-is-input         name, owner                       SideEffectError
 leaked-tensor           tensor="", origin="", op=""               SideEffectError
 capture-inside-capture  (no facts)                         UnsupportedError
 """
@@ -187,12 +187,15 @@ def buffer_reshaped(*, name: str, before: object, now: object) -> Text:
 
 
 @message("buffer-is-input", SideEffectError)
-def buffer_is_input(*, name: str) -> Text:
-    """Say that a buffer is replaced by an input itself, or by a view of one."""
+def buffer_is_input(*, name: str, owner: str) -> Text:
+    """Say that a buffer is replaced by an input of the program itself, or by a view of one.
+
+    `owner` is "an input" of the caller's, "the parameter `self.weight`", "a constant".
+    """
     return Text(
-        headline=f"the buffer `{name}` becomes the memory of an input",
+        headline=f"the buffer `{name}` becomes the memory of {owner}",
         notes=(
-            "what the caller writes there after the call would reach the model, and not a program",
+            "what is written there after the call would reach the model's buffer, not a program's",
         ),
         helps=("assign a copy of it, made by Tensor.clone",),
     )

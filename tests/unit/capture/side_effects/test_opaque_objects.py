@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import array
+
+import pytest
+
+from monograph.capture.side_effects import native_state
 from monograph.capture.side_effects.opaque_objects import keep
 
 
@@ -68,3 +73,17 @@ def test_a_slot_that_was_empty_is_empty_again():
     number.value = 3
     kept.put_back(number)
     assert not hasattr(number, "value")
+
+
+@pytest.mark.parametrize("kind", [bytearray, lambda data: array.array("b", data)])
+def test_a_buffer_that_is_looked_into_gets_its_bytes_back(kind):
+    """Nobody may change its length then, and nothing is raised in place of the refusal."""
+    buffer = kind(b"ab")
+    before = native_state.read_native(buffer)
+    buffer.extend(b"c")
+    buffer[0] = 1
+    with memoryview(buffer):
+        native_state.write_native(buffer, before)
+        assert bytes(buffer) == b"abc"
+    native_state.write_native(buffer, before)
+    assert bytes(buffer) == b"ab"
