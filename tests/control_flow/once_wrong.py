@@ -118,3 +118,12 @@ def written_without_gradients(a, b):
     finally:
         kept.append(c)
     return c, d, kept
+
+
+@branching((UP, UP), APART, (UP / 6, UP), (UP / 6, -UP), stock=False)
+def told_by_one_side(a, b):
+    """What holds on one side of a branch (`n == 6`) is put for no number of the other."""
+    n = (a.sum() * 6).long().item()
+    is_other = n != 6 and (b > 0).all().item()
+    c = b + n / 4 if n == 6 else b - n / 4
+    return c, n / 4, is_other

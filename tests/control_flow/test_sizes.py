@@ -33,6 +33,13 @@ def sizes_differ(x):
     return y.sum(0), y.relu()
 
 
+def told_by_one_side(x):
+    """What a side knows of a size is put into no other's computation of it."""
+    n = x.shape[0]
+    is_other = n != 8 and bool((x > 0).all())
+    return x + is_other * 2, n / 2
+
+
 def steps(x):
     """Three ways, in a function that is called, one of them by data."""
 
@@ -72,7 +79,7 @@ def in_chunks(x):
     return sums + x
 
 
-CASES = [long_or_short, both_at_once, sizes_differ, steps, Chunked, in_chunks]
+CASES = [long_or_short, both_at_once, told_by_one_side, sizes_differ, steps, Chunked, in_chunks]
 
 
 def made(case):

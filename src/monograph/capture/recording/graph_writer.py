@@ -36,6 +36,8 @@ from monograph.integers import (
     is_symbol,
     maximum,
     minimum,
+    substitute_real,
+    substitute_relation,
     terms,
 )
 
@@ -300,8 +302,9 @@ class GraphWriter:
 
     def number(self, value: Any) -> Any:
         """A node that computes a size expression; constants stay constants."""
-        if isinstance(value, Expr) and self._simplifying:
-            value = active().simplify(value)
+        if self._simplifying:
+            # Before it is looked up: what a side of a branch knows holds nowhere else.
+            value = _simplified(value)
         if not isinstance(value, Expr | Real | Relation):
             return value
         found = self._numbers.get(value)
@@ -457,6 +460,18 @@ class GraphWriter:
             or arg in self._prologue
             for arg in args
         )
+
+
+def _simplified(value: Any) -> Any:
+    """A number or truth with what is known here put for its symbols."""
+    if isinstance(value, Expr):
+        return active().simplify(value)
+    if not isinstance(value, Real | Relation):
+        return value
+    found = ((symbol, active().simplify(symbol)) for symbol in value.symbols)
+    known = {symbol: simpler for symbol, simpler in found if simpler is not symbol}
+    put = substitute_real if isinstance(value, Real) else substitute_relation
+    return put(value, known) if known else value
 
 
 def _nothing() -> None:
