@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from monograph import ContractError
+from monograph import ContractError, export
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
 from tests.programs.harness import (
     SEED_OF_CALL,
@@ -171,3 +171,37 @@ def test_what_torch_writes_to_at_the_end_shares_no_memory():
     with pytest.raises(ContractError) as refused:
         module(room[:3], room[2:])
     assert refused.value.diagnostic.headline.startswith("`x` expected memory apart from `y`")
+
+
+def checked_size(x):
+    """A number that a branch learns the value of."""
+    if x.sum() > 0:
+        count = (x > 0).sum().item()
+        torch._check(count == x.shape[0])
+        return x + count
+    return x * 2.0
+
+
+def checked_truth(x):
+    """A truth that a branch asserts."""
+    if x.sum() > 0:
+        assert (x > 0).all(), "all"
+        return x + 1
+    return x * 2.0
+
+
+@pytest.mark.parametrize("function", [checked_size, checked_truth])
+def test_what_a_branch_knows_stands_in_its_types(function):
+    """Torch's reader binds each symbol to a value of the subgraph; also once saved again."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    program = export(Model(), (torch.ones(4),))
+    for written in (program, loaded(saved(program))):
+        theirs = loaded_there(saved(written)).module()
+        for x in (torch.full((4,), 3.0), -torch.ones(4)):
+            torch.testing.assert_close(theirs(x), function(x))
+        with pytest.raises(RuntimeError):
+            theirs(torch.tensor([9.0, -1.0, 1.0, 1.0]))

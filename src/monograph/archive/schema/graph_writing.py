@@ -11,6 +11,7 @@ import operator
 from dataclasses import dataclass, field
 from functools import cache
 from keyword import iskeyword
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -26,6 +27,7 @@ from monograph.capture.recording.guard_sources import with_file
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.integers import Expr, Real, Relation
+from monograph.program.calling.assertions import ASSERT_SCALAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from monograph.archive.schema.values import Json, ValueWriter
 
 POSITIONAL, KEYWORD = 1, 2
+ITEM: Final = torch.ops.aten.item.default
 CONSTANTS = (int, float, bool, str, type(None))
 
 
@@ -77,6 +80,7 @@ class GraphSerializer:
         self.tensor_values: dict[str, Json] = {}
         self.numbers: dict[str, dict[str, Json]] = {"int": {}, "float": {}, "bool": {}}
         self.references: dict[Node, Json] = {}
+        self.truths: dict[Node, Any] = {}
         self.arguments = ArgumentWriter(self.reference)
 
     def graph(self) -> Json:
@@ -167,17 +171,41 @@ class GraphSerializer:
                 "float": self.values.sym_float,
                 "bool": self.values.sym_bool,
             }[kind]
-            self.numbers[kind][name] = write(settled)
+            told = self._as_told(node) if kind == "bool" and node is not None else settled
+            self.numbers[kind][name] = write(told)
             if kind == "bool":
-                self._note_relation(name, settled)
+                self._note_relation(name, settled, told)
             written = {f"as_sym_{kind}": {"as_name": name}}
         if node is not None:
             self.references[node] = written
         return written
 
-    def _note_relation(self, name: str, relation: Any) -> None:
+    def _as_told(self, node: Node) -> Any:
+        """The truth of a comparison, of its arguments as the file types them.
+
+        A region may know more than the program does (`k == 4` after it checked that), and types
+        its values by it: no reader could bind a symbol that only its comparisons have.
+        """
+        value = node.meta["val"]
+        if (
+            self.path
+            and node.target is ITEM
+            and any(user.target is ASSERT_SCALAR for user in node.users)
+        ):
+            value = True  # Readers learn that from the assertion, and find no symbol then.
+        elif node.op == "call_function" and type(node.target) is BuiltinFunctionType:
+            value = node.target(*[self._told_truth(each) for each in node.args])
+        self.truths[node] = value
+        return plain_value(value)
+
+    def _told_truth(self, value: Any) -> Any:
+        if not isinstance(value, torch.fx.Node):
+            return value
+        return self.truths.get(value, value.meta["val"])
+
+    def _note_relation(self, name: str, relation: Any, told: Any) -> None:
         """Keep a relation that the file says with other symbols."""
-        if self.values.in_file(relation) is not relation:
+        if self.values.in_file(told) is not relation:
             shown = self.values.expressions.write(relation)
             self.beside.values.setdefault(self.path, {})[name] = shown
 
