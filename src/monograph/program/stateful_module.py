@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -263,21 +262,18 @@ class _StatefulGraph:
             for spec, node in self.inputs
         }
         written: dict[Node, Node] = {}
-        begins: dict[Node, int] = {}
         for spec, value in zip(specs, self.values, strict=True):
             is_parameter = spec.kind is OutputKind.PARAMETER_MUTATION
             if spec.kind not in MUTATIONS or (is_parameter and value.name in early):
                 continue
             of_input = spec.kind is OutputKind.USER_INPUT_MUTATION
-            home = holders[not of_input, spec.target]
-            begins[value] = _begin(home) - _begin(value)
-            holder = self.copies[home]
+            holder = self.copies[holders[not of_input, spec.target]]
             is_unseen = of_input and _is_unseen(value, spec.target)
             beneath = is_parameter or is_unseen
             made = self._put_back(holder, self.copies[value], beneath=beneath)
             written[value] = holder if is_unseen else made
         returned = [
-            self._seen_where_written(value, written, begins)
+            self._seen_where_written(value, written)
             for spec, value in zip(specs, self.values, strict=True)
             if spec.kind not in MUTATIONS and spec.kind is not OutputKind.TOKEN
         ]
@@ -290,14 +286,11 @@ class _StatefulGraph:
             holder = self._call("detach", aten.detach.default, (holder,))
         return self._call("copy_", aten.copy_.default, (holder, value))
 
-    def _seen_where_written(
-        self, value: Any, written: dict[Node, Node], begins: dict[Node, int]
-    ) -> Any:
+    def _seen_where_written(self, value: Any, written: dict[Node, Node]) -> Any:
         """What the program returns: a view of a value that was written back is one of its new home.
 
         The original returned the input or buffer itself, or a view of it, which joins `written`:
-        what is returned in two places stays one tensor. `begins` is by how many elements later in
-        memory the home of a value begins.
+        what is returned in two places stays one tensor.
         """
         if not isinstance(value, Node):
             return value
@@ -306,30 +299,11 @@ class _StatefulGraph:
             if source in written:
                 seen = written[source]
                 for step in reversed(steps[:place]):
-                    begins[step] = begins[source]
-                    args = (seen, *self._moved(step, begins[step]))
+                    args = (seen, *map_arg(step.args[1:], self.copies.__getitem__))
                     kwargs = map_arg(step.kwargs, self.copies.__getitem__)
                     seen = written[step] = self._call(step.name, step.target, args, kwargs)
                 return seen
         return self.copies[value]
-
-    def _moved(self, step: Node, by: int) -> tuple[Any, ...]:
-        """The arguments of a view after its source, for memory that begins so much later."""
-        rest: Any = map_arg(step.args[1:], self.copies.__getitem__)
-        if step.target is not aten.as_strided.default or len(step.args) < _PLACED or not by:
-            return rest
-        *sizes, start = rest
-        is_node = isinstance(start, Node)
-        return (*sizes, self._call("add", operator.add, (start, by)) if is_node else start + by)
-
-
-def _begin(node: Node) -> int:
-    begin = node.meta["val"].tensor_type.offset
-    return begin if isinstance(begin, int) else 0
-
-
-_PLACED = 4
-"""How many arguments `as_strided` has that counts from where memory begins."""
 
 
 def _is_unseen(value: Node, name: str | None) -> bool:

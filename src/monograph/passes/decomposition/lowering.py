@@ -604,7 +604,8 @@ class Lowering:
             given = given[:2]
         elif owner is not None:
             self.laid_out.add(owner)
-            self.placed.add(owner.name)
+            if len(rest) > 2 or kwargs:
+                self.placed.add(owner.name)
         return view_of(base, View(overload, given, {}, None, base.type, result))
 
     def _inferred(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -167,11 +167,16 @@ def reach(t: TensorType) -> Int:
 def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:
     """A view of a plain value.
 
-    What `as_strided` counts from where its source begins, operators count from where memory does.
+    `as_strided` counts from where its source begins, and says no place in memory: values, callers'
+    tensors and those of files begin anywhere.
     """
     if view.overload is aten.as_strided.default and view.args[2:]:
         size, steps, start = view.args
-        return call(view.overload, source, size, steps, tensor_type(source).offset + start)
+        if known(eq(start, 0)) is not True:
+            length = tensor_type(source).numel()
+            row = call(aten.as_strided.default, source, [length], [1])
+            source = call(aten.slice.Tensor, row, 0, start)
+        return call(aten.as_strided.default, source, size, steps)
     result = call(view.overload, source, *view.args, **view.kwargs)
     return result if view.item is None else result[view.item]
 
