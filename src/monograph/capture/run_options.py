@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.diagnostics import Frame
 
 
@@ -32,7 +33,8 @@ class RunOptions:
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
     made at once, as a text decides something. `counted` are the paths of the ints in what is passed
     in that forward replaces by others: they vary, as `Dim.AUTO` does. `flags` are the paths of the
-    module's truths that one call sets and the next one reads: buffers of the program.
+    module's truths that one call sets and the next one reads: buffers of the program. `scratch`
+    are the paths of scratch buffers, and the types that they begin with, where those are others.
     """
 
     literal: AbstractSet[str] = frozenset()
@@ -50,6 +52,7 @@ class RunOptions:
     relations_deferred: bool = False
     branches: list[str] = field(default_factory=list[str])
     flags: frozenset[str] = frozenset()
+    scratch: Mapping[str, TensorType | None] = field(default_factory=dict[str, "TensorType | None"])
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from monograph.capture.recording.inferences import operator_asking
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.error_recovery import Problems
 from monograph.capture.restart import Restart
+from monograph.capture.run_options import RunOptions
 from monograph.capture.side_effects.garbage_collection import (
     collections_unwatched,
     uncollected_alone,
@@ -59,13 +60,17 @@ from monograph.lazy_imports import deferred
 from monograph.logs import listener_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.captured import Capture
-    from monograph.capture.run_options import RunOptions
     from monograph.capture.side_effects.module_mutation import Left, Watched
 
 follow_caller = deferred("monograph.capture.caller_grad:follow_caller")
+at_other_sizes, do_the_same, states_left = (
+    deferred(f"monograph.capture.scratch_buffers:{name}")
+    for name in ("at_other_sizes", "do_the_same", "states_left")
+)
 OVERRIDING = (
     *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
     *(clocks, data_parallel_modules, inlining, number_classes, scope_tracking),
@@ -151,6 +156,7 @@ class Session:
         self.watched: Watched | None = None
         """What the first run changed: those after it look who reads and writes it."""
         self.flags: frozenset[str] = frozenset()
+        self.scratch: Mapping[str, TensorType | None] = {}
 
     def run(self) -> Capture:
         """Trace once, or as often as it takes to know that what a call leaves behind does no harm.
@@ -171,6 +177,9 @@ class Session:
             if flags and not self.is_repeated(trace, options):
                 self.flags, self.watched = self.flags | flags, None
                 return self.run()
+            scratch = trace.new_scratch()
+            if scratch and not self.scratch:
+                return self.with_scratch(scratch, trace.harm[0])
             self.settle_harm(trace, options)
         assert trace.captured is not None, "a run that watches captures"
         return probed(trace.captured, self.read, self.trace_again, options)
@@ -196,9 +205,13 @@ class Session:
     def read(self, options: RunOptions) -> tuple[Inputs, Facts]:
         """The inputs of one trace, with facts of their own."""
         request, facts = self.request, Facts()
-        if request.relations_deferred or self.flags:
-            deferred = request.relations_deferred
-            options = replace(options, relations_deferred=deferred, flags=self.flags)
+        if request.relations_deferred or self.flags or self.scratch:
+            options = replace(
+                options,
+                relations_deferred=request.relations_deferred,
+                flags=self.flags,
+                scratch={**self.scratch, **options.scratch},
+            )
         facts.listener = None if options.fixed else listener_for(facts, operator_asking)
         with use(facts):
             inputs = read_inputs(
@@ -234,6 +247,37 @@ class Session:
         if trace.captured is not None and not trace.harm and trace.facts.symbols:
             trace.captured = probed(trace.captured, self.read, self.trace_again, options)
         return trace
+
+    def with_scratch(
+        self, scratch: Mapping[str, TensorType | None], harm: MonographError
+    ) -> Capture:
+        """The capture with these as scratch buffers, where that is what they are.
+
+        Raises: buffer-reshaped.
+        """
+        self.scratch = scratch
+        try:
+            first, captured = self.trace_again(*self.read(RunOptions())), self.run()
+            if first.reshaped and self.is_settled(first, captured):
+                return captured
+        except Exception as error:
+            raise harm from error
+        raise harm
+
+    def is_settled(self, first: Trace, captured: Capture) -> bool:
+        """Whether calls that begin with what any call left do as captured, and leave as much."""
+        left, known = first.reshaped, first.facts
+        for others in states_left(left, known):
+            inputs, facts = self.read(RunOptions())
+            with use(facts):
+                types, earlier = at_other_sizes(left, known, facts, others)
+            inputs = replace(inputs, options=replace(inputs.options, scratch=types))
+            later = self.trace_again(inputs, facts)
+            if later.captured is None or later.harm or str(later.reshaped) != str(left):
+                return False
+            if not do_the_same(captured, later.captured, earlier):
+                return False
+        return True
 
     def is_repeated(self, trace: Trace, options: RunOptions) -> bool:
         """Whether the next call does the same, and leaves nothing new."""

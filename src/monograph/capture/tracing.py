@@ -36,6 +36,7 @@ from monograph.capture.side_effects.module_mutation import (
     find_changes,
     find_harm,
     flags_changed,
+    reshaped,
     watching,
 )
 from monograph.capture.side_effects.module_state import ModuleState
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     import torch
     from torch.fx.node import Node
 
+    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.capture.inputs.input_mutation import Aftermath
     from monograph.capture.inputs.outputs import Outputs
@@ -117,6 +119,8 @@ class Trace:
         self.harm: list[MonographError] = []
         """What outlives it and may matter to the next call."""
         self.left: Left | None = None
+        self.reshaped: dict[str, TensorType] = {}
+        """The types that it left scratch buffers with."""
 
     def run(self, recording: Callable[..., Recorder] = Recorder) -> Trace:
         """Capture; what user code sets in context variables ends with it."""
@@ -202,6 +206,7 @@ class Trace:
             request.problems.forget()
             recording = partial(Continuing, problems=request.problems)
         recorder = self.recorder = recording(writer, scopes, facts, ANSWERS)
+        recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
         facts.locate = recorder.origin
         facts.overlook = partial(overlooked, facts)
         facts.runs_plainly = not request.strict
@@ -211,7 +216,6 @@ class Trace:
             self.state.write_flags(inputs.options.flags, writer, recorder)
         self.leaves, self.input_nodes = write_inputs(inputs, writer, recorder)
         recorder.input_nodes = self.input_nodes
-        recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
         if facts.symbols:
             leave_views_open(recorder)
         recorder.exporting = request.exporting
@@ -263,6 +267,7 @@ class Trace:
                 return False
         else:
             self.harm = find_harm(self.state, self.watched)
+            self.reshaped = reshaped(self.state)
         # What others may look at is missed there, whatever the next call does.
         effects.sort(key=lambda effect: not effect.is_seen_outside())
         missed = bool(effects) and effects[0].is_seen_outside()
@@ -275,7 +280,9 @@ class Trace:
         if request.ignores_side_effects:
             self.harm = self.observed.ignore(self.harm)
         goes_on = request.problems is not None
-        if self.harm and not (goes_on or self.can_begin_a_call or self.new_flags()):
+        if self.harm and not (
+            goes_on or self.can_begin_a_call or self.new_flags() or self.new_scratch()
+        ):
             raise self.harm[0]
         return True
 
@@ -284,6 +291,10 @@ class Trace:
         if not self.request.strict or self.request.control_flow == "refuse":
             return frozenset()  # code branches on them
         return flags_changed(self.state, self.changed) - self.inputs.options.flags
+
+    def new_scratch(self) -> dict[str, TensorType | None]:
+        """The buffers that it reshaped, which another run can have as scratch buffers."""
+        return dict.fromkeys(self.reshaped.keys() - self.inputs.options.scratch.keys())
 
     @property
     def can_begin_a_call(self) -> bool:

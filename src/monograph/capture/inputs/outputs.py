@@ -141,7 +141,10 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     Whatever else is read from the old storage (an output that views it, another buffer that takes
     its place) is copied before: eager leaves that storage untouched.
     """
-    reassigned = [pair for pair in state.reassigned() if _fits(*pair)]
+    scratch = recorder.options.scratch
+    reassigned = [
+        pair for pair in state.reassigned() if _fits(*pair) and pair[0].target not in scratch
+    ]
     if reassigned:
         values, reassigned = _without_aliases(recorder, reassigned, values)
     for buffer, current in reassigned:

@@ -33,6 +33,7 @@ class TensorAnswers(NamedTuple):
     raise_as_eager: Callable[..., None]
     before_reduction: Callable[..., None]
     limit_size: Callable[..., None]
+    of_constants: Callable[..., Any]
     check_fake_kernel: Callable[..., None]
     access_memory: Callable[..., Any]
     memory_behind: Callable[..., AbstractTensor | None]

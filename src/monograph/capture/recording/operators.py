@@ -61,6 +61,7 @@ _RESIZING: Final = torch.ops.aten.resize_.default
 _KEPT = ("_assert", "_print", "sym_constrain", "_check")
 
 
+_BY_DATA: Final = torch.Tag.dynamic_output_shape
 _RAISES_BY_LAYOUT: Final[dict[OpOverload, tuple[LayoutQuestion, ...]]] = {
     **dict.fromkeys((_aten.view.default, _aten.view_as.default, _aten.unflatten.int), ("form",)),
     **dict.fromkeys((_aten.view.dtype, _aten.view_as_complex.default), ("strides", "offset")),
@@ -111,7 +112,8 @@ class Operator:
         self.silent_flag = aliasing.silent_flag
         if self.silent_flag is not None:
             self.droppable = False
-        self.counts = id(overload) in COUNTING or overload is torch.ops.aten.bincount.default
+        by_data = _BY_DATA in overload.tags or self.base_name == "repeat_interleave"
+        self.counts = by_data or id(overload) in COUNTING
         self.sums = id(overload) in SUMMING
         self.without_history = WITHOUT_HISTORY.get(self.base_name, ()) if own else ()
         self.raises_by_layout = _RAISES_BY_LAYOUT.get(overload, ())

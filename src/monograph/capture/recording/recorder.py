@@ -37,7 +37,7 @@ from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
 from monograph.capture.recording.guard_sources import broken
 from monograph.capture.recording.inferences import Inference, inferred
-from monograph.capture.recording.nonzero_counts import COUNTING, Counts
+from monograph.capture.recording.nonzero_counts import Counts
 from monograph.capture.recording.operators import (
     ASSERT_SCALAR,
     ENDS_FACTORIES,
@@ -215,7 +215,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if op.silent_flag is not None:
             self._note_silent_writes(op, args, kwargs)
         if op.counts:
-            result = self._infer_count(op, args, types, keyword_types)
+            result = self._infer_count(op, (args, kwargs), types, keyword_types)
         else:
             result = self._infer(op, types, keyword_types)
         if op.answers_now:
@@ -260,17 +260,14 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         return to_sym(result)
 
     def _infer_count(
-        self, op: Operator, args: tuple[Any, ...], types: list[Any], keywords: dict[str, Any]
+        self, op: Operator, given: tuple[Any, Any], types: list[Any], keywords: dict[str, Any]
     ) -> Any:
         """The result types of what counts; the number it makes may be known, or have a limit."""
-        before = len(self.facts.symbols)
-        result = self._infer(op, types, keywords)
-        made = self.facts.symbols[before:]
-        mask = COUNTING.get(id(op.overload))
-        if mask is None:
-            self.answers.limit_size(self, args, made)
-        else:
-            self.counts.found(mask(args), made)
+        result = self.answers.of_constants(self, op.overload, *given)
+        if result is None:
+            before = len(self.facts.symbols)
+            result = self._infer(op, types, keywords)
+            self.answers.limit_size(self, op.overload, given[0], self.facts.symbols[before:])
         return result
 
     def write_assertions(self) -> None:

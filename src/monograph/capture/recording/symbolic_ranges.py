@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.bytecode import ours
-from monograph.integers import Expr, ceildiv, ge, known, maximum
+from monograph.integers import Expr, ceildiv, ge, known, maximum, simplify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,18 +16,28 @@ if TYPE_CHECKING:
 
 @ours
 class SymbolicRange:
-    """`range(start, stop, step)` of symbolic numbers. Whoever wants the numbers fixes them."""
+    """`range(start, stop, step)` of symbolic numbers, where `step` is positive if it is symbolic.
+
+    Whoever wants the numbers fixes them, unless there are as many for every start and stop.
+    """
 
     __slots__ = ("start", "step", "stop")
 
-    def __init__(self, start: Any, stop: Any, step: int) -> None:
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
         self.start = start
         self.stop = stop
         self.step = step
 
     def plain(self) -> range:
         """The range itself, which fixes its bounds."""
-        return range(int(self.start), int(self.stop), self.step)
+        return range(int(self.start), int(self.stop), int(self.step))
+
+    def numbers(self) -> list[Any] | range:
+        """All numbers, one by one."""
+        count, start, step = self.count(), to_python(self.start), to_python(self.step)
+        if isinstance(count, Expr):
+            return self.plain()
+        return [to_sym(start + step * n) for n in range(count)]
 
     def length(self) -> Any:
         """How many numbers there are."""
@@ -36,25 +46,26 @@ class SymbolicRange:
 
     def count(self) -> Int:
         """How many numbers there are, as an expression."""
-        start, stop = to_python(self.start), to_python(self.stop)
-        span = stop - start if self.step > 0 else start - stop
-        count = ceildiv(span, abs(self.step)) if abs(self.step) != 1 else span
+        start, stop, step = map(to_python, (self.start, self.stop, self.step))
+        is_up = isinstance(step, Expr) or step > 0
+        span, pace = (stop - start, step) if is_up else (start - stop, -step)
+        count = simplify(ceildiv(span, pace) if pace != 1 else span)
         return count if known(ge(count, 0)) is True else maximum(count, 0)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.plain())
+        return iter(self.numbers())
 
     def __reversed__(self) -> Iterator[int]:
-        return reversed(self.plain())
+        return reversed(self.numbers())
 
     def __len__(self) -> int:
-        return len(self.plain())
+        return len(self.numbers())
 
     def __contains__(self, value: object) -> bool:
         return value in self.plain()
 
     def __getitem__(self, key: Any) -> Any:
-        return self.plain()[key]
+        return self.numbers()[key]
 
     def __eq__(self, other: object) -> bool:
         return self.plain() == (other.plain() if isinstance(other, SymbolicRange) else other)

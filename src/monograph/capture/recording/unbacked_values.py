@@ -17,11 +17,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.fx.node import map_arg
+from torch.fx.node import map_aggregate, map_arg
 
 from monograph.abstract.differentiability import LIKE
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import type_of
+from monograph.capture.recording.nonzero_counts import COUNTING
 from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.recording.value_ranges import bounds, state_bounds
 from monograph.diagnostics import problem, snippet
@@ -160,6 +162,32 @@ def _unbacked(recorder: Recorder, tensor: AbstractTensor, node: Node) -> Any:
 def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
     """The tensor's data where it is a constant of the program, else None."""
     return _value(recorder, tensor, recorder.writer.constant_of)
+
+
+def of_constants(
+    recorder: Recorder, overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result types of an operator whose sizes only data tell, if those are constants."""
+    if overload is torch.ops.aten.index.Tensor and COUNTING[id(overload)](args) is None:
+        return None
+
+    def real(value: Any) -> Any:
+        if isinstance(value, torch.SymInt):
+            raise _NotConstantError
+        if not isinstance(value, torch.Tensor):
+            return value
+        found = known_value(recorder, recorder.abstract(value))
+        if found is None or found.is_meta:
+            raise _NotConstantError
+        return found
+
+    try:
+        args, kwargs = map_aggregate((args, kwargs), real)  # pyright: ignore[reportAssignmentType] - of the same structure
+    except _NotConstantError:
+        return None
+    with without_modes(), torch.no_grad():
+        made = overload(*args, **kwargs)
+    return type_of(made) if isinstance(made, torch.Tensor) else type(made)(map(type_of, made))
 
 
 def state_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:

@@ -18,6 +18,7 @@ from torch.fx.node import Node
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.recording.nonzero_counts import COUNTING
 from monograph.host.dispatch import without_modes
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, ge, known, le, maximum, minimum, product
@@ -61,8 +62,18 @@ def state_bounds(recorder: Recorder, tensor: AbstractTensor, number: Expr) -> No
         facts.assume(le(number, upper), facts.locate())
 
 
-def limit_size(recorder: Recorder, args: tuple[Any, ...], made: Sequence[Expr]) -> None:
-    """`bincount` makes as many bins as the greatest element says, or the least number asked for."""
+def limit_size(
+    recorder: Recorder, overload: OpOverload, args: tuple[Any, ...], made: Sequence[Expr]
+) -> None:
+    """What is known of the number that an operator made: a mask has as many places each time.
+
+    `bincount` makes as many bins as the greatest element says, or the least number asked for.
+    """
+    mask = COUNTING.get(id(overload))
+    if mask is not None:
+        recorder.counts.found(mask(args), made)
+    if overload is not torch.ops.aten.bincount.default:
+        return
     upper = bounds(recorder, recorder.abstract(args[0])).upper
     if upper is None or not made:
         return

@@ -155,6 +155,20 @@ def _newly_shared(state: ModuleState) -> set[Attribute]:
     }
 
 
+def reshaped(state: ModuleState) -> dict[str, TensorType]:
+    """The types that buffers of no state_dict are left with, where they are others, by path."""
+    replaced = state.reassigned()
+    names = [id(real) for _, real, _ in state.all_state]
+    roots = [id(now.storage_root) for _, now in replaced]
+    return {
+        each.target: now.tensor_type
+        for each, now in replaced
+        if not each.persistent
+        and now.tensor_type.shape != type_of(each.real).shape
+        and names.count(id(each.real)) == roots.count(id(now.storage_root)) == 1
+    }
+
+
 def find_harm(state: ModuleState, watched: Watched) -> list[MonographError]:
     """What outlives this run and may matter to the next: a refusal each, of a run that watched."""
     changed = find_changes(state)
@@ -179,6 +193,8 @@ def _harm(
         if path == f"self.{each.target}" and each.is_seen_otherwise():
             return _seen_otherwise(each)
     if before is not None and not _is_of_type(now, type_of(before)):
+        if path.removeprefix("self.") in state.scratch and not _lies_in_an_input(now):
+            return None
         return problem(
             "buffer-reshaped",
             at=written or (),

@@ -31,7 +31,7 @@ from monograph.host.dispatch import has_own_dispatch
 from monograph.host.module_calls import is_persistent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Collection, Generator, Iterable, Sequence
 
     from torch.fx.node import Node
 
@@ -89,6 +89,8 @@ class ModuleState:
         """Attributes that are buffers of the program: their module, their name."""
         self.flags_read: dict[tuple[int, str], torch.SymBool] = {}
         """What each flag was when the call began."""
+        self.scratch: Collection[str] = ()
+        """The paths of scratch buffers."""
         self.stand_ins: dict[int, Any] = {}
         """What stands for each of the module's tensors, by their identity."""
         seen: set[int] = set()
@@ -101,6 +103,7 @@ class ModuleState:
 
         Raises: unsupported-subclass, unsupported-layout.
         """
+        self.scratch = recorder.options.scratch.keys()
         seen: set[int] = set()
         wrapped: dict[int, Parameter] = {}  # what parameters are made of, by identity
         entries = [(True, *each) for each in self._state("_parameters")]
@@ -158,7 +161,8 @@ class ModuleState:
         if layout is not None:
             raise problem("unsupported-layout", what=f"`{name.path}`", layout=layout)
         node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")
-        before = type_of(real)
+        given = recorder.options.scratch.get(name.path)
+        before = given or type_of(real)
         abstract = make_tensor(before, node, recorder)
         for marker, value in real.__dict__.items():  # that code set on it
             if marker != "_is_param":
@@ -167,7 +171,7 @@ class ModuleState:
         node.meta["val"] = abstract
         writer.know(real, abstract)
         self.stand_ins[id(real)] = abstract
-        if not name.is_parameter:
+        if not name.is_parameter and given is None:
             writer.buffer_of[node] = real
         self.tensors.append(
             StateTensor(name.path, real, node, abstract, before, name.is_parameter, name.persistent)

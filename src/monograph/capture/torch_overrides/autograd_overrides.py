@@ -19,9 +19,11 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.capture.queries.query_kinds import Answer
+from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.torch_overrides.guarded_queries import asked
 from monograph.diagnostics import problem
 from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
+from monograph.host.operator_types import OpOverload
 from monograph.host.overloads import aten as _aten
 from monograph.host.process_groups import local_tensor
 
@@ -103,8 +105,11 @@ def _behind(
 def _ends(node: Node) -> bool:
     """Whether no gradient goes through a node."""
     made = node.meta.get("val")
-    if isinstance(made, AbstractTensor) and not is_differentiable(made.tensor_type.dtype):
-        return True
+    if isinstance(made, AbstractTensor):
+        target = node.target
+        is_factory = isinstance(target, OpOverload) and OPERATORS.of(target).without_history
+        if is_factory or not is_differentiable(made.tensor_type.dtype):
+            return True
     return node.target in {_aten.detach.default, _aten.detach_.default, _aten.data.default}
 
 

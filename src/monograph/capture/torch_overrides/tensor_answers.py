@@ -45,6 +45,7 @@ ANSWERS: Final = TensorAnswers(
     raise_as_eager=raise_as_eager,
     before_reduction=before_reduction,
     limit_size=limit_size,
+    of_constants=unbacked_values.of_constants,
     check_fake_kernel=check_promises,
     access_memory=access_memory,
     memory_behind=memory_behind,

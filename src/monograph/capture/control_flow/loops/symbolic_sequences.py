@@ -228,10 +228,10 @@ def source_of(value: Any) -> SymbolicSequence | None:
 
 
 def _numbers(numbers: SymbolicRange) -> Numbers | None:
-    count = numbers.count()
-    return (
-        Numbers(to_python(numbers.start), numbers.step, count) if isinstance(count, Expr) else None
-    )
+    count, step = numbers.count(), to_python(numbers.step)
+    if isinstance(count, Expr) and type(step) is int:
+        return Numbers(to_python(numbers.start), step, count)
+    return None
 
 
 def made(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
@@ -310,11 +310,12 @@ def _range(*args: Any) -> Any:
     if not any(isinstance(to_python(arg), Expr) for arg in args):
         return NotImplemented
     start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-    numbers = all(isinstance(arg, int | torch.SymInt) for arg in (start, stop))
-    step = to_python(step)
-    if not numbers or type(step) is not int or step == 0:
+    if not all(isinstance(arg, int | torch.SymInt) for arg in (start, stop, step)):
         return NotImplemented
-    return SymbolicRange(start, stop, step)
+    pace = to_python(step)
+    if not (decide(ge(pace, 1)) if isinstance(pace, Expr) else pace):
+        return NotImplemented
+    return SymbolicRange(start, stop, to_sym(pace))
 
 
 def _zip(*args: Any, strict: bool = False) -> Any:
