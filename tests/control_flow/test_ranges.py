@@ -1,4 +1,7 @@
-"""`range` of sizes: what has as many numbers for all sizes fixes none of them."""
+"""`range` of sizes, and lists of them.
+
+What has as many numbers for all sizes fixes none of them, and lists are sizes where that is enough.
+"""
 
 import pytest
 import torch
@@ -61,3 +64,108 @@ def test_a_step_that_may_be_negative_is_fixed():
     assert torch.equal(run(torch.ones(6), torch.ones(4)), torch.ones(6) + 6)
     with pytest.raises(MonographError):
         run(torch.randn(4), torch.randn(6))
+
+
+def exported(forward, n_rows=6):
+    """Export a function of one tensor, whose rows may vary."""
+    module = type("M", (nn.Module,), {"forward": staticmethod(forward)})()
+    return monograph.export(module, (torch.randn(n_rows),), dynamic_shapes=({0: Dim.AUTO},))
+
+
+def strided(x):
+    """Relative positions, as Funnel has them: slices, sums and lengths of lists."""
+    first = list(range(x.shape[0]))
+    second = [-1] + first[1:-1][::2]
+    third = [-3] + second[1:-1][::2]
+    sizes = [x.new_ones(len(each)) for each in (first, second, third)]
+    return [torch.arange(second[0] - first[-1], first[-1] + 1), *sizes, torch.arange(third[-1] + 1)]
+
+
+def parts(x):
+    """Every slice that keeps the order, of few numbers and none."""
+    numbers = list(range(3, x.shape[0] + 3))
+    cut = [numbers[2:], numbers[:-2], numbers[1:-1], numbers[::3], numbers[1:-2:2]]
+    return [x.new_ones(len(each)) for each in cut]
+
+
+def ends(x):
+    """Items from either end, of a copy, a tuple and a longer list."""
+    numbers = [4] + list(range(x.shape[0]))
+    copied = {"a": [*numbers], "b": tuple(numbers)}
+    return x * numbers[0] + numbers[1] + len(copied["a"]) + copied["b"][-1]
+
+
+def gone_over(x):
+    """A loop over the numbers."""
+    total = torch.zeros(())
+    for number in list(range(x.shape[0])):
+        total = total + x[number] * number
+    return total
+
+
+@pytest.mark.parametrize("function", [strided, parts, ends, gone_over])
+def test_lists_of_numbers_are_sizes(function):
+    """Where eager code raises for want of an item, so does the program."""
+    run = exported(function).module()
+    for n in (6, 5, 4, 3, 2, 1, 0, 13):
+        x = torch.randn(n)
+        try:
+            theirs = function(x)
+        except (IndexError, RuntimeError):
+            with pytest.raises((MonographError, RuntimeError)):
+                run(x)
+            continue
+        ours = run(x)
+        ours, theirs = ([each] if torch.is_tensor(each) else each for each in (ours, theirs))
+        for one, other in zip(ours, theirs, strict=True):
+            assert torch.equal(one, other)
+
+
+USES = [
+    lambda x: x[list(range(x.shape[0]))],
+    lambda x: x * sum(list(range(x.shape[0]))),
+    lambda x: torch.tensor(list(range(x.shape[0]))) + 1,
+    lambda x: x * (3 in list(range(x.shape[0]))),
+    lambda x: (x, list(range(x.shape[0]))),
+    lambda x: x * list(range(x.shape[0]))[::-1][0],
+    lambda x: x * min([*list(range(x.shape[0])), -1]),
+    lambda x: x * max(*list(range(x.shape[0]))),
+    lambda x: x + (list(range(x.shape[0])) == [0, 1]),
+    lambda x: x * list(range(x.shape[0])).pop(),
+    lambda x: x.permute(list(range(x.shape[0]))[:1]),
+    lambda x: torch.stack([x[n] for n in list(range(x.shape[0]))[1:]]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(USES)))
+def test_other_uses_fix_the_size(number):
+    """Or are right at other sizes, too."""
+    forward = USES[number]
+    run = exported(forward).module()
+    for n in (6, 7, 2):
+        x = torch.randn(n)
+        try:
+            ours = run(x)
+        except MonographError:
+            assert n != 6
+            continue
+        leaves = map(torch.utils._pytree.tree_leaves, (ours, forward(x)))
+        for one, other in zip(*leaves, strict=True):
+            assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
+
+
+def test_a_list_that_is_fixed_fixes_no_loop():
+    """Loops over other sizes stay loops."""
+
+    def forward(x, y):
+        total = torch.zeros(3)
+        for row in y:
+            total = total.tanh() + row
+        return total, x[list(range(x.shape[0]))]
+
+    module = type("M", (nn.Module,), {"forward": staticmethod(forward)})()
+    args = (torch.randn(4), torch.randn(5, 3))
+    run = monograph.export(module, args, dynamic_shapes=({0: Dim.AUTO}, {0: Dim.AUTO})).module()
+    x, y = torch.randn(4), torch.randn(8, 3)
+    for one, other in zip(run(x, y), forward(x, y), strict=True):
+        assert torch.equal(one, other)

@@ -23,6 +23,7 @@ class RunOptions:
     `fixed` (by the name of their Dim, without one by path) are numbers, whatever the example says.
     With `decided`, conditions on sizes are decided where they are made (see `size_conditions`).
     With `unrolled`, loops over sizes that may be fixed fix them; `loops` are those that were tried.
+    With `lists_made`, lists of symbolic ranges fix them; `lists` are those that did not.
     With `state_decides`, what is asked of buffers alone is answered by what they hold, and the
     program asserts that they still do; tensors that hold a quotient of sizes are that number.
     The sides of conditions in `apart` (the code, and where in it) are not merged before the
@@ -42,6 +43,8 @@ class RunOptions:
     decided: bool = False
     unrolled: bool = False
     loops: list[str] = field(default_factory=list[str])
+    lists_made: bool = False
+    lists: list[str] = field(default_factory=list[str])
     state_decides: bool = False
     asked: list[str] = field(default_factory=list[str])
     apart: frozenset[Any] = frozenset()

@@ -96,6 +96,8 @@ def _otherwise(
         if options.decided:
             raise problem("data-dependent-branch", at=raised_at(error)) from error
         return replace(options, decided=True)
+    if options.lists and not options.lists_made:
+        return replace(options, lists_made=True)
     if options.loops and not options.unrolled:
         return replace(options, unrolled=True)
     if options.asked and not options.state_decides:

@@ -34,7 +34,7 @@ from monograph.capture.control_flow.branches.branch_capture import (
     truth_value,
 )
 from monograph.capture.control_flow.branches.object_merge import can_merge
-from monograph.capture.control_flow.loops import list_accumulation
+from monograph.capture.control_flow.loops import list_accumulation, number_lists
 from monograph.capture.control_flow.loops.list_operations import operate
 from monograph.capture.control_flow.loops.scan_capture import repeat
 from monograph.capture.control_flow.loops.symbolic_sequences import listed, made, rows_of, source_of
@@ -284,8 +284,9 @@ class Strict(Hooks):
             rows = rows_of(callee, args, kwargs)
             if rows is not None:
                 return rows
-        if callee is list:
-            return listed(self._interpreter, args)
+        if callee is list and len(args) == 1:
+            numbers = number_lists.listed(self._recorder, args[0])
+            return numbers or listed(self._interpreter, args)
         return TRUTHS.get(id(callee)) or made(callee, args, kwargs)
 
     def _can_fork(self, value: Any) -> bool:
@@ -465,6 +466,8 @@ class Strict(Hooks):
             return NotImplemented
         items = list_accumulation.find(self._recorder, value)
         if items is not None:
+            if len(items) == 1 and type(items[0]) is number_lists.Progression:
+                return SymbolicIterator(items[0].numbers)
             value = list_accumulation.rows(items)
             if value is None:
                 raise problem("list-grown", use="a loop over it")
@@ -477,7 +480,10 @@ class Strict(Hooks):
         Raises: list-grown.
         """
         items = list_accumulation.find(self._recorder, owner)
-        return NotImplemented if items is None else list_accumulation.item_at(items, key)
+        if items is None:
+            return NotImplemented
+        number = number_lists.number_at(self._recorder, items, key)
+        return list_accumulation.item_at(items, key) if number is NotImplemented else number
 
     def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What C makes of a list that grew in a loop. Raises: list-grown."""

@@ -163,6 +163,8 @@ def require_an_item(items: list[Any]) -> None:
 
 def rows(items: list[Any]) -> AbstractTensor | None:
     """A tensor whose slices along its first dimension are the items; None if there is none."""
+    if any(isinstance(each, Accumulated) and not each.stacks for each in items):
+        return None  # they are numbers
     pieces = _pieces(items)
     grown = [each for each in items if isinstance(each, Accumulated)]
     plain = [each for piece in pieces if piece.count is None for each in piece.tensors]
@@ -270,7 +272,9 @@ def answer(
     combine = _COMBINE.get(id(callee))
     dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
     known_names = kwargs.keys() <= {"tensors", "dim", "axis"}
-    if combine is None or len(args) > 2 or not known_names or type(dim) is not int:
+    is_of_tensors = all(each.stacks for each in items if isinstance(each, Accumulated))
+    is_known = len(args) <= 2 and known_names and type(dim) is int and is_of_tensors
+    if combine is None or not is_known:
         return None
     require_an_item(items)
     result = combine(_pieces(items), dim)

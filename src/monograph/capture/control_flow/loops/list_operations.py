@@ -76,6 +76,8 @@ def _taken(items: list[Any], at: int) -> Any:
     edge = items[at]
     if not isinstance(edge, Accumulated):
         return items.pop(at)
+    if not edge.stacks:
+        raise problem("list-grown", use="pop()")
     require_an_iteration(edge.count)
     count = to_sym(to_python(edge.count) - 1)
     begin, near = (1, 0) if at == 0 else (0, -1)
