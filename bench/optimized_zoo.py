@@ -112,11 +112,7 @@ def ours() -> Counted:
 
     def count() -> tuple[int, int, int]:
         places = {place for table in optimizer.tables for _, place in table.breaks}
-        graphs = [
-            sum(each.n_operators > 0 for each in point.segments)
-            for table in optimizer.tables
-            for point in table.points.values()
-        ]
+        graphs = [n for table in optimizer.tables for n in table.graphs]
         return len(places), sum(graphs), sum(max(0, n - 1) for n in graphs)
 
     return optimizer, count

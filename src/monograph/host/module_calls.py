@@ -11,6 +11,10 @@ from torch._C._nn import _parse_to  # pyright: ignore[reportAttributeAccessIssue
 from torch.nn.modules import module as _module
 
 _CALL: Any = torch.nn.Module._call_impl
+TRACING_STATE: Final[Any] = torch._C._get_tracing_state
+"""What `Module._call_impl` asks whether `torch.jit.trace` looks on: it gives None if not."""
+CHECKING: Final[Any] = torch._assert
+"""The function that models call in the place of `assert`."""
 
 
 def is_persistent(owner: torch.nn.Module, name: str) -> bool:

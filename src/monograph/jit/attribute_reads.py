@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 from types import (
+    BuiltinFunctionType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     WrapperDescriptorType,
 )
@@ -23,9 +25,9 @@ from monograph.jit import callables
 from monograph.jit.callables import TENSOR_ATTRIBUTES
 from monograph.jit.graphs.arrays import ARRAY_FACTS
 from monograph.jit.graphs.expectations import expect_metadata
-from monograph.jit.guard_code import ATOMS, is_constant
+from monograph.jit.guard_code import ATOMS, container_of, is_constant
 from monograph.jit.recording import NotRecordable
-from monograph.jit.state_recipes import is_python_class
+from monograph.jit.guard_code import is_python_class
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
@@ -36,6 +38,7 @@ __all__ = [
     "is_of_torch",
     "note_absence",
     "note_grad",
+    "note_module_read",
     "note_plain_read",
     "note_read",
 ]
@@ -163,7 +166,9 @@ def note_grad(segment: SegmentRecorder, tensor: torch.Tensor) -> None:
 def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     """Guard that an object has no attribute of a name, if so. Raises: NotRecordable."""
     is_class = isinstance(owner, type)
-    found = lookup(owner if is_class else type(owner), name)
+    found = lookup(type(owner), name)
+    if found is MISSING and is_class:
+        found = lookup(owner, name)
     if found is MISSING and (is_class or getter_of(type(owner)) is None):
         _note_absence(segment, owner, name)
 
@@ -171,9 +176,14 @@ def note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
 def _note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     kind = type(owner)
     guards = segment.guards
-    is_class = isinstance(owner, type)
-    if isinstance(owner, torch.Tensor) or is_class:
+    is_tensor, is_class = isinstance(owner, torch.Tensor), isinstance(owner, type)
+    is_seen = guards.is_known(owner) or id(owner) in segment.nodes or is_class
+    if (is_tensor or is_class) and (lookup(kind, "__getattr__") is not MISSING or not is_seen):
         raise NotRecordable(f"whether a `{kind.__name__}` has an attribute `{name}`")
+    if is_class:
+        class_attribute(segment, owner, name, MISSING)
+        class_attribute(segment, kind, name, MISSING)
+        return
     variables = _variables_of(owner)
     if name in variables or (id(owner), name) in segment.written:
         return
@@ -183,13 +193,31 @@ def _note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     about = f"{guards.label(owner)}.{name}"
     if kind.__dictoffset__:
         _check_not_own(segment, owner, name, about, "nothing")
-    if isinstance(owner, torch.nn.Module):
-        if any(name in variables[table] for table in _MODULE_TABLES):
+    is_module = isinstance(owner, torch.nn.Module)
+    if is_module and not any(name in variables[table] for table in _MODULE_TABLES):
+        _note_no_part(segment, owner, name)
+
+
+def _note_no_part(segment: SegmentRecorder, owner: torch.nn.Module, name: str) -> None:
+    guards, about = segment.guards, f"{segment.guards.label(owner)}.{name}"
+    for table in _MODULE_TABLES:
+        place, fixed = _variables(segment, owner)
+        fixed = fixed and guards.tags.table(owner.__dict__[table])
+        guards.check(f"{name!r} in {place}[{table!r}]", about, "nothing", fixed=fixed)
+
+
+def note_module_read(segment: SegmentRecorder, owner: Any, name: str) -> None:
+    """`Module.__getattr__` is called, which looks for parameters, buffers and modules.
+
+    Raises: NotRecordable.
+    """
+    if not segment.guards.is_known(owner) or not isinstance(owner, torch.nn.Module):
+        raise NotRecordable("`Module.__getattr__` of an object of unknown origin")
+    for table in _MODULE_TABLES:
+        if name in owner.__dict__[table]:
+            _of_module(segment, owner, name, owner.__dict__[table][name])
             return
-        for table in _MODULE_TABLES:
-            place, fixed = _variables(segment, owner)
-            fixed = fixed and guards.tags.table(variables[table])
-            guards.check(f"{name!r} in {place}[{table!r}]", about, "nothing", fixed=fixed)
+    _note_no_part(segment, owner, name)
 
 
 def _variables(segment: SegmentRecorder, owner: Any) -> tuple[str, bool]:
@@ -264,14 +292,28 @@ def _constant_of_class(
 
 
 def _of_super(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
-    function = value.__func__ if type(value) is MethodType else value
-    for base in owner.__self_class__.__mro__:
-        if base.__dict__.get(name) is function and type(function) is FunctionType:
-            class_attribute(segment, base, name, function)
+    """What the classes behind one define, in the order of the object's class."""
+    kind = owner.__self_class__
+    order = kind.__mro__
+    guards = segment.guards
+    fixed = type(kind) is type and guards.tags.kind(kind)
+    fails = f"{guards.constant(kind)}.__mro__ is not {guards.constant(order)}"
+    guards.check(fails, f"{kind.__qualname__}.__mro__", order, fixed=fixed)
+    for base in order[order.index(owner.__thisclass__) + 1 :]:
+        class_attribute(segment, base, name, lookup(base, name))
+        found = base.__dict__.get(name, MISSING)
+        inner = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+        if type(inner) is FunctionType:
+            guards.know(inner, guards.constant(inner), f"{base.__qualname__}.{name}")
             return
-    is_c = isinstance(getattr(value, "__objclass__", None), type)
-    if not is_c and getattr(value, "__name__", "") not in {"__init__", "__new__", "__setattr__"}:
-        raise NotRecordable(f"`super().{name}`")
+        if found is not MISSING and type(value) in _OF_C:
+            return
+    raise NotRecordable(f"`super().{name}`")
+
+
+_OF_C: Final = (
+    *(BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType),
+)
 
 
 def _of_function(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> None:
@@ -379,9 +421,13 @@ def _of_c_descriptor(
         return
     if type(value) in ATOMS and is_constant(owner):
         return
+    if type(owner) in (torch.finfo, torch.iinfo):
+        if guards.is_known(owner):
+            guards.attribute(owner, name, value, f"{guards.names[id(owner)]}.{name}")
+        return
     if type(owner) is CodeType and name.startswith("co_"):
         return
-    if name == "__dict__" and is_python_class(type(owner)):
+    if name == "__dict__" and (is_python_class(type(owner)) or container_of(type(owner))):
         note_variables(segment, owner)
         return
     raise NotRecordable(f"attribute `{name}` of an object of type `{type(owner).__name__}`")

@@ -28,6 +28,11 @@ from monograph.jit.calls import (
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.autocast import SWITCHES, record_autocast
 from monograph.jit.effects.containers import change, change_of
+from monograph.jit.effects.context_variables import (
+    check_variable,
+    set_variable,
+    variable_of,
+)
 from monograph.jit.effects.finalizers import is_finalized, is_left_by_with
 from monograph.jit.effects.guarded_queries import (
     filter_warnings,
@@ -37,9 +42,11 @@ from monograph.jit.effects.guarded_queries import (
 )
 from monograph.jit.effects.module_calls import forward_of, plain_callee
 from monograph.jit.effects.output import write_print
+from monograph.jit.effects.shared_results import gives_shared, note_cached, share
 from monograph.jit.graphs.data_numbers import draws, eager_leaf, takes_number
 from monograph.jit.graphs.operator_observer import OperatorObserver
 from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames, settle_holders
+from monograph.jit.guard_code import LRU_CACHE
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
 from monograph.jit.program_points import (
@@ -182,6 +189,7 @@ class CallRecorder(Hooks):
         segment = SegmentRecorder(self.points.place_of(self.interpreter))
         segment.takes_numbers = not self.points.reads_metadata
         segment.varies = segment.is_symbolic = point.varies and segment.takes_numbers
+        segment.ask = self._ask
         segment.keep(frames)  # `pending` knows them by their identity
         guards = segment.guards
         index = 0
@@ -377,7 +385,11 @@ class CallRecorder(Hooks):
         note_callee(frame, callee)
         if self._is_silent(frame, callee, args):
             return
-        check_call(self.segment, callee, args, kwargs)
+        found = variable_of(callee, args)
+        if found is not None and not kwargs:
+            check_variable(self.segment, frame, *found)
+        else:
+            check_call(self.segment, callee, args, kwargs)
 
     def _is_silent(self, frame: InterpreterFrame | None, callee: Any, args: list[Any]) -> bool:
         """Whether a call needs no more than has been guarded, by where it is made."""
@@ -402,7 +414,13 @@ class CallRecorder(Hooks):
         segment = self._segment
         if segment is None or self._imports(callee) or self._is_silent(frame, callee, args):
             return None
+        variable = variable_of(callee, args)
         try:
+            if variable is not None and not kwargs:
+                check_variable(segment, frame, *variable)
+                method, owner, given = variable
+                is_read = method == "get"
+                return None if is_read else partial(self._set_variable, method, owner, given)
             check_call(segment, callee, args, kwargs)
         except NotRecordable as reason:
             self.stop(str(reason))
@@ -432,11 +450,28 @@ class CallRecorder(Hooks):
             return partial(self._change, changed)
         if callee is setattr and len(args) == 3:
             note_write(segment, *args)
+        if gives_shared(segment, callee, args, kwargs):
+            return partial(share, segment, callee)
+        if type(callee) is LRU_CACHE:
+            return partial(self._ask_cache, callee)
         if filters_warnings(callee, args, kwargs):
             return partial(filter_warnings, segment, callee)
         if callee is print:
             return partial(write_print, segment, self.here(), callee)
         return None
+
+    def _set_variable(self, method: str, variable: Any, given: list[Any], /, *_: Any) -> Any:
+        return set_variable(self.segment, method, variable, *given)
+
+    def _ask_cache(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        with self._observer.one_call():
+            try:
+                result = function(*args, **kwargs)
+            except BaseException:
+                self.stop("what fills a cache raises")
+                raise
+        note_cached(self.segment, function, args, kwargs, result)
+        return result
 
     def _apply(self, function: Any, /, *args: Any) -> Any:
         return self.segment.apply(function, list(args))
@@ -452,6 +487,9 @@ class CallRecorder(Hooks):
         """Ask a tensor for its truth."""
         with self._observer.one_call():
             return bool(tensor)
+
+    def _ask(self, answer: Any) -> Any:
+        return self.points.assume(self.interpreter.current, answer)
 
     def here(self) -> tuple[CodeType, int]:
         """The instruction that runs now."""

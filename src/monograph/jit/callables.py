@@ -6,10 +6,13 @@ Whatever no table here names is a graph break.
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
+import inspect
 import math
 import operator
 import random
+import typing
 from collections import Counter, OrderedDict, defaultdict, deque
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
@@ -18,6 +21,7 @@ import torch
 
 from monograph.capture.code_policy import TORCH, is_entered
 from monograph.host.execution_modes import MODE_SETTERS
+from monograph.host.module_calls import CHECKING
 
 __all__ = [
     "COMPUTING",
@@ -150,11 +154,19 @@ def leaf_name(callee: Any) -> tuple[str, Any] | None:
             if name in _LEAKS or name in METADATA_METHODS or name.startswith("__"):
                 return None
             return "call_method", name
-        if callee.__module__ in _C_SPACES[1:] and callee.__name__ not in _LEAKS:
+        is_operator = callee.__module__ in _C_SPACES[1:] or _is_private_operator(callee)
+        if is_operator and callee.__name__ not in _LEAKS:
             return "call_function", callee
     if isinstance(callee, type(torch.ops.aten.add.Tensor) | type(torch.ops.aten.add)):
         return "call_function", callee
     return None
+
+
+def _is_private_operator(function: Any) -> bool:
+    """Whether a function in C is an operator of torch whose name is not public."""
+    owner, _, name = function.__qualname__.partition(".")
+    is_private = owner == "_VariableFunctionsClass" and name.startswith("_")
+    return is_private and getattr(torch, name, None) is function
 
 
 def _functions(*names: str) -> list[Any]:
@@ -249,11 +261,23 @@ _ENTERED: Final = ("autograd/grad_mode.py", "nn/functional.py", "backends/mha/__
 """Files of PyTorch whose functions are interpreted, but for those that are operators."""
 
 
+_OF_SIGNATURES: Final = {
+    each.fget
+    for kind in (inspect.Signature, inspect.Parameter)
+    for each in vars(kind).values()
+    if isinstance(each, property)
+}
+
+
 def enters(function: FunctionType) -> bool:
     """Whether a function is interpreted."""
     file = function.__code__.co_filename
     if file == random.__file__:
         return False  # each call draws
+    if file == dataclasses.__file__ or function is typing.cast or function in _OF_SIGNATURES:
+        return True
+    if function is CHECKING:
+        return True
     if file.startswith(TORCH) and file.endswith(_ENTERED):
         return id(function) not in LEAVES
     name = function.__code__.co_name

@@ -11,6 +11,7 @@ from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
+    MappingProxyType,
     MethodDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -31,26 +32,39 @@ from monograph.jit import callables
 from monograph.jit.attribute_reads import (
     class_attribute,
     note_absence,
+    note_module_read,
     note_plain_read,
     note_read,
 )
 from monograph.jit.effects.attributes import check_write
 from monograph.jit.effects.autocast import check_autocast
 from monograph.jit.effects.containers import change_of, check_change
-from monograph.jit.effects.guarded_queries import filters_warnings, is_asked_again
+from monograph.jit.effects.guarded_queries import (
+    filters_warnings,
+    is_asked_again,
+    tells_no_tracing,
+)
 from monograph.jit.effects.output import check_print
-from monograph.jit.effects.plain_data import check_index, is_plain_data
+from monograph.jit.effects.plain_data import DICT_VIEWS, check_index, is_plain_data
+from monograph.jit.effects.shared_results import check_cached, check_signature, gives_shared
 from monograph.jit.graphs.data_numbers import eager_leaf, takes_number
-from monograph.jit.guard_code import ATOMS, CONTAINERS, NotGuardable, is_constant
+from monograph.jit.guard_code import (
+    ATOMS,
+    CONTAINERS,
+    LRU_CACHE,
+    NotGuardable,
+    container_of,
+    is_constant,
+)
 from monograph.jit.recording import NotRecordable
-from monograph.jit.state_recipes import ITERATORS, is_python_class
+from monograph.jit.guard_code import is_python_class
+from monograph.jit.state_recipes import ITERATORS
 
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
     from monograph.jit.recording import SegmentRecorder
 
 __all__ = [
-    "DICT_VIEWS",
     "OF_ITERTOOLS",
     "Leaf",
     "arguments_of",
@@ -126,6 +140,8 @@ def check_call(
     if type(callee) is ReferenceType and segment.guards.is_known(callee):
         name, label = segment.guards.names[id(callee)], segment.guards.label(callee)
         segment.guards.meet(callee(), f"{name}()", f"{label}()")
+    elif type(callee) is LRU_CACHE:
+        check_cached(segment, callee, [*args, *kwargs.values()])
     elif type(callee) is FunctionType:
         _check_function(segment, callee, args, kwargs)
     elif isinstance(callee, type):
@@ -195,6 +211,9 @@ def arguments_of(leaf: Leaf, callee: Any, args: list[Any]) -> list[Any]:
     return args
 
 
+_GETATTR: Final[Any] = torch.nn.Module.__getattr__
+
+
 # --- functions ------------------------------------------------------------------------------------
 
 
@@ -208,6 +227,15 @@ def _check_function(
     if is_asked_again(segment, function, args):
         return
     if filters_warnings(function, args, kwargs):
+        return
+    if function is _GETATTR and len(args) == 2 and type(args[1]) is str:
+        note_module_read(segment, *args)
+        return
+    if gives_shared(segment, function, args, kwargs):
+        inner = callee_of(args[0], [], {})[0]
+        _open(segment, args[0])
+        open_function(segment, inner, [])
+        check_signature(segment, inner)
         return
     if not callables.enters(function):
         raise NotRecordable(f"a call of `{function.__module__}.{function.__qualname__}`")
@@ -271,31 +299,48 @@ def _check_class(
             _check_held(segment, iter, value)
         return
     if cls.__flags__ & (1 << 9):
-        _check_python_class(segment, cls, args)
+        _check_python_class(segment, cls, args, kwargs)
     elif issubclass(cls, BaseException):
         segment.touch(args)
     else:
         raise NotRecordable(f"a call of {_called(cls)}")
 
 
-def _check_python_class(segment: SegmentRecorder, cls: type, args: list[Any]) -> None:
+def _check_python_class(
+    segment: SegmentRecorder, cls: type, args: list[Any], kwargs: dict[str, Any]
+) -> None:
     if lookup(type(cls), "__call__") is not lookup(type, "__call__"):
         raise NotRecordable(f"a call of {_called(cls)}")
     init, new = lookup(cls, "__init__"), lookup(cls, "__new__")
     is_error = issubclass(cls, BaseException) and type(cls.__new__) is BuiltinFunctionType
+    if issubclass(cls, torch.nn.Module):
+        if gives_shared(segment, cls, args, kwargs):
+            class_attribute(segment, cls, "__init__", init)
+            return
+        raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
     for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
         if type(special) is FunctionType:
             _check_function(segment, special, [cls, *args], {})
     if lookup(cls, "__del__") is not MISSING:
         raise NotRecordable(f"an object with a `__del__` is made: `{cls.__qualname__}`")
-    if issubclass(cls, torch.nn.Module):
-        raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
     if is_error:
         segment.touch(args)
     elif cls.__new__ is object.__new__ or type(new) in (staticmethod, FunctionType):
         segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
+    elif (base := container_of(cls)) is not None and cls.__new__ is base.__new__:
+        segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
+        if type(init) is not FunctionType:
+            _check_made_container(segment, cls, base, [*args, *kwargs.values()])
     else:
         raise NotRecordable(f"a call of {_called(cls)}")
+
+
+def _check_made_container(segment: SegmentRecorder, cls: type, base: Any, values: Any) -> None:
+    """A container is filled by C, which asks for nothing written in Python. Raises: NotRecordable."""
+    if lookup(cls, "__setitem__") is not lookup(base, "__setitem__"):
+        raise NotRecordable(f"a `{cls.__qualname__}` is filled by C")
+    for value in values:
+        _check_held(segment, base, value)
 
 
 def _check_c_function(
@@ -306,7 +351,7 @@ def _check_c_function(
         check_change(segment, *changed, kwargs)
     elif callee is print:
         check_print(segment, args, kwargs, is_plain_data)
-    elif not (callee is next and _is_generator(segment, args)):  # what that does is interpreted
+    elif not tells_no_tracing(segment, callee) and not (callee is next and _is_generator(segment, args)):  # what that does is interpreted
         _check_unchanging(segment, callee, [*args, *kwargs.values()])
 
 
@@ -417,7 +462,7 @@ def _check_plain(value: Any) -> None:
         return
     if kind in _OPEN_KINDS or isinstance(value, tuple) or kind is InterpretedGenerator:
         return
-    if is_python_class(kind):
+    if is_python_class(kind) or container_of(kind) is not None:
         for name in _ASKED_BY_C:
             special = lookup(kind, name)
             if type(special) is FunctionType and not callables.enters(special):
@@ -426,7 +471,6 @@ def _check_plain(value: Any) -> None:
     raise NotRecordable(f"an object of type `{kind.__name__}` is handed to C")
 
 
-DICT_VIEWS: Final = (type({}.keys()), type({}.items()), type({}.values()))
 OF_ITERTOOLS: Final = (
     *(each for each in vars(itertools).values() if isinstance(each, type)),
     *(type(next(itertools.groupby("a"))[1]), operator.itemgetter),
@@ -451,12 +495,24 @@ def _has_plain_text(segment: SegmentRecorder, value: Any) -> bool:
     return is_as_any and is_plain_data(list(value.args))
 
 
+def _has_name(value: Any) -> bool:
+    """Whether a value is a class whose text is made by C."""
+    meta = type(value)
+    is_class = isinstance(value, type)
+    return is_class and (meta.__repr__, meta.__str__) == (type.__repr__, object.__str__)
+
+
 _LOOKING_THROUGH: Final = (sorted, min, max, sum)
 """What is interpreted, and may find tensors among what it looks through."""
 
 
 def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
     if callee in (str, repr) and len(values) == 1 and _has_plain_text(segment, values[0]):
+        return
+    if callee in (str, repr) and len(values) == 1 and _has_name(values[0]):
+        guards, text = segment.guards, str(values[0])
+        call = f"{guards.constant(callee)}({guards.constant(values[0])})"
+        guards.check(f"{call} != {text!r}", f"the text of {text}", text, call)
         return
     if callee in (str, repr, format, hash, set, frozenset, bytes):
         is_set = callee in (set, frozenset)
@@ -465,9 +521,12 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
     is_of_c = callee.__module__ == "_operator" or (callee in (int, round) and len(values) > 1)
     if is_of_c and not is_plain_data(values, compared=True):
         raise NotRecordable(f"{_called(callee)} of an object")
-    if callee is len and len(values) == 1 and isinstance(values[0], torch.Tensor):
-        segment.metadata(values[0], "len")
-        return
+    if callee is len and len(values) == 1:
+        if isinstance(values[0], torch.Tensor):
+            segment.metadata(values[0], "len")
+            return
+        if id(values[0]) in segment.guards.shared:
+            return
     for value in values:
         segment.touch(value)
         _check_plain(value)
@@ -495,6 +554,9 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
         return
     for value in values:
         _check_plain(value)
+    if id(owner) in segment.guards.shared and type(owner) is MappingProxyType:
+        segment.touch(values)
+        return
     if segment.guards.is_known(owner):
         _check_method_outside(segment, name, owner, values)
         return
@@ -502,12 +564,34 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
         segment.touch(owner)
         return
     is_of_object = _is_of_object(callee, owner)
+    base = None if is_of_object else container_of(kind)
+    if base is not None and name == "__init__":
+        _check_made_container(segment, kind, base, values)
+        return
+    if base is not None and name in _OF_SUBCLASSES[base]:
+        segment.touch([owner, *values])
+        _check_compared(name, base(), values)
+        return
     if not is_of_object and kind not in (*CONTAINERS, *ATOMS, *_OPEN_KINDS):
         raise NotRecordable(f"`{kind.__name__}.{name}`")
     if isinstance(owner, ModuleType):
         raise NotRecordable(f"a call of {_called(callee)}")
     segment.touch([owner, *values])
     _check_compared(name, owner, values)
+
+
+_OF_DICTS: Final = frozenset(
+    {
+        *("get", "keys", "items", "values", "__len__", "__contains__", "__getitem__", "__iter__"),
+        *("__setitem__", "__delitem__"),
+    }
+)
+_OF_SUBCLASSES: Final[dict[Any, frozenset[str]]] = {
+    dict: _OF_DICTS | {"pop", "setdefault", "clear"},
+    OrderedDict: _OF_DICTS,
+    list: frozenset({"append", "extend", "insert", "pop", "__len__", "__getitem__", "__iter__"}),
+}
+"""Methods in C of a container that ask for nothing that a class deriving from it defines."""
 
 
 def _is_of_object(callee: Any, owner: Any) -> bool:
@@ -546,9 +630,25 @@ def _check_method_outside(
         segment.touch([owner, *values])
         _check_compared(name, owner, values)
         return
+    if name == "get" and container_of(kind) in (dict, OrderedDict) and type(values[0]) is str:
+        _check_item(segment, owner, values[0])
+        return
+    if container_of(kind) is not None and name in ("keys", "items", "values", "__len__"):
+        segment.touch(owner)
+        return
     if kind is ModuleType:
         raise NotRecordable(f"a call of `{owner.__name__}.{name}`")
     raise NotRecordable(f"`{kind.__name__}.{name}` of `{segment.guards.label(owner)}`")
+
+
+def _check_item(segment: SegmentRecorder, owner: Any, key: str) -> None:
+    """Guard one item of an object whose class derives from a dict, or that it is not there."""
+    guards, base = segment.guards, container_of(type(owner))
+    found = base.__contains__(owner, key)
+    call = f"{guards.constant(base.__contains__)}({guards.names[id(owner)]}, {key!r})"
+    guards.check(f"{call} is not {found}", f"{key!r} in {guards.label(owner)}", found, call)
+    if found:
+        guards.item(owner, base, key)
 
 
 def check_special(interpreter: ThreadState, value: Any, *names: str) -> None:
@@ -557,6 +657,8 @@ def check_special(interpreter: ThreadState, value: Any, *names: str) -> None:
     if kind in ATOMS or kind in CONTAINERS or is_constant(value):
         return
     methods = [find_special(interpreter, kind, name) for name in names]
+    if container_of(kind) is not None:
+        return
     if is_python_class(kind) and any(method is not None for method in methods):
         return
     if isinstance(value, tuple) or kind in DICT_VIEWS:

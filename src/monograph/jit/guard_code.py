@@ -10,7 +10,9 @@ from __future__ import annotations
 import enum
 import reprlib
 from collections import Counter, OrderedDict, defaultdict, deque
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -27,6 +29,7 @@ import numpy as np
 import torch
 
 from monograph.bytecode.evaluation.frame import MISSING
+from monograph.bytecode.evaluation.special_methods import lookup
 from monograph.jit.version_tags import TagList
 
 if TYPE_CHECKING:
@@ -35,16 +38,20 @@ if TYPE_CHECKING:
 __all__ = [
     "ATOMS",
     "CONTAINERS",
+    "LRU_CACHE",
     "MAPPINGS",
     "TENSORS",
     "GuardWriter",
     "NotGuardable",
     "SegmentGuard",
+    "container_of",
     "description",
     "is_constant",
     "is_odd",
     "is_plain",
+    "is_python_class",
     "sharing",
+    "slots_of",
     "storage_of",
     "tensor_condition",
 ]
@@ -56,10 +63,12 @@ ATOMS: Final = frozenset(
     }
 )
 """Types whose objects are what they are equal to."""
+LRU_CACHE: Final = type(lru_cache(lambda: None))
 _BY_IDENTITY: Final = (
     *(type, FunctionType, MethodDescriptorType, WrapperDescriptorType),
     *(ModuleType, CodeType, torch.nn.Module, torch.dtype, torch.layout, torch.memory_format),
     *(torch.device, np.dtype, enum.Enum, property, classmethod, staticmethod),
+    *(ContextVar, LRU_CACHE),
     *(type(torch.ops.aten), type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor)),
 )
 _PYBIND: Final = "pybind11_builtins"
@@ -125,6 +134,8 @@ class GuardWriter:
         self.names: dict[int, str] = {}
         """How the function calls each object from outside, by identity."""
         self.labels: dict[int, str] = {}
+        self.shared: set[int] = set()
+        """Objects that a call made while recording, and that replays share: none leaves them."""
         self.originals: dict[int, Any] = {}
         """What containers held at the entry that hold something else by now, by identity."""
         self._constant_names: dict[int, str] = {}
@@ -370,6 +381,8 @@ class GuardWriter:
                 self._nested(item)
         elif kind in MAPPINGS:
             self._mapping(value, live, name, label)
+        elif container_of(kind) is not None:
+            self._subclass(value, container_of(kind), name, label)
         elif kind in (set, frozenset) and all(type(item) in ATOMS for item in value):
             expected, exact = self.constant(exactly(value)), self.constant(exactly)
             self.check(f"{exact}({name}) != {expected}", label, value, name)
@@ -395,8 +408,33 @@ class GuardWriter:
             self.meet(item, read, f"{label}[{key!r}]", fixed=fixed)
             self._nested(item)
 
+    def _subclass(self, value: Any, base: Any, name: str, label: str) -> None:
+        """What an object holds of a class that derives from a container, asked of that in C."""
+        if base is list:
+            size = f"{self.constant(list.__len__)}({name})"
+            self.check(f"{size} != {list.__len__(value)}", f"len({label})", list.__len__(value))
+            keys: Any = range(list.__len__(value))
+        else:
+            keys, exact = tuple(base.keys(value)), self.constant(exactly)
+            if not all(type(key) in ATOMS or is_constant(key) for key in keys):
+                raise NotGuardable("a dict with keys that are no plain values")
+            read = f"{exact}({self.constant(base.keys)}({name}))"
+            fails = f"{read} != {self.constant(exactly(keys))}"
+            self.check(fails, f"keys of {label}", keys, read)
+        for key in keys:
+            self.item(value, base, key)
+
+    def item(self, value: Any, base: Any, key: Any) -> None:
+        """Guard one item of an object whose class derives from a container."""
+        name, label = self.names[id(value)], self.label(value)
+        item = base.__getitem__(value, key)
+        read = f"{self.constant(base.__getitem__)}({name}, {self.constant(key)})"
+        self.meet(item, read, f"{label}[{key!r}]")
+        self._nested(item)
+
     def _nested(self, item: Any) -> None:
-        if type(item) in CONTAINERS and id(item) in self.names:
+        is_container = type(item) in CONTAINERS or container_of(type(item)) is not None
+        if is_container and id(item) in self.names:
             self.contents(item)
 
 
@@ -407,6 +445,41 @@ def exactly(values: Any) -> tuple[Any, ...]:
 
 MAPPINGS: Final = frozenset({dict, OrderedDict, defaultdict, Counter})
 CONTAINERS: Final = frozenset({list, tuple, deque, set, frozenset, *MAPPINGS})
+
+
+def is_python_class(kind: type) -> bool:
+    """Whether objects of a class hold nothing but attributes: no base is written in C.
+
+    Classes made by C extensions look like others, but their objects are larger, or made in C.
+    """
+    for base in kind.__mro__[:-1]:
+        if not base.__flags__ & (1 << 9) or type(vars(base).get("__new__")) is BuiltinFunctionType:
+            return False
+    return kind.__basicsize__ <= object.__basicsize__ + 8 * (2 + len(slots_of(kind)))
+
+
+def container_of(kind: type) -> Any:
+    """The plain container that a class of Python derives from, if that is all it has of C."""
+    if not kind.__flags__ & (1 << 9) or not issubclass(kind, list | dict):
+        return None
+    written_in_c = [base for base in kind.__mro__[:-1] if not base.__flags__ & (1 << 9)]
+    if written_in_c not in _BASES or lookup(kind, "__missing__") is not MISSING:
+        return None
+    found = written_in_c[0]
+    is_large = kind.__basicsize__ > found.__basicsize__ + 8 * (2 + len(slots_of(kind)))
+    return None if is_large else found
+
+
+_BASES: Final = ([list], [dict], [OrderedDict, dict])
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names of the places that objects of a class have beside their `__dict__`."""
+    found: list[str] = []
+    for base in kind.__mro__:
+        own = base.__dict__.get("__slots__", ())
+        found.extend([own] if isinstance(own, str) else own)
+    return [name for name in found if name not in {"__dict__", "__weakref__"}]
 
 
 def is_odd(value: slice) -> bool:

@@ -22,7 +22,7 @@ from monograph.jit.call_recording import CallRecorder, watched
 from monograph.jit.interpreters import UnrecordedInterpreter, run_step
 from monograph.jit.point_table import LOGGER, RAISED, PointTable
 from monograph.jit.program_points import FramePlan, key_of, make_frames, plan_of, values_of
-from monograph.jit.segment_code import OTHER
+from monograph.jit.segment_code import OTHER, OTHER_DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,10 +119,13 @@ class OptimizedFunction:
     def _find(
         self, point: ProgramPoint, state: list[Any]
     ) -> tuple[CompiledSegment, list[Any]] | None:
-        for segment in point.segments:
+        for segment in tuple(point.segments):
             values = segment.replay(state)
             if type(values) is list:
                 return segment, values
+            if values == OTHER_DATA:
+                point.segments.remove(segment)
+                point.n_given_up += segment.n_operators > 0
             if values == OTHER:
                 if segment.varies:
                     point.is_left = True

@@ -33,12 +33,14 @@ _MOST_GIVEN_WAY: Final = 24
 class ProgramPoint:
     """One point, with the segments that were recorded from it."""
 
-    __slots__ = ("is_exact", "is_left", "numbers", "plans", "segments", "varies")
+    __slots__ = ("is_exact", "is_left", "n_given_up", "numbers", "plans", "segments", "varies")
 
     def __init__(self, plans: tuple[FramePlan, ...], *, varies: bool = False) -> None:
         """The plans are of the frames that are open here."""
         self.plans = plans
         self.segments: list[CompiledSegment] = []
+        self.n_given_up = 0
+        """How many segments were given up, for data said something else than they assumed."""
         self.is_exact = False
         """Whether metadata were met that differ in the middle of a segment."""
         self.varies = varies
@@ -110,6 +112,18 @@ class PointTable:
         """Whether the function is only called from now on."""
         self.n_given_way = 0
         self._codes: list[CodeType] = []
+        self.assumed: dict[Any, Any] = {}
+        """What data have said, by where they were asked; see `assume`."""
+        self.varied: set[Any] = set()
+        """Where they have said one thing and another."""
+
+    @property
+    def graphs(self) -> list[int]:
+        """How many graphs were compiled from each point, also those that were given up."""
+        return [
+            point.n_given_up + sum(each.n_operators > 0 for each in point.segments)
+            for point in self.points.values()
+        ]
 
     def at(self, frames: Sequence[InterpreterFrame]) -> ProgramPoint:
         """The point where these frames stand."""
@@ -152,6 +166,22 @@ class PointTable:
                 if self.observe is not None:
                     self.observe("recompilation", self, failure=failure)
         return failure
+
+    def assume(self, frame: InterpreterFrame, answer: Any) -> Any:
+        """Note what data say at an instruction, and the calls that lead there.
+
+        As long as they say the same in each call, that is assumed; the result is what names the
+        place then. None where they have not, and where users want to know of each break.
+        """
+        if self.nopython or self.observe is not None:
+            return None
+        frames = _stack(frame)
+        at = tuple([part for each in frames for part in (id(each.code), each.ip)])
+        if self.assumed.setdefault(at, answer) != answer or at in self.varied:
+            self.varied.add(at)
+            return None
+        self._codes += [each.code for each in frames]
+        return at
 
     def give_way(self, reason: str, at: tuple[CodeType, int] | None, place: str = "") -> None:
         """The rest of a call ran unrecorded; the instruction that led there is native now."""

@@ -33,6 +33,8 @@ from monograph.jit.graphs.expectations import (
     OF_INPUT,
     OF_RANK,
     OF_SHAPE,
+    assume_shape,
+    assume_value,
     expect_length,
     expect_metadata,
     expect_rank,
@@ -54,13 +56,15 @@ from monograph.jit.guard_code import (
     CONTAINERS,
     GuardWriter,
     NotGuardable,
+    container_of,
     description,
     is_constant,
     is_plain,
     sharing,
     storage_of,
 )
-from monograph.jit.state_recipes import ITERATORS, is_python_class
+from monograph.jit.guard_code import is_python_class
+from monograph.jit.state_recipes import ITERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +139,9 @@ class SegmentRecorder:
         self.made_functions: set[int] = set()
         self.advanced: dict[int, tuple[Any, int]] = {}
         """Iterators from outside, with how often they were asked."""
+        self.tokens: dict[int, tuple[str, bool]] = {}
+        """Tokens of context variables that were set, by identity: how the replay calls each, and
+        whether the variable had its first value."""
         self.checks: list[tuple[torch.Tensor, bool, Any]] = []
         """Conditions on data that are assumed to be as they were, with the instruction."""
         self.n_calls = 0
@@ -153,6 +160,10 @@ class SegmentRecorder:
         """Whether metadata that Python did not ask for matter, too."""
         self.expectations: list[tuple[Node, Any, tuple[Any, ...]]] = []
         """What is to be checked behind a node: a function, and what it takes after the node."""
+        self.assumptions: list[tuple[Node, Any, tuple[Any, ...]]] = []
+        """What data say, as `expectations`; where it is another, the graph is left."""
+        self.ask: Callable[[Any], Any] = lambda _: None
+        """What names the place where data are asked, if their answer is assumed."""
         self.risky_at: Any = None
         """Where an operator may raise after others that cannot be taken back."""
         self._kept: list[Any] = []
@@ -184,13 +195,18 @@ class SegmentRecorder:
         if kind in ATOMS or isinstance(value, torch.Tensor) or id(value) in seen:
             return
         seen.add(id(value))
-        is_known = self.guards.is_known(value)
+        is_known = self.guards.is_known(value) and id(value) not in self.guards.shared
         if id(value) in self.sealed:
             raise NotRecordable(f"`{self.guards.label(value)}` is read after it was written to")
         if kind in CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             if is_known:
                 self._guard_contents(value)
             for item in value.values() if isinstance(value, dict) else value:
+                self.touch(item, seen)
+        elif isinstance(value, dict | list) and (base := container_of(kind)) is not None:
+            if is_known:
+                self._guard_contents(value)
+            for item in base.__iter__(value) if base is list else base.values(value):
                 self.touch(item, seen)
         elif kind in ITERATORS:
             if is_known:
@@ -278,9 +294,12 @@ class SegmentRecorder:
 
     def metadata(self, tensor: torch.Tensor, name: str = "") -> None:
         """Python asks for the shape or dtype of a tensor, by a name. Raises: NotRecordable."""
-        if id(tensor) in self.tainted:
-            raise NotRecordable("the shape of a tensor depends on data")
         node = self.node_of(tensor)
+        if id(tensor) in self.tainted:
+            shape = tuple(tensor.shape)
+            self.assume(node, assume_shape, shape, "the shape of a tensor depends on data")
+            self.tainted.discard(id(tensor))
+            self.expect(node, expect_shape, shape)
         if self.varies and name in OF_RANK:
             self.rely_on_rank(tensor)
         elif self.varies and name in OF_INPUT | OF_DTYPE and self.guards.is_known(tensor):
@@ -359,9 +378,12 @@ class SegmentRecorder:
 
     def settle(self, size: Any) -> Any:
         """A number must be what it is, from here on. Raises: NotRecordable, if data tell it."""
-        if size.is_data:
-            raise NotRecordable("what a number is, which depends on data")
         value = number_of(size)
+        if size.is_data:
+            self.assume(
+                size.node, assume_value, value, "what a number is, which depends on data"
+            )
+            return value
         if size.read:
             about = "a size" if size.read.count("[") != 1 else size.read.partition(".")[2]
             self._guard_number(size.read, about or "a number", value)
@@ -399,11 +421,13 @@ class SegmentRecorder:
         """Compare two numbers, one of which is symbolic, and rely on what comes out."""
         if symbol in ("==", "!=") and _are_one(left, right):
             return symbol == "=="
-        if _is_data(left, right):
-            raise NotRecordable("a branch on data")
         value = ORDER[symbol](plain(left), plain(right))
         one, two = read_of(left), read_of(right)
-        if one and two:
+        if _is_data(left, right):
+            args = (self.argument(left), self.argument(right))
+            node = self.graph.call_function(ORDER[symbol], args)
+            self.assume(node, assume_value, value, "a branch on data")
+        elif one and two:
             text = f"({one} {symbol} {two})"
             self.guards.check(f"{text} is not {value}", text, value, text)
         else:
@@ -412,10 +436,24 @@ class SegmentRecorder:
             self.expect(node, expect_value, value)
         return value
 
-    def expected(self) -> list[Node]:
-        """Write what is expected into the graph, as calls behind the nodes."""
+    def assume(self, node: Node, function: Any, value: Any, reason: str) -> None:
+        """Data have been asked, and their answer is assumed. Raises: NotRecordable, if it is not.
+
+        Not behind what cannot be taken back, since a replay with another answer is left.
+        """
+        at = None if self.has_irrevocable or not self.takes_numbers else self.ask(value)
+        if at is None:
+            raise NotRecordable(reason)
+        self.assumptions.append((node, function, (value, at)))
+
+    def expected(self, *, is_exact: bool) -> list[Node]:
+        """Write what is assumed and expected into the graph, as calls behind the nodes.
+
+        Where all metadata of the inputs are guarded, only data can be otherwise.
+        """
         made: list[Node] = []
-        for node, function, args in self.expectations:
+        expectations = [] if is_exact else self.expectations
+        for node, function, args in (*expectations, *self.assumptions):
             with self.graph.inserting_after(node):
                 made.append(self.graph.call_function(function, (node, *args)))
         return made

@@ -25,7 +25,7 @@ from monograph.host.execution_modes import (
     MODE_STATE,
     restore_autocast,
 )
-from monograph.jit.graphs.expectations import OtherMetadata
+from monograph.jit.graphs.expectations import OtherData, OtherMetadata
 from monograph.jit.graphs.graph_code import SegmentGraph
 from monograph.jit.graphs.sizes import SYMBOLIC
 from monograph.jit.guard_code import tensor_condition
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from monograph.jit.point_table import PointTable
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["OTHER", "CompiledSegment", "compile_segment"]
+__all__ = ["OTHER", "OTHER_DATA", "CompiledSegment", "compile_segment"]
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -91,6 +91,8 @@ class CompiledSegment:
 
 OTHER: Final = -4
 """What a replay returns whose graph found other metadata in the middle."""
+OTHER_DATA: Final = -5
+"""What a replay returns where data say something else than was assumed."""
 
 
 class _ReplayWriter:
@@ -175,7 +177,7 @@ def compile_segment(
     checks: list[Node] = []
     if segment.n_calls or outputs or segment.expectations:
         segment.graph.output(tuple(outputs))
-        checks = checks if is_exact else segment.expected()
+        checks = segment.expected(is_exact=is_exact)
         graph = SegmentGraph(segment.graph)
         body += _graph_call(segment, len(outputs))
     conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
@@ -185,6 +187,9 @@ def compile_segment(
     constants = dict(segment.guards.constants)
     constants["MODES"], constants["modes"] = MODE_STATE, segment.modes
     constants["OtherMetadata"], constants["OTHER"] = OtherMetadata, OTHER
+    if segment.assumptions:
+        constants["OtherData"], constants["OTHER_DATA"] = OtherData, OTHER_DATA
+        constants["VARIED"] = points.varied
     if graph is not None and is_compiled:
         inputs = [tensor for _, tensor in segment.inputs]
         constants["GRAPH"] = points.compile(graph, inputs)
@@ -287,6 +292,9 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
     lines = [f"  try: {call}"]
     if segment.sets_autocast:
         lines.insert(0, f"  autocast = {segment.guards.constant(AUTOCAST_STATE)}()")
+    if segment.assumptions:
+        lines += ["  except OtherData as other:", "    VARIED.add(other.args[0])"]
+        lines += [f"    {line}" for line in _leaving(segment, "return OTHER_DATA")]
     for kind, left in (("OtherMetadata", "return OTHER"), ("Exception", leave)):
         lines += [f"  except {kind}:", *(f"    {line}" for line in _leaving(segment, left))]
     return lines
@@ -325,9 +333,15 @@ def _result(
             if pending is not None:
                 parts.append(pending[0])
             elif not is_mark(held):
-                parts.append(recipe.made(held))
-        parts += [recipe.made(held) for held in frame.stack if not is_mark(held)]
+                parts.append(_made(segment, recipe, held))
+        parts += [_made(segment, recipe, held) for held in frame.stack if not is_mark(held)]
     return ", ".join(parts)
+
+
+def _made(segment: SegmentRecorder, recipe: RecipeWriter, value: Any) -> str:
+    """The expression of a value of a frame: tokens of context variables come of writes."""
+    name, _ = segment.tokens.get(id(value), ("", False))
+    return name or recipe.made(value)
 
 
 def _writes(segment: SegmentRecorder, recipe: RecipeWriter) -> list[str]:

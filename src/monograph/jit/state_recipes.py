@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,15 @@ from monograph.bytecode.evaluation.frame import Mark
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.jit.graphs.arrays import is_array
 from monograph.jit.graphs.sizes import SYMBOLIC
-from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant, is_odd
+from monograph.jit.guard_code import (
+    ATOMS,
+    MAPPINGS,
+    container_of,
+    is_constant,
+    is_odd,
+    is_python_class,
+    slots_of,
+)
 from monograph.jit.interpreters import fill_generator
 
 if TYPE_CHECKING:
@@ -26,12 +34,12 @@ if TYPE_CHECKING:
 
     from monograph.jit.guard_code import GuardWriter
 
-__all__ = ["ITERATORS", "NotMade", "RecipeWriter", "is_python_class"]
+__all__ = ["ITERATORS", "NotMade", "RecipeWriter"]
 
 ITERATORS: Final = (
     *(type(iter([])), type(iter(())), type(iter(range(0))), type(iter("")), enumerate, zip),
     *(type(iter({})), type(iter({}.values())), type(iter({}.items())), type(reversed([]))),
-    *(type(iter("é")), type(iter(set())), type(iter(deque()))),
+    *(type(iter("é")), type(iter(set())), type(iter(deque())), type(iter(OrderedDict()))),
 )
 """Iterators in C that say where they stand by `__reduce__`."""
 _EXACT: Final = frozenset(
@@ -80,6 +88,8 @@ class RecipeWriter:
             if kind is slice and is_odd(value):
                 raise NotMade(value)
             return self._guards.constant(value)
+        if id(value) in self._guards.shared:
+            raise NotMade(value)
         known = self._guards.names.get(id(value)) or self._made.get(id(value))
         if known is not None:
             return known
@@ -119,13 +129,21 @@ class RecipeWriter:
             return self._iterator_of_dict(value, _OF_DICTS[kind])
         if isinstance(value, tuple) and hasattr(kind, "_make") and hasattr(kind, "_fields"):
             return self.named(value, f"{self.function(kind._make)}({self.items(value)})")
-        if not is_python_class(kind):
+        base = container_of(kind)
+        if base is None and not is_python_class(kind):
             raise NotMade(value)
-        name = self.named(value, f"{self.function(object.__new__)}({self.function(kind)})")
+        new = (base or object).__new__
+        name = self.named(value, f"{self.function(new)}({self.function(kind)})")
+        if base is list:
+            self.line(f"{self.function(list.extend)}({name}, {self.items(list.__iter__(value))})")
+        elif base is not None:
+            write = self.function(base.__setitem__)
+            for key, item in base.items(value):
+                self.line(f"{write}({name}, {self.made(key)}, {self.made(item)})")
         if hasattr(value, "__dict__"):
             for key, item in value.__dict__.items():
                 self.line(f"{name}.__dict__[{key!r}] = {self.made(item)}")
-        for slot in _slots(kind):
+        for slot in slots_of(kind):
             if hasattr(value, slot):
                 item = self.made(getattr(value, slot))
                 self.line(f"{self.function(object.__setattr__)}({name}, {slot!r}, {item})")
@@ -143,8 +161,13 @@ class RecipeWriter:
         """An iterator of a dict that nobody has changed since, by its number of items."""
         (table,) = [each for each in gc.get_referents(value) if isinstance(each, dict)] or [{}]
         rest = value.__length_hint__()
-        if id(table) in self._guards.originals or (table and not rest):
+        if id(table) in self._guards.originals:
             raise NotMade(value)
+        if table and not rest:  # behind the last item, or the dict has changed since
+            try:
+                value.__reduce__()
+            except RuntimeError:
+                raise NotMade(value) from None
         made = self.made(table) if table else "{}"
         name = self.named(value, f"{self.function(iter)}({made}{view})")
         for _ in range(len(table) - rest if table else 1):
@@ -154,25 +177,6 @@ class RecipeWriter:
     def items(self, values: Any) -> str:
         """The expression of a tuple."""
         return f"({''.join(f'{self.made(item)}, ' for item in values)})"
-
-
-def is_python_class(kind: type) -> bool:
-    """Whether objects of a class hold nothing but attributes: no base is written in C.
-
-    Classes made by C extensions look like others, but their objects are larger, or made in C.
-    """
-    for base in kind.__mro__[:-1]:
-        if not base.__flags__ & (1 << 9) or type(vars(base).get("__new__")) is BuiltinFunctionType:
-            return False
-    return kind.__basicsize__ <= object.__basicsize__ + 8 * (2 + len(_slots(kind)))
-
-
-def _slots(kind: type) -> list[str]:
-    found: list[str] = []
-    for base in kind.__mro__:
-        own = base.__dict__.get("__slots__", ())
-        found.extend([own] if isinstance(own, str) else own)
-    return [name for name in found if name not in {"__dict__", "__weakref__"}]
 
 
 def _tuple(recipe: RecipeWriter, value: Any) -> str:

@@ -20,7 +20,6 @@ from monograph.bytecode.evaluation.special_methods import find_special, lookup
 from monograph.bytecode.semantics.operators import BINARY, COMPARISONS
 from monograph.jit.attribute_reads import class_attribute, is_of_torch
 from monograph.jit.calls import (
-    DICT_VIEWS,
     OF_ITERTOOLS,
     check_call,
     check_special,
@@ -33,10 +32,11 @@ from monograph.jit.effects.data_checks import note_check
 from monograph.jit.effects.finalizers import is_entered_by_with, runs_code_when_left
 from monograph.jit.effects.guarded_queries import is_lock_of_cache
 from monograph.jit.effects.instructions import CHANGES
-from monograph.jit.effects.plain_data import check_index, is_plain_data
+from monograph.jit.effects.plain_data import DICT_VIEWS, check_index, is_plain_data
 from monograph.jit.graphs.arrays import is_array
+from monograph.jit.graphs.expectations import assume_truth
 from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, is_defined, plain
-from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant
+from monograph.jit.guard_code import ATOMS, CONTAINERS, container_of, is_constant
 from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import ITERATORS
 
@@ -291,13 +291,29 @@ def _contains(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
     value, container = frame.stack[-2:]
     segment = recorder.segment
     segment.touch(value)
+    if type(container) in (set, frozenset) and segment.guards.is_known(container):
+        _check_member(segment, value, container)
+        return
     segment.touch(container)
     if isinstance(container, torch.Tensor) or not is_plain_data(value, compared=True):
         raise NotRecordable("an object is sought, or sought in")
+    if id(container) in segment.guards.shared:
+        return
     items = [*container] if type(container) in CONTAINERS else []
     if not is_plain_data(items, compared=True):
         raise NotRecordable("something is sought among objects")
     check_special(recorder.interpreter, container, "__contains__")
+
+
+def _check_member(segment: Any, value: Any, container: Any) -> None:
+    """Guard whether a set from outside has an item, not what else it has. Raises: NotRecordable."""
+    is_changed = id(container) in segment.guards.originals or id(container) in segment.sealed
+    if is_changed or not is_plain_data([value, *container], compared=True):
+        raise NotRecordable("something is sought in a set of objects, or that has changed")
+    guards = segment.guards
+    text = f"{guards.constant(value)} in {guards.names[id(container)]}"
+    about = f"{value!r} in {guards.label(container)}"
+    guards.check(f"({text}) is not {value in container}", about, value in container, text)
 
 
 @_watch("BINARY_SUBSCR")
@@ -407,7 +423,7 @@ def _check_iterable(recorder: CallRecorder, value: Any) -> None:
     is_own = not recorder.segment.guards.is_known(value)
     if isinstance(value, tuple) or (is_own and kind in _OWN_ITERATORS):
         return
-    if find_special(recorder.interpreter, kind, "__iter__") is not None:
+    if find_special(recorder.interpreter, kind, "__iter__") is not None or container_of(kind):
         return
     if find_special(recorder.interpreter, kind, "__next__") is not None:
         return
@@ -446,29 +462,47 @@ def _for(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 
 @_watch("POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP")
 @_watch("TO_BOOL", "UNARY_NOT")
-def _truth(recorder: CallRecorder, frame: InterpreterFrame, target: Any) -> None:
+def _truth(recorder: CallRecorder, frame: InterpreterFrame, target: Any) -> Any:
     value = frame.stack[-1]
     kind = type(value)
     if kind is bool:
-        return
+        return None
     if isinstance(value, torch.Tensor):
         if note_check(recorder, frame, value, target):
-            return
-        raise NotRecordable("a branch on data")
+            return None
+        return _assume_truth(recorder, frame, value, target)
     recorder.segment.touch(value)
     is_of_python = kind.__flags__ & (1 << 9)
     if kind in ATOMS or kind in CONTAINERS or (is_constant(value) and not is_of_python):
-        return
+        return None
     for name in ("__bool__", "__len__"):
         found = lookup(kind, name)
         class_attribute(recorder.segment, kind, name, found)
         if found is not MISSING:
-            if (
-                find_special(recorder.interpreter, kind, name) is None
-                and found is not tuple.__len__
-            ):
+            is_of_c = found is tuple.__len__ or container_of(kind) is not None
+            if find_special(recorder.interpreter, kind, name) is None and not is_of_c:
                 raise NotRecordable(f"the truth of an object of type `{kind.__name__}`")
-            return
+            return None
+    return None
+
+
+def _assume_truth(
+    recorder: CallRecorder, frame: InterpreterFrame, tensor: torch.Tensor, target: Any
+) -> Any:
+    """A branch on data goes one way, which is assumed. Raises: NotRecordable, if it has varied."""
+    if tensor.numel() != 1:
+        raise NotRecordable("a branch on data")
+    node, value = recorder.segment.node_of(tensor), recorder.truth_of(tensor)
+    recorder.segment.assume(node, assume_truth, value, "a branch on data")
+    name = frame.body.names[frame.ip - 1]
+    if name.startswith("JUMP_IF"):  # the tensor stays where it is, if there is a jump
+        if value is (name == "JUMP_IF_TRUE_OR_POP"):
+            frame.ip = target
+        else:
+            frame.stack.pop()
+        return DONE
+    frame.stack[-1] = value
+    return None
 
 
 @_watch("FORMAT_VALUE", "CONVERT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BUILD_STRING")
@@ -573,9 +607,15 @@ def _pass(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
 
 @_watch("IMPORT_NAME")
 def _import(recorder: CallRecorder, frame: InterpreterFrame, name: str) -> None:
-    if frame.stack[-2] != 0 or name not in sys.modules:
-        raise NotRecordable(f"`import {name}`")
+    level, package = frame.stack[-2], frame.globals.get("__package__")
     guards = recorder.segment.guards
+    if type(level) is int and level and type(package) is str:
+        read = f"{guards.constant(frame.globals)}['__package__']"
+        guards.meet(package, read, "__package__")
+        name = f"{package.rsplit('.', level - 1)[0]}.{name}".rstrip(".")
+        level = 0
+    if level != 0 or name not in sys.modules:
+        raise NotRecordable(f"`import {name}`")
     modules = guards.constant(sys.modules)
     parts = name.split(".")
     for n in range(1, len(parts) + 1):

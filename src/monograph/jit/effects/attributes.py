@@ -11,9 +11,10 @@ from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import lookup
 from monograph.capture.code_policy import TORCH, is_users
 from monograph.jit.attribute_reads import class_attribute
+from monograph.jit.callables import enters
 from monograph.jit.guard_code import ATOMS
 from monograph.jit.recording import NotRecordable
-from monograph.jit.state_recipes import is_python_class
+from monograph.jit.guard_code import is_python_class
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
@@ -64,6 +65,10 @@ def check_write(segment: SegmentRecorder, owner: Any, name: str, value: Any) -> 
         raise NotRecordable(f"attribute `{name}` of a `{kind.__name__}` is set")
     is_error = isinstance(owner, BaseException) and not segment.guards.is_known(owner)
     plain = BaseException if is_error else object
+    setter = lookup(kind, "__setattr__")
+    if type(setter) is FunctionType and enters(setter) and not segment.guards.is_known(owner):
+        class_attribute(segment, kind, "__setattr__", setter)
+        return  # what it does is seen
     if kind.__setattr__ not in (plain.__setattr__, *_ONLY_SETTING):
         raise NotRecordable(f"`{kind.__qualname__}` has a `__setattr__`")
     found = lookup(kind, name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.bytecode.evaluation.tracebacks import handled
+from monograph.host.module_calls import TRACING_STATE
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -25,6 +26,7 @@ __all__ = [
     "is_asked_again",
     "is_lock_of_cache",
     "tells_no_error",
+    "tells_no_tracing",
 ]
 
 _LEVELS: Final = {
@@ -58,6 +60,14 @@ def is_asked_again(segment: SegmentRecorder, function: FunctionType, args: list[
     call = f"{guards.constant(asked)}({', '.join(given)})"
     guards.check(f"{call} is not {value}", f"{asked.__name__} of {args}", value, call)
     return True
+
+
+def tells_no_tracing(segment: SegmentRecorder, function: Any) -> bool:
+    """Whether `torch.jit.trace` is asked for, which is guarded not to look on."""
+    if function is not TRACING_STATE:
+        return False
+    segment.guards.check(f"{segment.guards.constant(function)}() is not None", "torch.jit", None)
+    return function() is None
 
 
 def tells_no_error(segment: SegmentRecorder, frame: InterpreterFrame | None, callee: Any) -> bool:

@@ -18,7 +18,7 @@ from monograph.jit.effects.plain_data import check_index
 from monograph.jit.graphs.arrays import is_array
 from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant
 from monograph.jit.recording import DONE, NotRecordable
-from monograph.jit.state_recipes import is_python_class
+from monograph.jit.guard_code import is_python_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -12,7 +13,14 @@ from monograph.jit.guard_code import ATOMS, CONTAINERS, is_constant, is_odd
 from monograph.jit.recording import NotRecordable
 from monograph.jit.state_recipes import ITERATORS
 
-__all__ = ["check_index", "is_plain_data"]
+__all__ = ["DICT_VIEWS", "check_index", "is_plain_data"]
+
+
+DICT_VIEWS: Final = tuple(
+    type(getattr(kind(), name)())
+    for kind in (dict, OrderedDict)
+    for name in ("keys", "items", "values")
+)
 
 
 def is_plain_data(value: Any, *, compared: bool = False) -> bool:
@@ -28,6 +36,8 @@ def is_plain_data(value: Any, *, compared: bool = False) -> bool:
     if kind in CONTAINERS:
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return all(is_plain_data(item, compared=compared) for item in items)
+    if kind in DICT_VIEWS:
+        return all(is_plain_data(item, compared=compared) for item in value)
     if kind in ITERATORS:
         return all(is_plain_data(item, compared=compared) for item in value.__reduce__()[1])
     return compared and is_constant(value)

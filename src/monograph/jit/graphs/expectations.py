@@ -22,7 +22,11 @@ __all__ = [
     "OF_INPUT",
     "OF_RANK",
     "OF_SHAPE",
+    "OtherData",
     "OtherMetadata",
+    "assume_shape",
+    "assume_truth",
+    "assume_value",
     "expect_length",
     "expect_metadata",
     "expect_rank",
@@ -34,6 +38,28 @@ __all__ = [
 
 class OtherMetadata(Exception):  # noqa: N818 - a signal, which is no error
     """A tensor that a graph made has other metadata than Python was told while recording."""
+
+
+class OtherData(Exception):  # noqa: N818 - a signal, which is no error
+    """Data say something else than they did while recording; it holds where that was asked."""
+
+
+def assume_truth(tensor: Any, expected: bool, at: Any) -> None:
+    """Raises: OtherData, where a condition is another one."""
+    if bool(tensor) is not expected:
+        raise OtherData(at)
+
+
+def assume_value(value: Any, expected: Any, at: Any) -> None:
+    """Raises: OtherData, where a number is another one."""
+    if type(value) is not type(expected) or repr(value) != repr(expected):
+        raise OtherData(at)
+
+
+def assume_shape(tensor: torch.Tensor, expected: Any, at: Any) -> None:
+    """Raises: OtherData, where data gave a tensor another shape."""
+    if tensor.shape != expected:
+        raise OtherData(at)
 
 
 def expect_metadata(tensor: torch.Tensor, facts: str, expected: Any) -> None:
@@ -73,7 +99,10 @@ def expect_value(value: Any, expected: Any) -> None:
 
 
 EXPECTATIONS: Final = frozenset(
-    {expect_metadata, expect_same, expect_shape, expect_length, expect_rank, expect_value}
+    {
+        *(expect_metadata, expect_same, expect_shape, expect_length, expect_rank, expect_value),
+        *(assume_truth, assume_value, assume_shape),
+    }
 )
 """What graphs call to check what Python was told of tensors; no operators of the program."""
 _FACTS: Final[dict[str, Callable[[torch.Tensor], Any]]] = {

@@ -90,9 +90,16 @@ def _seeded(seen: Observation, operator: Any, args: Any, kwargs: Any) -> Any:
     return result
 
 
+def _takes_places(operator: Any, args: Any) -> bool:
+    """Whether items are taken at places, which are integers, and not where a mask says so."""
+    if operator is not torch.ops.aten.index.Tensor:
+        return False
+    return not any(each is not None and each.dtype in (torch.bool, torch.uint8) for each in args[1])
+
+
 def _note(seen: Observation, operator: Any, args: Any, kwargs: Any) -> None:
     tags = operator.tags
-    seen.is_tainted |= any(tag in tags for tag in _OF_DATA)
+    seen.is_tainted |= any(tag in tags for tag in _OF_DATA) and not _takes_places(operator, args)
     seen.may_raise |= schema_of(operator).name.removeprefix("aten::") in RAISING
     for value in aliasing_of(operator).writes(args, kwargs):
         values = value if isinstance(value, list | tuple) else [value]
