@@ -80,8 +80,12 @@ class Optimizer:
         dynamic: bool | None,
         limit: int,
         debug: bool = False,
+        assumes_data: bool = True,
     ) -> None:
-        """Look the backend up. Raises: backend-unknown."""
+        """Look the backend up. Raises: backend-unknown.
+
+        Without `assumes_data`, graphs end wherever data are asked.
+        """
         self.backend = find_backend(backend)
         observe = getattr(self.backend, "observe", None)
         self._new_table = functools.partial(
@@ -92,6 +96,7 @@ class Optimizer:
             dynamic=dynamic,
             observe=observe,
             debug=debug,
+            assumes_data=assumes_data,
         )
         self._functions: WeakKeyDictionary[Any, OptimizedFunction] = WeakKeyDictionary()
         self._replaced: list[AbstractContextManager[None]] = []

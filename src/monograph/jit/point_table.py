@@ -89,6 +89,7 @@ class PointTable:
         dynamic: bool | None = None,
         observe: Callable[..., Any] | None = None,
         debug: bool = False,
+        assumes_data: bool = True,
     ) -> None:
         """`observe` is told of graph breaks and recompilations, `debug` prints what is compiled."""
         self.debug = debug
@@ -99,6 +100,7 @@ class PointTable:
         self.nopython = nopython
         self.dynamic = dynamic
         self.observe = observe
+        self.assumes_data = assumes_data and observe is None and not nopython
         self.clear()
 
     def clear(self) -> None:
@@ -173,7 +175,7 @@ class PointTable:
         As long as they say the same in each call, that is assumed; the result is what names the
         place then. None where they have not, and where users want to know of each break.
         """
-        if self.nopython or self.observe is not None:
+        if not self.assumes_data:
             return None
         frames = _stack(frame)
         at = tuple([part for each in frames for part in (id(each.code), each.ip)])

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.jit.optimizing import optimize
+from monograph.jit.optimizing import Optimizer
 from monograph.lazy_imports import deferred
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _operators(segment: CompiledSegment) -> list[str]:
 
 def explain_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> CallExplanation:
     """Call a function once, and say what of it became graphs, and why not all of it."""
-    optimizer = optimize("eager")
+    optimizer = Optimizer("eager", nopython=False, dynamic=None, limit=8, assumes_data=False)
     optimizer(function)(*args, **kwargs)
     tables = optimizer.tables
     return CallExplanation(
