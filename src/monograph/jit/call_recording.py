@@ -23,6 +23,7 @@ from monograph.jit.calls import (
     arguments_of,
     check_call,
     find_leaf,
+    is_of_sizes,
     is_size,
 )
 from monograph.jit.effects.attributes import note_write
@@ -45,7 +46,16 @@ from monograph.jit.effects.output import write_print
 from monograph.jit.effects.shared_results import gives_shared, note_cached, share
 from monograph.jit.graphs.data_numbers import draws, eager_leaf, takes_number
 from monograph.jit.graphs.operator_observer import OperatorObserver
-from monograph.jit.graphs.sizes import AWARE, HOLDS_SIZES, plain, settle_frames, settle_holders
+from monograph.jit.graphs.sizes import (
+    AWARE,
+    HOLDS_SIZES,
+    LOOKS_AT,
+    is_tuple_display,
+    plain,
+    settle_frames,
+    settle_holders,
+    settled,
+)
 from monograph.jit.guard_code import LRU_CACHE
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
@@ -94,7 +104,7 @@ def _watched_step(name: str, handler: Any) -> Any:
     if name in FREE and name not in HOLDS_SIZES:
         return handler
     if name in FREE:
-        return _settling(handler)
+        return _settling(handler, may_hold=name == "BUILD_LIST")
     watch = WATCHES.get(name, _unknown)
 
     def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
@@ -124,12 +134,12 @@ def _watched_step(name: str, handler: Any) -> Any:
     return step
 
 
-def _settling(handler: Any) -> Any:
+def _settling(handler: Any, *, may_hold: bool) -> Any:
     def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
         interpreter: Any = frame.interpreter
         segment = interpreter.recorder.segment
         verdict = None
-        if segment is not None and segment.is_symbolic:
+        if segment is not None and segment.is_symbolic and not (may_hold and is_tuple_display(frame)):
             try:
                 interpreter.recorder.settle(frame)
             except NotRecordable as error:
@@ -243,13 +253,16 @@ class CallRecorder(Hooks):
         """An instruction is about to run on a frame that may hold sizes."""
         if frame.code.co_flags & _GENERATOR:
             self.segment.holders[id(frame)] = frame
-        if name not in AWARE or (name == "RETURN_VALUE" and not is_called_plainly(frame)):
-            self.settle(frame, argument if name == "MAKE_CELL" else None)
+        is_list = name in ("LIST_EXTEND", "LIST_APPEND") and not is_tuple_display(frame)
+        is_left = name == "RETURN_VALUE" and not is_called_plainly(frame)
+        if name not in AWARE or is_list or is_left:
+            slot = argument if name == "MAKE_CELL" else None
+            self.settle(frame, slot, n=LOOKS_AT.get(name, 0))
 
-    def settle(self, frame: InterpreterFrame, slot: int | None = None) -> None:
-        """Leave no sizes on the stack of a frame, and in one of its variables."""
+    def settle(self, frame: InterpreterFrame, slot: int | None = None, *, n: int = 0) -> None:
+        """Leave no sizes in the last entries of a frame's stack (0 for all), and in a variable."""
         settle = self.segment.settle
-        frame.stack[:] = [plain(value, settle) for value in frame.stack]
+        frame.stack[-n:] = [settled(value, settle) for value in frame.stack[-n:]]
         if slot is not None:
             frame.slots[slot] = plain(frame.slots[slot], settle)
 
@@ -435,8 +448,10 @@ class CallRecorder(Hooks):
         if takes_number(callee, args):
             return partial(self._apply, callee)
         owner: Any = getattr(callee, "__self__", None)
-        if getattr(callee, "__name__", "") == "size" and is_size(segment, "size", owner, args):
+        if is_size(segment, getattr(callee, "__name__", ""), owner, args):
             return partial(self._size, owner)
+        if is_of_sizes(segment, callee, args):
+            return partial(self.segment.of_sizes, callee)
         if callee in _SPREADING and any(isinstance(each, torch.Tensor) for each in args):
             return partial(self._spread, callee)
         return None
@@ -476,8 +491,8 @@ class CallRecorder(Hooks):
     def _apply(self, function: Any, /, *args: Any) -> Any:
         return self.segment.apply(function, list(args))
 
-    def _size(self, tensor: torch.Tensor, dim: int, /) -> int:
-        return self.segment.size(tensor, dim)
+    def _size(self, tensor: torch.Tensor, /, *dim: int) -> Any:
+        return self.segment.size(tensor, *dim) if dim else self.segment.shape(tensor)
 
     def _change(self, changed: Any, /, *_: Any, **kwargs: Any) -> Any:
         owner, name, args = changed

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections.abc
 import functools
+import inspect
 import itertools
+import math
 import operator
 from collections import OrderedDict, deque
 from types import (
@@ -48,6 +50,7 @@ from monograph.jit.effects.output import check_print
 from monograph.jit.effects.plain_data import DICT_VIEWS, check_index, is_plain_data
 from monograph.jit.effects.shared_results import check_cached, check_signature, gives_shared
 from monograph.jit.graphs.data_numbers import eager_leaf, takes_number
+from monograph.jit.graphs.sizes import SYMBOLIC
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
@@ -72,6 +75,7 @@ __all__ = [
     "check_call",
     "check_special",
     "find_leaf",
+    "is_of_sizes",
     "is_size",
     "open_function",
     "takes_sizes",
@@ -523,7 +527,8 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
         raise NotRecordable(f"{_called(callee)} of an object")
     if callee is len and len(values) == 1:
         if isinstance(values[0], torch.Tensor):
-            segment.metadata(values[0], "len")
+            if not is_of_sizes(segment, callee, values):
+                segment.metadata(values[0], "len")
             return
         if id(values[0]) in segment.guards.shared:
             return
@@ -670,7 +675,26 @@ def is_size(segment: SegmentRecorder, name: str, owner: Any, values: list[Any]) 
     """Whether a call asks for a size that is a value of the graph."""
     if name != "size" or not isinstance(owner, torch.Tensor) or not segment.has_sizes(owner):
         return False
+    if not values:
+        return True
     return len(values) == 1 and type(values[0]) is int and -owner.dim() <= values[0] < owner.dim()
+
+
+_OF_SIZES: Final = (int, float, abs, math.ceil, math.floor)
+
+
+def is_of_sizes(segment: SegmentRecorder, callee: Any, args: list[Any]) -> bool:
+    """Whether a function says something of sizes that is a value of the graph, or a relation."""
+    if callee is len and len(args) == 1 and isinstance(args[0], torch.Tensor):
+        return segment.has_sizes(args[0]) and args[0].dim() > 0
+    sizes = [each for each in args if type(each) in SYMBOLIC]
+    if not sizes:
+        return False
+    if callee is isinstance:
+        return len(args) == 2 and type(args[0]) in SYMBOLIC
+    if callee in (max, min):
+        return len(args) > 1 and all(type(each) in (*SYMBOLIC, int) for each in args)
+    return callee in _OF_SIZES and len(args) == 1 and not sizes[0].is_data
 
 
 def takes_sizes(segment: SegmentRecorder, callee: Any, args: list[Any], *, is_named: bool) -> bool:
@@ -678,11 +702,16 @@ def takes_sizes(segment: SegmentRecorder, callee: Any, args: list[Any], *, is_na
     callee, args, kwargs = callee_of(callee, args, {})
     if find_leaf(callee, args, kwargs) is not None or (callee is print and not is_named):
         return True
+    if is_of_sizes(segment, callee, args) and not is_named:
+        return True
     if takes_number(callee, args) or eager_leaf(segment, callee, args, kwargs) is not None:
         return True
-    if type(callee) is not FunctionType or is_named or id(callee) in callables.MODE_QUESTIONS:
+    if type(callee) is not FunctionType or id(callee) in callables.MODE_QUESTIONS:
         return False
-    return callables.enters(callee) and not callee.__code__.co_flags & _GENERATORS
+    flags = callee.__code__.co_flags
+    if is_named and flags & inspect.CO_VARKEYWORDS:
+        return False
+    return callables.enters(callee) and not flags & _GENERATORS
 
 
 def _called(callee: Any) -> str:

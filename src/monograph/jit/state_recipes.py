@@ -17,7 +17,7 @@ import torch
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.bytecode.evaluation.generators import InterpretedGenerator
 from monograph.jit.graphs.arrays import is_array
-from monograph.jit.graphs.sizes import SYMBOLIC
+from monograph.jit.graphs.sizes import SYMBOLIC, holds_sizes
 from monograph.jit.guard_code import (
     ATOMS,
     MAPPINGS,
@@ -84,6 +84,8 @@ class RecipeWriter:
     def made(self, value: Any) -> str:
         """The expression that gives a value. Raises: NotMade."""
         kind = type(value)
+        if kind is torch.Size and holds_sizes(value):
+            return f"{self._guards.constant(torch.Size)}({self.items(value)})"
         if kind in ATOMS:
             if kind is slice and is_odd(value):
                 raise NotMade(value)

@@ -35,7 +35,14 @@ from monograph.jit.effects.instructions import CHANGES
 from monograph.jit.effects.plain_data import DICT_VIEWS, check_index, is_plain_data
 from monograph.jit.graphs.arrays import is_array
 from monograph.jit.graphs.expectations import assume_truth
-from monograph.jit.graphs.sizes import ARITHMETIC, ORDER, SYMBOLIC, is_defined, plain
+from monograph.jit.graphs.sizes import (
+    ARITHMETIC,
+    ORDER,
+    SYMBOLIC,
+    holds_sizes,
+    is_defined,
+    plain,
+)
 from monograph.jit.guard_code import ATOMS, CONTAINERS, container_of, is_constant
 from monograph.jit.recording import DONE, NotRecordable
 from monograph.jit.state_recipes import ITERATORS
@@ -190,6 +197,8 @@ _CHANGING: Final = {(list, "+="): "extend", (dict, "|="): "update"}
 def _binary(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> Any:
     if _operands(recorder, frame, 2):
         return _compute(recorder, frame, _IN_PLACE.get(symbol) or BINARY[symbol].function, 2)
+    if symbol == "+" and all(isinstance(each, tuple) for each in frame.stack[-2:]):
+        return None
     if _sizes(recorder, frame):
         plain_symbol = symbol.removesuffix("=")
         is_risky = plain_symbol in ("/", "//", "%") and recorder.segment.has_irrevocable
@@ -223,8 +232,17 @@ def _sizes(recorder: CallRecorder, frame: InterpreterFrame) -> bool:
     if any(kind in SYMBOLIC for kind in kinds) and all(kind in _NUMBERS for kind in kinds):
         return True
     if recorder.segment.is_symbolic:
-        recorder.settle(frame)
+        recorder.settle(frame, n=2)
     return False
+
+
+def _are_equal(recorder: CallRecorder, left: Any, right: Any) -> bool:
+    """Compare two tuples of numbers, some of which are sizes."""
+    segment = recorder.segment
+    return len(left) == len(right) and all(
+        segment.decide("==", one, two) if {type(one), type(two)} & {*SYMBOLIC} else one == two
+        for one, two in zip(left, right, strict=True)
+    )
 
 
 _NUMBERS: Final = (*SYMBOLIC, int, float)
@@ -237,6 +255,12 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
         if left is None or right is None:
             raise NotRecordable("a tensor is compared with None")
         return _compute(recorder, frame, COMPARISONS[symbol][0], 2)
+    pair = frame.stack[-2:]
+    is_shapes = all(type(n) in _NUMBERS for t in pair if isinstance(t, tuple) for n in t)
+    if symbol in ("==", "!=") and is_shapes and all(isinstance(each, tuple) for each in pair):
+        if any(holds_sizes(each) for each in pair):
+            frame.stack[-2:] = [_are_equal(recorder, *pair) is (symbol == "==")]
+            return DONE
     if _sizes(recorder, frame):
         if symbol in ORDER:
             frame.stack[-2:] = [recorder.segment.decide(symbol, *frame.stack[-2:])]
@@ -325,8 +349,8 @@ def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
         raise NotRecordable("a tensor is an index of a container")
     if recorder.segment.is_symbolic:
         frame.stack[-1] = key = plain(key, recorder.segment.settle)
-        if type(key) is not int or type(owner) is not tuple:
-            recorder.settle(frame)
+        if type(key) not in (int, slice) or type(owner) not in (tuple, torch.Size):
+            recorder.settle(frame, n=2)
             owner = frame.stack[-2]
     recorder.segment.touch(owner)
     recorder.segment.touch(key)
@@ -393,6 +417,8 @@ def _keys(recorder: CallRecorder, frame: InterpreterFrame, n: int) -> None:
 @_watch("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE", "UNPACK_SEQUENCE", "UNPACK_EX")
 def _spread(recorder: CallRecorder, frame: InterpreterFrame, n: Any) -> None:
     value = frame.stack[-1]
+    if type(value) is list and recorder.segment.is_symbolic:
+        recorder.settle(frame, n=1)
     is_growing = frame.body.names[frame.ip - 1] in _GROWING
     if is_growing and recorder.segment.guards.is_known(frame.stack[-n - 1]):
         raise NotRecordable("a display that began before a graph break")
@@ -467,6 +493,10 @@ def _truth(recorder: CallRecorder, frame: InterpreterFrame, target: Any) -> Any:
     kind = type(value)
     if kind is bool:
         return None
+    if kind in SYMBOLIC:
+        return _goes_on(frame, target, truth=recorder.segment.decide("!=", value, 0))
+    if recorder.segment.is_symbolic:
+        recorder.settle(frame, n=1)
     if isinstance(value, torch.Tensor):
         if note_check(recorder, frame, value, target):
             return None
@@ -494,15 +524,20 @@ def _assume_truth(
         raise NotRecordable("a branch on data")
     node, value = recorder.segment.node_of(tensor), recorder.truth_of(tensor)
     recorder.segment.assume(node, assume_truth, value, "a branch on data")
+    return _goes_on(frame, target, truth=value)
+
+
+def _goes_on(frame: InterpreterFrame, target: Any, *, truth: bool) -> Any:
+    """Go on behind a condition whose truth is known; `and` and `or` leave the value itself."""
     name = frame.body.names[frame.ip - 1]
-    if name.startswith("JUMP_IF"):  # the tensor stays where it is, if there is a jump
-        if value is (name == "JUMP_IF_TRUE_OR_POP"):
-            frame.ip = target
-        else:
-            frame.stack.pop()
-        return DONE
-    frame.stack[-1] = value
-    return None
+    if not name.startswith("JUMP_IF"):
+        frame.stack[-1] = truth
+        return None
+    if truth is (name == "JUMP_IF_TRUE_OR_POP"):
+        frame.ip = target
+    else:
+        frame.stack.pop()
+    return DONE
 
 
 @_watch("FORMAT_VALUE", "CONVERT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BUILD_STRING")
@@ -565,6 +600,15 @@ def _call_ex(recorder: CallRecorder, frame: InterpreterFrame, has_kwargs: Any) -
     args, _, first = stack[-2:-5:-1] if has_kwargs else stack[-1:-4:-1]
     if isinstance(args, torch.Tensor) or not isinstance(kwargs, dict):
         raise NotRecordable("a call with a tensor for its arguments")
+    n = (3 if has_kwargs else 2) + (first is not NULL)
+    callee = frame.stack[-n]
+    if recorder.segment.is_symbolic and not (
+        isinstance(args, tuple)
+        and takes_sizes(recorder.segment, callee, list(args), is_named=bool(kwargs))
+    ):
+        recorder.settle(frame)
+        kwargs = stack[-1] if has_kwargs else {}
+        args, _, first = stack[-2:-5:-1] if has_kwargs else stack[-1:-4:-1]
     recorder.segment.touch(args)
     recorder.segment.touch(kwargs)
     if not isinstance(args, tuple | list):

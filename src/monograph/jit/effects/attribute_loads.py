@@ -14,7 +14,7 @@ from monograph.bytecode.linking import link
 from monograph.jit.attribute_reads import class_attribute, getter_of, note_absence, note_grad
 from monograph.jit.callables import TENSOR_VALUES
 from monograph.jit.graphs.arrays import ARRAY_VALUES
-from monograph.jit.graphs.sizes import SYMBOLIC
+from monograph.jit.graphs.sizes import SYMBOLIC, holds_sizes
 from monograph.jit.guard_code import ATOMS, CONTAINERS
 from monograph.jit.recording import DONE, NotRecordable
 
@@ -28,6 +28,8 @@ def _load_attribute(recorder: Any, frame: InterpreterFrame, name: str) -> Any:
     owner = frame.stack[-1]
     if type(owner) in SYMBOLIC:
         owner = frame.stack[-1] = recorder.segment.settle(owner)
+    if holds_sizes(owner):
+        recorder.settle(frame, n=1)
     if isinstance(owner, torch.Tensor):
         return _load_of_tensor(recorder, frame, owner, name)
     kind = type(owner)
@@ -60,24 +62,14 @@ def _know_descriptor(recorder: Any, kind: type, name: str, found: Any) -> None:
         guards.know(found, guards.constant(found), f"{kind.__qualname__}.{name}")
 
 
-def _takes_sizes(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor) -> bool:
-    """Give the sizes of a tensor to the next instruction, if all it does is to take some."""
-    segment = recorder.segment
-    names = tuple(frame.body.names[frame.ip : frame.ip + 2])
-    takes = names[:1] == ("UNPACK_SEQUENCE",) or names == ("LOAD_CONST", "BINARY_SUBSCR")
-    if not takes or not segment.has_sizes(owner):
-        return False
-    frame.stack[-1] = tuple([segment.size(owner, dim) for dim in range(owner.dim())])
-    return True
-
-
 def _load_value(recorder: Any, frame: InterpreterFrame, owner: Any, name: str) -> Any:
     frame.stack[-1] = recorder.run_leaf("call_function", getattr, None, [owner, name], {})
     return DONE
 
 
 def _load_of_tensor(recorder: Any, frame: InterpreterFrame, owner: torch.Tensor, name: str) -> Any:
-    if name == "shape" and _takes_sizes(recorder, frame, owner):
+    if name == "shape" and recorder.segment.has_sizes(owner):
+        frame.stack[-1] = recorder.segment.shape(owner)
         return DONE
     if name in TENSOR_VALUES and frame.body.names[frame.ip - 1] != "LOAD_METHOD":
         return _load_value(recorder, frame, owner, name)

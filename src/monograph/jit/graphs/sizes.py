@@ -13,6 +13,8 @@ import operator
 from types import CellType
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,16 +26,20 @@ __all__ = [
     "ARITHMETIC",
     "AWARE",
     "HOLDS_SIZES",
+    "LOOKS_AT",
     "ORDER",
     "SYMBOLIC",
     "SizeFloat",
     "SizeInt",
+    "holds_sizes",
     "is_defined",
+    "is_tuple_display",
     "number_of",
     "plain",
     "read_of",
     "settle_frames",
     "settle_holders",
+    "settled",
     "symbolic",
 ]
 
@@ -110,12 +116,36 @@ AWARE: Final = frozenset(
     {
         *("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"),
         *("LOAD_DEREF", "BINARY_OP", "COMPARE_OP", "BINARY_SUBSCR", "UNPACK_SEQUENCE", "CALL"),
-        *("RETURN_VALUE", "LOAD_CLOSURE", "STORE_DEREF", "UNARY_NEGATIVE"),
+        *("RETURN_VALUE", "LOAD_CLOSURE", "STORE_DEREF", "UNARY_NEGATIVE", "CALL_KW"),
+        *("LIST_EXTEND", "LIST_APPEND", "CALL_FUNCTION_EX", "POP_JUMP_IF_FALSE"),
+        *("POP_JUMP_IF_TRUE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP", "TO_BOOL"),
+        "UNARY_NOT",
     }
 )
 """Instructions that move sizes, or say themselves what becomes of those that they take."""
-HOLDS_SIZES: Final = frozenset({"BUILD_LIST", "YIELD_VALUE", "RAISE_VARARGS", "LIST_TO_TUPLE"})
+LOOKS_AT: Final = {
+    **dict.fromkeys(("GET_ITER", "FOR_ITER"), 1),
+    **dict.fromkeys(("BEFORE_WITH", "IS_OP", "CONTAINS_OP", "STORE_ATTR", "IMPORT_NAME"), 2),
+    **dict.fromkeys(("MAKE_CELL", "STORE_GLOBAL", "YIELD_VALUE", "IMPORT_FROM"), 1),
+    **dict.fromkeys(("BINARY_SLICE", "STORE_SUBSCR"), 3),
+}
+"""How many entries of the stack other instructions look at; the others look at any."""
+HOLDS_SIZES: Final = frozenset({"BUILD_LIST", "YIELD_VALUE", "RAISE_VARARGS"})
 """Instructions that look into nothing, but hand values to where they are not found again."""
+_DISPLAY: Final = frozenset(
+    {
+        *("LOAD_FAST", "LOAD_CONST", "LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF", "LIST_EXTEND"),
+        *("LIST_APPEND", "BINARY_OP", "BINARY_SUBSCR", "UNARY_NEGATIVE", "BUILD_SLICE"),
+    }
+)
+
+
+def is_tuple_display(frame: InterpreterFrame) -> bool:
+    """Whether a list that an instruction makes becomes a tuple, as in `(*shape, n)`."""
+    for name in frame.body.names[frame.ip :]:
+        if name not in _DISPLAY:
+            return name == "LIST_TO_TUPLE"
+    return False
 
 
 def plain(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:
@@ -123,18 +153,34 @@ def plain(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:
     kind = type(value)
     if kind in SYMBOLIC:
         return settle(value)
-    if kind is tuple and any(type(each) in (*SYMBOLIC, tuple, slice) for each in value):
-        return tuple([plain(each, settle) for each in value])
+    if kind in _SEQUENCES and any(type(each) in _HOLDING for each in value):
+        return kind([plain(each, settle) for each in value])
     if kind is slice:
         return slice(*[plain(each, settle) for each in (value.start, value.stop, value.step)])
     return value
+
+
+_SEQUENCES: Final = (tuple, torch.Size)
+_HOLDING: Final = (*SYMBOLIC, *_SEQUENCES, slice)
+
+
+def settled(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:
+    """A value without sizes; a list that is about to become a tuple is the very list."""
+    if type(value) is list and any(type(each) in _HOLDING for each in value):
+        value[:] = [plain(each, settle) for each in value]
+    return plain(value, settle)
+
+
+def holds_sizes(value: Any) -> bool:
+    """Whether a tuple or shape holds sizes."""
+    return type(value) in _SEQUENCES and any(type(each) in SYMBOLIC for each in value)
 
 
 def settle_frames(frame: InterpreterFrame | None, settle: Callable[[Any], Any] = number_of) -> None:
     """Leave no sizes in a frame and those that called it."""
     while frame is not None:
         for values in (frame.slots, frame.stack):
-            values[:] = [plain(value, settle) for value in values]
+            values[:] = [settled(value, settle) for value in values]
         frame = frame.back
 
 
