@@ -565,6 +565,32 @@ def filters_of_warnings(wrap):
 
 
 @scenario
+def iterators_of_lists_that_grew_before_a_break(wrap):
+    def f(x, n, items):
+        rows = []
+        for i in range(n):
+            rows.append(i)
+            sys.intern("a")
+        sys.intern("b")
+        for i in range(n):
+            rows.append(n + i)
+        out = []
+        for row in rows:
+            out.append(x + row)
+            if row == 1:
+                sys.intern("c")
+        for item in items:
+            if len(items) < 5:
+                items.append(item)
+            if item == 2:
+                sys.intern("d")
+        return out, items
+
+    c = wrap(f)
+    return [c(X, n, [1, 2]) for n in (2, 2, 3, 2, 3)]
+
+
+@scenario
 def identities_of_tensors(wrap):
     def f(x, y):
         z = x * 2

@@ -24,6 +24,7 @@ from monograph.host.execution_modes import MODE_SETTERS
 from monograph.host.module_calls import CHECKING
 
 __all__ = [
+    "CLASS_QUESTIONS",
     "COMPUTING",
     "HOLDING",
     "LEAF_BUILTINS",
@@ -223,14 +224,21 @@ COMPUTING: Final = {
     )
 }
 """Functions of plain values that fold."""
-MODE_QUESTIONS: Final = {
+CLASS_QUESTIONS: Final = {
+    id(each)
+    for each in (
+        *(torch.is_tensor, torch.is_storage, torch.overrides.has_torch_function),
+        *(torch.overrides.has_torch_function_unary, torch.overrides.has_torch_function_variadic),
+    )
+}
+"""Functions that only the classes of tensors tell the answers of."""
+MODE_QUESTIONS: Final = CLASS_QUESTIONS | {
     id(each)
     for each in (
         *(torch.is_grad_enabled, torch.get_default_dtype, torch.is_inference_mode_enabled),
-        *(torch.is_autocast_enabled, torch.is_tensor, torch.is_floating_point, torch.is_complex),
-        *(torch.numel, torch.is_storage, torch.jit.is_scripting, torch.jit.is_tracing),
+        *(torch.is_autocast_enabled, torch.is_floating_point, torch.is_complex),
+        *(torch.numel, torch.jit.is_scripting, torch.jit.is_tracing),
         *(
-            torch.overrides.has_torch_function,
             torch.compiler.is_compiling,
             torch.compiler.is_exporting,
             torch.compiler.is_dynamo_compiling,

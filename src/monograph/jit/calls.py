@@ -363,7 +363,7 @@ def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) 
     key = id(callee)
     if key in callables.MODE_QUESTIONS:
         for value in values:
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, torch.Tensor) and key not in callables.CLASS_QUESTIONS:
                 segment.metadata(value, callee.__name__)
     elif callee in (getattr, hasattr, vars):
         _check_asked(segment, callee, values)

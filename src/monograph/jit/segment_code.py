@@ -183,6 +183,7 @@ def compile_segment(
     conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
     body += [f"  {line}" for line in _check_lines(conditions, _leaving(segment, "return None"))]
     body += [f"  {line}" for line in (*_mode_left(segment), *recipe.lines, *writes)]
+    body += [f"  {line}" for line in recipe.positions]
     body.append(f"  return [{result}]")
     constants = dict(segment.guards.constants)
     constants["MODES"], constants["modes"] = MODE_STATE, segment.modes

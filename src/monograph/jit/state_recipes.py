@@ -76,6 +76,8 @@ class RecipeWriter:
     ) -> None:
         """`is_made` says of a function whether the segment made it."""
         self.lines: list[str] = []
+        self.positions: list[str] = []
+        """Where iterators stand, once what they go through is as long as it was."""
         self.is_made = is_made
         self._guards = guards
         self._output = output
@@ -156,7 +158,7 @@ class RecipeWriter:
         items = ", ".join(self.made(item) for item in reduced[1])
         name = self.named(value, f"{self.function(reduced[0])}({items})")
         if len(reduced) > 2:
-            self.line(f"{name}.__setstate__({self.made(reduced[2])})")
+            self.positions.append(f"{name}.__setstate__({self.made(reduced[2])})")
         return name
 
     def _iterator_of_dict(self, value: Any, view: str) -> str:
