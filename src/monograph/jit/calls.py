@@ -50,7 +50,7 @@ from monograph.jit.effects.output import check_print
 from monograph.jit.effects.plain_data import DICT_VIEWS, check_index, is_plain_data
 from monograph.jit.effects.shared_results import check_cached, check_signature, gives_shared
 from monograph.jit.graphs.data_numbers import eager_leaf, takes_number
-from monograph.jit.graphs.sizes import SYMBOLIC
+from monograph.jit.graphs.sizes import SYMBOLIC, holds_sizes, plain
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
@@ -697,20 +697,27 @@ def is_of_sizes(segment: SegmentRecorder, callee: Any, args: list[Any]) -> bool:
     return callee in _OF_SIZES and len(args) == 1 and not sizes[0].is_data
 
 
-def takes_sizes(segment: SegmentRecorder, callee: Any, args: list[Any], *, is_named: bool) -> bool:
+def takes_sizes(
+    segment: SegmentRecorder, callee: Any, args: list[Any], named: dict[str, Any]
+) -> bool:
     """Whether a call may be given sizes: of an operator, or of a function that is interpreted."""
     callee, args, kwargs = callee_of(callee, args, {})
-    if find_leaf(callee, args, kwargs) is not None or (callee is print and not is_named):
+    if find_leaf(callee, args, kwargs) is not None or (callee is print and not named):
         return True
-    if is_of_sizes(segment, callee, args) and not is_named:
+    if callee is len and len(args) == 1 and holds_sizes(args[0]):
+        return True
+    if is_of_sizes(segment, callee, args) and not named:
         return True
     if takes_number(callee, args) or eager_leaf(segment, callee, args, kwargs) is not None:
         return True
     if type(callee) is not FunctionType or id(callee) in callables.MODE_QUESTIONS:
         return False
     flags = callee.__code__.co_flags
-    if is_named and flags & inspect.CO_VARKEYWORDS:
-        return False
+    if flags & inspect.CO_VARKEYWORDS:
+        code = callee.__code__
+        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if any(plain(each) is not each for key, each in named.items() if key not in known):
+            return False
     return callables.enters(callee) and not flags & _GENERATORS
 
 

@@ -27,7 +27,7 @@ from monograph.jit.graphs.arrays import (
     is_array,
     writes_array,
 )
-from monograph.jit.graphs.data_numbers import COUNTING, KEEPING_SHAPES
+from monograph.jit.graphs.data_numbers import COUNTING, KEEPING_SHAPES, MAKING_MEMORY
 from monograph.jit.graphs.expectations import (
     OF_DTYPE,
     OF_INPUT,
@@ -168,6 +168,8 @@ class SegmentRecorder:
         """Where an operator may raise after others that cannot be taken back."""
         self._kept: list[Any] = []
         self._storages: set[int] = set()
+        self._own_storages: set[int] = set()
+        """Memory that the graph makes, whatever the metadata: who writes there changes no input."""
         self._last_input: Any = self.graph._root  # noqa: SLF001 - "before the first node"
 
     @property
@@ -533,7 +535,10 @@ class SegmentRecorder:
         self.draws |= seen.draws
         written = {storage_of(each) for each in seen.written}
         self.mutates |= not written.isdisjoint(self._storages)
-        self.is_exact |= bool(written) or seen.draws or seen.may_draw
+        is_new = target in MAKING_MEMORY and "out" not in arguments[1]
+        if is_new and isinstance(result, torch.Tensor):
+            self._own_storages.add(storage_of(result))
+        self.is_exact |= not written <= self._own_storages or seen.draws or seen.may_draw
         self.is_exact |= seen.is_empty and any(word in str(target) for word in _DRAWING)
         for storage in written.intersection(self.shown):
             self.risky_at = self.risky_at or self.shown[storage]

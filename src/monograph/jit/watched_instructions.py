@@ -574,10 +574,11 @@ def _call(recorder: CallRecorder, frame: InterpreterFrame, argument: Any) -> Non
     if first is not NULL and second is not NULL:
         args.insert(0, second)
     segment = recorder.segment
-    if segment.is_symbolic and not takes_sizes(segment, callee, args, is_named=bool(names)):
+    split = len(args) - len(names)
+    named = dict(zip(names, args[split:], strict=True))
+    if segment.is_symbolic and not takes_sizes(segment, callee, args, named):
         recorder.settle(frame)
         args = [plain(each) for each in args]
-    split = len(args) - len(names)
     kwargs = dict(zip(names, args[split:], strict=True))
     if callee is super and not args:
         _super(recorder, frame)
@@ -604,7 +605,7 @@ def _call_ex(recorder: CallRecorder, frame: InterpreterFrame, has_kwargs: Any) -
     callee = frame.stack[-n]
     if recorder.segment.is_symbolic and not (
         isinstance(args, tuple)
-        and takes_sizes(recorder.segment, callee, list(args), is_named=bool(kwargs))
+        and takes_sizes(recorder.segment, callee, list(args), kwargs)
     ):
         recorder.settle(frame)
         kwargs = stack[-1] if has_kwargs else {}

@@ -23,7 +23,7 @@ from monograph.jit.graphs.sizes import SYMBOLIC
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = ["COUNTING", "KEEPING_SHAPES", "draws", "eager_leaf", "takes_number"]
+__all__ = ["COUNTING", "KEEPING_SHAPES", "MAKING_MEMORY", "draws", "eager_leaf", "takes_number"]
 
 _RANDOM: Final[Any] = getattr(random.random, "__self__", None)
 _NUMPY: Final[Any] = getattr(np.random.rand, "__self__", None)
@@ -55,6 +55,16 @@ KEEPING_SHAPES: Final = frozenset(
 """Operators whose result's shape depends on no number that they are given."""
 
 
+MAKING_MEMORY: Final = frozenset(
+    {
+        *(operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul),
+        *(torch.matmul, torch.cat, torch.zeros, torch.ones, torch.empty, torch.full),
+        *(torch.nn.functional.linear, torch.nn.functional.batch_norm, torch.conv1d),
+        *(torch.conv2d, torch.conv3d, torch.nn.functional.layer_norm),
+        *(torch.nn.functional.group_norm, torch.nn.functional.gelu),
+    }
+)
+"""Operators whose result is in memory of its own, whatever they are given."""
 COUNTING: Final = frozenset(
     {
         *("nonzero", "masked_select", "unique", operator.getitem),
