@@ -1,4 +1,4 @@
-"""What data say is assumed as long as they say the same; then the graph ends where they are asked."""
+"""What data say is assumed while they say the same; then graphs end where they are asked."""
 
 import pytest
 import torch

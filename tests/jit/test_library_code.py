@@ -258,7 +258,7 @@ def outputs_that_are_dicts(wrap):
         found, *rest = c(*args)
         inside = found.rest[0]
         seen += [type(found).__name__, *rest, found.first, found["rest"][1], vars(inside).keys()]
-        seen += [[*found.items()][0], inside.to_tuple(), inside.first is inside["first"]]
+        seen += [next(iter(found.items())), inside.to_tuple(), inside.first is inside["first"]]
     Found.scale = 3
     try:
         Output.to_tuple = lambda self: ("another",) * 5

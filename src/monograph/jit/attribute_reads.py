@@ -25,9 +25,8 @@ from monograph.jit import callables
 from monograph.jit.callables import TENSOR_ATTRIBUTES
 from monograph.jit.graphs.arrays import ARRAY_FACTS
 from monograph.jit.graphs.expectations import expect_metadata
-from monograph.jit.guard_code import ATOMS, container_of, is_constant
+from monograph.jit.guard_code import ATOMS, container_of, is_constant, is_python_class
 from monograph.jit.recording import NotRecordable
-from monograph.jit.guard_code import is_python_class
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder

@@ -139,7 +139,11 @@ def _settling(handler: Any, *, may_hold: bool) -> Any:
         interpreter: Any = frame.interpreter
         segment = interpreter.recorder.segment
         verdict = None
-        if segment is not None and segment.is_symbolic and not (may_hold and is_tuple_display(frame)):
+        if (
+            segment is not None
+            and segment.is_symbolic
+            and not (may_hold and is_tuple_display(frame))
+        ):
             try:
                 interpreter.recorder.settle(frame)
             except NotRecordable as error:
@@ -504,7 +508,9 @@ class CallRecorder(Hooks):
             return bool(tensor)
 
     def _ask(self, answer: Any) -> Any:
-        return self.points.assume(self.interpreter.current, answer)
+        frame = self.interpreter.current
+        assert frame is not None, "code asks"
+        return self.points.assume(frame, answer)
 
     def here(self) -> tuple[CodeType, int]:
         """The instruction that runs now."""

@@ -58,9 +58,9 @@ from monograph.jit.guard_code import (
     NotGuardable,
     container_of,
     is_constant,
+    is_python_class,
 )
 from monograph.jit.recording import NotRecordable
-from monograph.jit.guard_code import is_python_class
 from monograph.jit.state_recipes import ITERATORS
 
 if TYPE_CHECKING:
@@ -331,16 +331,22 @@ def _check_python_class(
         segment.touch(args)
     elif cls.__new__ is object.__new__ or type(new) in (staticmethod, FunctionType):
         segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
-    elif (base := container_of(cls)) is not None and cls.__new__ is base.__new__:
-        segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
-        if type(init) is not FunctionType:
-            _check_made_container(segment, cls, base, [*args, *kwargs.values()])
     else:
+        _check_derived(segment, cls, [*args, *kwargs.values()])
+
+
+def _check_derived(segment: SegmentRecorder, cls: type, values: list[Any]) -> None:
+    """A class that derives from a container is called. Raises: NotRecordable, of any other."""
+    base = container_of(cls)
+    if base is None or cls.__new__ is not base.__new__:
         raise NotRecordable(f"a call of {_called(cls)}")
+    segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
+    if type(lookup(cls, "__init__")) is not FunctionType:
+        _check_made_container(segment, cls, base, values)
 
 
 def _check_made_container(segment: SegmentRecorder, cls: type, base: Any, values: Any) -> None:
-    """A container is filled by C, which asks for nothing written in Python. Raises: NotRecordable."""
+    """A container is filled by C, which asks nothing of Python. Raises: NotRecordable."""
     if lookup(cls, "__setitem__") is not lookup(base, "__setitem__"):
         raise NotRecordable(f"a `{cls.__qualname__}` is filled by C")
     for value in values:
@@ -355,7 +361,9 @@ def _check_c_function(
         check_change(segment, *changed, kwargs)
     elif callee is print:
         check_print(segment, args, kwargs, is_plain_data)
-    elif not tells_no_tracing(segment, callee) and not (callee is next and _is_generator(segment, args)):  # what that does is interpreted
+    elif not tells_no_tracing(segment, callee) and not (
+        callee is next and _is_generator(segment, args)
+    ):  # what that does is interpreted
         _check_unchanging(segment, callee, [*args, *kwargs.values()])
 
 
@@ -510,13 +518,24 @@ _LOOKING_THROUGH: Final = (sorted, min, max, sum)
 """What is interpreted, and may find tensors among what it looks through."""
 
 
+def _is_told(segment: SegmentRecorder, callee: Any, value: Any) -> bool:
+    """Whether a guard says what the text or length of one value is."""
+    if callee is len:
+        if isinstance(value, torch.Tensor) and not is_of_sizes(segment, callee, [value]):
+            segment.metadata(value, "len")
+        return isinstance(value, torch.Tensor) or id(value) in segment.guards.shared
+    if callee not in (str, repr):
+        return False
+    if not _has_name(value):
+        return _has_plain_text(segment, value)
+    guards, text = segment.guards, str(value)
+    call = f"{guards.constant(callee)}({guards.constant(value)})"
+    guards.check(f"{call} != {text!r}", f"the text of {text}", text, call)
+    return True
+
+
 def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) -> None:
-    if callee in (str, repr) and len(values) == 1 and _has_plain_text(segment, values[0]):
-        return
-    if callee in (str, repr) and len(values) == 1 and _has_name(values[0]):
-        guards, text = segment.guards, str(values[0])
-        call = f"{guards.constant(callee)}({guards.constant(values[0])})"
-        guards.check(f"{call} != {text!r}", f"the text of {text}", text, call)
+    if len(values) == 1 and _is_told(segment, callee, values[0]):
         return
     if callee in (str, repr, format, hash, set, frozenset, bytes):
         is_set = callee in (set, frozenset)
@@ -525,13 +544,6 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
     is_of_c = callee.__module__ == "_operator" or (callee in (int, round) and len(values) > 1)
     if is_of_c and not is_plain_data(values, compared=True):
         raise NotRecordable(f"{_called(callee)} of an object")
-    if callee is len and len(values) == 1:
-        if isinstance(values[0], torch.Tensor):
-            if not is_of_sizes(segment, callee, values):
-                segment.metadata(values[0], "len")
-            return
-        if id(values[0]) in segment.guards.shared:
-            return
     for value in values:
         segment.touch(value)
         _check_plain(value)
@@ -559,30 +571,33 @@ def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: lis
         return
     for value in values:
         _check_plain(value)
-    if id(owner) in segment.guards.shared and type(owner) is MappingProxyType:
-        segment.touch(values)
-        return
     if segment.guards.is_known(owner):
         _check_method_outside(segment, name, owner, values)
         return
     if name == "__next__" and kind in ITERATORS:
         segment.touch(owner)
         return
+    if _is_of_base(segment, name, owner, values):
+        return
     is_of_object = _is_of_object(callee, owner)
-    base = None if is_of_object else container_of(kind)
-    if base is not None and name == "__init__":
-        _check_made_container(segment, kind, base, values)
-        return
-    if base is not None and name in _OF_SUBCLASSES[base]:
-        segment.touch([owner, *values])
-        _check_compared(name, base(), values)
-        return
     if not is_of_object and kind not in (*CONTAINERS, *ATOMS, *_OPEN_KINDS):
         raise NotRecordable(f"`{kind.__name__}.{name}`")
-    if isinstance(owner, ModuleType):
-        raise NotRecordable(f"a call of {_called(callee)}")
     segment.touch([owner, *values])
     _check_compared(name, owner, values)
+
+
+def _is_of_base(segment: SegmentRecorder, name: str, owner: Any, values: list[Any]) -> bool:
+    """Whether a method is of the container that a class derives from. Raises: NotRecordable."""
+    kind = type(owner)
+    base = container_of(kind)
+    if base is not None and name == "__init__":
+        _check_made_container(segment, kind, base, values)
+        return True
+    if base is None or name not in _OF_SUBCLASSES[base]:
+        return False
+    segment.touch([owner, *values])
+    _check_compared(name, base(), values)
+    return True
 
 
 _OF_DICTS: Final = frozenset(
@@ -603,7 +618,7 @@ def _is_of_object(callee: Any, owner: Any) -> bool:
     """Whether a method of a class of Python is that of `object`, or sets `args` of an exception."""
     made_by = getattr(callee, "__objclass__", None)
     if made_by is object:
-        return bool(type(owner).__flags__ & (1 << 9))
+        return bool(type(owner).__flags__ & (1 << 9)) and not isinstance(owner, ModuleType)
     is_class = isinstance(made_by, type)
     return is_class and callee.__name__ == "__init__" and isinstance(owner, BaseException)
 
@@ -631,6 +646,9 @@ def _check_method_outside(
     segment: SegmentRecorder, name: str, owner: Any, values: list[Any]
 ) -> None:
     kind = type(owner)
+    if id(owner) in segment.guards.shared and kind is MappingProxyType:
+        segment.touch(values)
+        return
     if callables.is_reading(owner, name) or kind in ATOMS:
         segment.touch([owner, *values])
         _check_compared(name, owner, values)

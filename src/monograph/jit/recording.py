@@ -60,10 +60,10 @@ from monograph.jit.guard_code import (
     description,
     is_constant,
     is_plain,
+    is_python_class,
     sharing,
     storage_of,
 )
-from monograph.jit.guard_code import is_python_class
 from monograph.jit.state_recipes import ITERATORS
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def is_open(kind: type) -> bool:
 class SegmentRecorder:
     """What is known of one segment while it runs."""
 
-    def __init__(self, place: Callable[[], str]) -> None:
+    def __init__(self, place: Callable[[], str]) -> None:  # noqa: PLR0915 - all it knows
         """`place` gives the line of user code that runs now."""
         self.guards = GuardWriter(place)
         self.graph = Graph()
@@ -190,7 +190,7 @@ class SegmentRecorder:
 
     # --- what is looked into ---------------------------------------------------------------
 
-    def touch(self, value: Any, seen: set[int] | None = None) -> None:
+    def touch(self, value: Any, seen: set[int] | None = None) -> None:  # noqa: C901 - a table
         """Something looks into a value. Raises: NotRecordable."""
         kind = type(value)
         seen = set() if seen is None else seen
@@ -205,11 +205,8 @@ class SegmentRecorder:
                 self._guard_contents(value)
             for item in value.values() if isinstance(value, dict) else value:
                 self.touch(item, seen)
-        elif isinstance(value, dict | list) and (base := container_of(kind)) is not None:
-            if is_known:
-                self._guard_contents(value)
-            for item in base.__iter__(value) if base is list else base.values(value):
-                self.touch(item, seen)
+        elif isinstance(value, dict | list) and container_of(kind) is not None:
+            self._touch_derived(value, seen)
         elif kind in ITERATORS:
             if is_known:
                 raise NotRecordable("an iterator from outside is consumed")
@@ -218,6 +215,13 @@ class SegmentRecorder:
             return  # calling it is seen
         elif is_known and not (is_constant(value) or is_open(kind) or self.is_array(value)):
             raise NotRecordable(f"what an object of type `{kind.__name__}` holds")
+
+    def _touch_derived(self, value: Any, seen: set[int]) -> None:
+        if self.guards.is_known(value):
+            self._guard_contents(value)
+        base = container_of(type(value))
+        for item in base.__iter__(value) if base is list else base.values(value):
+            self.touch(item, seen)
 
     def _guard_contents(self, value: Any) -> None:
         try:
@@ -345,7 +349,7 @@ class SegmentRecorder:
         return symbolic(value, size, read)
 
     def of_sizes(self, function: Any, /, *args: Any) -> Any:
-        """What a function says of sizes, or of how many rows a tensor has. Raises: NotRecordable."""
+        """What a function says of sizes, or `len` of a tensor. Raises: NotRecordable."""
         if function is len:
             return self.size(args[0], 0)
         if function is isinstance:
@@ -407,9 +411,7 @@ class SegmentRecorder:
         """A number must be what it is, from here on. Raises: NotRecordable, if data tell it."""
         value = number_of(size)
         if size.is_data:
-            self.assume(
-                size.node, assume_value, value, "what a number is, which depends on data"
-            )
+            self.assume(size.node, assume_value, value, "what a number is, which depends on data")
             return value
         if size.read:
             about = "a size" if size.read.count("[") != 1 else size.read.partition(".")[2]

@@ -188,9 +188,8 @@ def compile_segment(
     constants = dict(segment.guards.constants)
     constants["MODES"], constants["modes"] = MODE_STATE, segment.modes
     constants["OtherMetadata"], constants["OTHER"] = OtherMetadata, OTHER
-    if segment.assumptions:
-        constants["OtherData"], constants["OTHER_DATA"] = OtherData, OTHER_DATA
-        constants["VARIED"] = points.varied
+    constants["OtherData"], constants["OTHER_DATA"] = OtherData, OTHER_DATA
+    constants["VARIED"] = points.varied
     if graph is not None and is_compiled:
         inputs = [tensor for _, tensor in segment.inputs]
         constants["GRAPH"] = points.compile(graph, inputs)

@@ -83,17 +83,17 @@ class RecipeWriter:
         self._output = output
         self._made: dict[int, str] = {}
 
-    def made(self, value: Any) -> str:
+    def made(self, value: Any) -> str:  # noqa: C901 - a table
         """The expression that gives a value. Raises: NotMade."""
         kind = type(value)
+        if id(value) in self._guards.shared:
+            raise NotMade(value)
         if kind is torch.Size and holds_sizes(value):
             return f"{self._guards.constant(torch.Size)}({self.items(value)})"
         if kind in ATOMS:
             if kind is slice and is_odd(value):
                 raise NotMade(value)
             return self._guards.constant(value)
-        if id(value) in self._guards.shared:
-            raise NotMade(value)
         known = self._guards.names.get(id(value)) or self._made.get(id(value))
         if known is not None:
             return known
@@ -138,12 +138,7 @@ class RecipeWriter:
             raise NotMade(value)
         new = (base or object).__new__
         name = self.named(value, f"{self.function(new)}({self.function(kind)})")
-        if base is list:
-            self.line(f"{self.function(list.extend)}({name}, {self.items(list.__iter__(value))})")
-        elif base is not None:
-            write = self.function(base.__setitem__)
-            for key, item in base.items(value):
-                self.line(f"{write}({name}, {self.made(key)}, {self.made(item)})")
+        self._fill(value, name, base)
         if hasattr(value, "__dict__"):
             for key, item in value.__dict__.items():
                 self.line(f"{name}.__dict__[{key!r}] = {self.made(item)}")
@@ -152,6 +147,17 @@ class RecipeWriter:
                 item = self.made(getattr(value, slot))
                 self.line(f"{self.function(object.__setattr__)}({name}, {slot!r}, {item})")
         return name
+
+    def _fill(self, value: Any, name: str, base: Any) -> None:
+        """Put items into an object whose class derives from a container."""
+        if base is list:
+            self.line(
+                f"{self.function(list.extend)}({name}, {self.items([*base.__iter__(value)])})"
+            )
+        elif base is not None:
+            write = self.function(base.__setitem__)
+            for key, item in base.items(value):
+                self.line(f"{write}({name}, {self.made(key)}, {self.made(item)})")
 
     def _iterator(self, value: Any) -> str:
         reduced = value.__reduce__()

@@ -257,10 +257,10 @@ def _compare(recorder: CallRecorder, frame: InterpreterFrame, symbol: str) -> An
         return _compute(recorder, frame, COMPARISONS[symbol][0], 2)
     pair = frame.stack[-2:]
     is_shapes = all(type(n) in _NUMBERS for t in pair if isinstance(t, tuple) for n in t)
-    if symbol in ("==", "!=") and is_shapes and all(isinstance(each, tuple) for each in pair):
-        if any(holds_sizes(each) for each in pair):
-            frame.stack[-2:] = [_are_equal(recorder, *pair) is (symbol == "==")]
-            return DONE
+    is_shapes &= all(isinstance(each, tuple) for each in pair)
+    if symbol in ("==", "!=") and is_shapes and any(holds_sizes(each) for each in pair):
+        frame.stack[-2:] = [_are_equal(recorder, *pair) is (symbol == "==")]
+        return DONE
     if _sizes(recorder, frame):
         if symbol in ORDER:
             frame.stack[-2:] = [recorder.segment.decide(symbol, *frame.stack[-2:])]
@@ -604,8 +604,7 @@ def _call_ex(recorder: CallRecorder, frame: InterpreterFrame, has_kwargs: Any) -
     n = (3 if has_kwargs else 2) + (first is not NULL)
     callee = frame.stack[-n]
     if recorder.segment.is_symbolic and not (
-        isinstance(args, tuple)
-        and takes_sizes(recorder.segment, callee, list(args), kwargs)
+        isinstance(args, tuple) and takes_sizes(recorder.segment, callee, list(args), kwargs)
     ):
         recorder.settle(frame)
         kwargs = stack[-1] if has_kwargs else {}

@@ -26,10 +26,9 @@ __all__ = ["LOADS"]
 
 def _load_attribute(recorder: Any, frame: InterpreterFrame, name: str) -> Any:
     owner = frame.stack[-1]
-    if type(owner) in SYMBOLIC:
-        owner = frame.stack[-1] = recorder.segment.settle(owner)
-    if holds_sizes(owner):
+    if type(owner) in SYMBOLIC or holds_sizes(owner):
         recorder.settle(frame, n=1)
+        owner = frame.stack[-1]
     if isinstance(owner, torch.Tensor):
         return _load_of_tensor(recorder, frame, owner, name)
     kind = type(owner)

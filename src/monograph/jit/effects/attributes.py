@@ -12,9 +12,8 @@ from monograph.bytecode.evaluation.special_methods import lookup
 from monograph.capture.code_policy import TORCH, is_users
 from monograph.jit.attribute_reads import class_attribute
 from monograph.jit.callables import enters
-from monograph.jit.guard_code import ATOMS
+from monograph.jit.guard_code import ATOMS, is_python_class
 from monograph.jit.recording import NotRecordable
-from monograph.jit.guard_code import is_python_class
 
 if TYPE_CHECKING:
     from monograph.jit.recording import SegmentRecorder

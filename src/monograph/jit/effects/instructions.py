@@ -16,9 +16,8 @@ from monograph.jit.effects.attributes import check_write, keep_variables, note_w
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.plain_data import check_index
 from monograph.jit.graphs.arrays import is_array
-from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant
+from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant, is_python_class
 from monograph.jit.recording import DONE, NotRecordable
-from monograph.jit.guard_code import is_python_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,7 @@ from monograph.jit.effects.plain_data import is_plain_data
 from monograph.jit.recording import NotRecordable
 
 if TYPE_CHECKING:
-    from monograph.jit.effects.plain_data import is_plain_data
-from monograph.jit.recording import SegmentRecorder
+    from monograph.jit.recording import SegmentRecorder
 
 __all__ = ["check_cached", "check_signature", "gives_shared", "note_cached", "share"]
 

@@ -44,7 +44,7 @@ class OtherData(Exception):  # noqa: N818 - a signal, which is no error
     """Data say something else than they did while recording; it holds where that was asked."""
 
 
-def assume_truth(tensor: Any, expected: bool, at: Any) -> None:
+def assume_truth(tensor: Any, expected: Any, at: Any) -> None:
     """Raises: OtherData, where a condition is another one."""
     if bool(tensor) is not expected:
         raise OtherData(at)
