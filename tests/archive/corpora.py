@@ -39,6 +39,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
 from tests.contract import data as probes_of_data  # noqa: F401
 from tests.contract import sizes as probes_of_sizes  # noqa: F401
 from tests.contract.judging import inputs_of as inputs_of_probe
+from tests.contract.known import EXPORTS_REFUSED
 from tests.contract.registry import PROBES, module_of
 from tests.control_flow import aliases, branches, loops  # noqa: F401  they enter their programs
 from tests.control_flow.branching import PROGRAMS as BRANCHING
@@ -181,7 +182,8 @@ def of_contract() -> Iterator[Case]:
     """What a program may depend on. Calls that prepare the module or run in a mode are left out."""
     for each in PROBES.values():
         plain = [c for c in each.calls.values() if c.before is None and c.under is nullcontext]
-        if each.refused or each.example.under is not nullcontext:
+        is_refused = each.refused or each.name in EXPORTS_REFUSED["strict"]
+        if is_refused or each.example.under is not nullcontext:
             continue
         yield Case(
             "contract",

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 import monograph
+from monograph.archive.torch_export_limits import unreadable_there
 from tests.archive.corpora import Case, cases, made
 from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
 from tests.contract.judging import kept, opened
+from tests.contract.known import EXPORTS_REFUSED
 from tests.programs.harness import same
 from tests.seeding import reseed
 
@@ -30,20 +32,56 @@ NO_FORM = {
     "additional_inputs": "a class without a name",
     "an_enum": "an enum among the inputs",
     "an_int_without_end": "an int beyond 64 bits, which no file holds",
-    "bool_item_returned": "a bool of the data among the results",
+    "bits_in_common": "an exclusive or of numbers",
+    "bits_of_a_datum": "an exclusive or of numbers",
+    "BranchOverKeywords": "a keyword as a name",
+    "called_by_name": "an exclusive or of numbers",
     "complex_asked": "a complex number among the inputs",
+    "complex_of_a_size": "a complex number among the results",
+    "counted_with_iterators": "a text among the results",
     "enum_asked": "an enum among the inputs",
+    "ExpertsByKeyword": "a keyword as a name",
     "flag_asked": "a flag among the inputs",
     "float_checked": "a condition on a float of the data",
+    "float_functions": "a logarithm of a number",
     "masked_sorted": "a result of a class without a name",
+    "modules_constant": "a keyword as a name",
+    "modules_folded": "a name that Python reads as another",
+    "modules_keyword": "a keyword as a name",
+    "modules_quote": "a quote in a name",
     "named_tuple": "a class without a name",
     "namedtuple_asked": "a class without a name",
     "one_or_true": "a string among the results",
     "PlainAttributes": "a result that is not a number, and is compared with itself",
+    "several_results_of_an_operator": "a result of a class without a name",
+    "shapes_within_others": "a class without a name",
+    "SharedUnderKeywords": "a keyword as a name",
     "sort": "a result of a class without a name",
+    "tensors_constant": "a keyword as a name",
+    "tensors_folded": "a name that Python reads as another",
+    "tensors_generated": "a name that the code of a graph has",
+    "tensors_keyword": "a keyword as a name",
+    "tensors_of_graph_modules": "a name that the code of a graph has",
+    "tensors_of_the_code": "a name that the code of a graph has",
+    "tensors_quote": "a quote in a name",
+    "text_of_a_size": "a text among the results",
     "topk": "a result of a class without a name",
+    "truths_as_whole_numbers": "a truth as a number",
+    "values_beside_tensors": "a dtype among the results",
 }
-"""What stock files have no form for; ours hold it where only we look."""
+"""What stock files have no form for, or stock's code no name; ours hold it where only we look."""
+
+NOT_SAID = {"a_store_returned", "a_store_that_counts", "float_checked"}
+"""Of these, what `save` logs about torch.export's reader."""
+
+NOT_HELD = EXPORTS_REFUSED["loaded"]
+"""What no file holds."""
+
+DENSE_THERE = {"last_row_in_a_loop", "last_row_of_rounds_within_rounds", "last_row_of_unbind"}
+"""Stock's own `scan` lays out anew what it carries."""
+
+FUNCTORCH = {"mapped_over_a_vector"}
+"""Stock's files call functions of functorch, unless the program was lowered."""
 
 BY_POSITION_ALONE = {"a_default_argument"}
 """Stock calls an argument as the example did."""
@@ -112,26 +150,37 @@ def alike(left, right, what: str, *, objects: bool = True) -> None:
         same(left[1], right[1], f"the inputs of {what}")
 
 
+def has_objects(program: monograph.ExportedProgram) -> bool:
+    """Whether objects of classes that are not registered go in or out."""
+    return "ObjectNode" in f"{program.in_spec}{program.out_spec}"
+
+
 def written_here(case: Case) -> None:
     """Save here; read here, read there, save there, and read that here."""
-    if case.name == "an_int_without_end":
-        pytest.skip(NO_FORM[case.name])
     program = case.exported()
+    if case.name in NOT_HELD:
+        with pytest.raises(monograph.MonographError) as caught:
+            saved(program)
+        assert caught.value.diagnostic.name == NOT_HELD[case.name]
+        return
     content = saved(program)
+    is_listed = case.name in NO_FORM.keys() - NOT_SAID or has_objects(program)
+    assert bool(unreadable_there(program)) == is_listed
     expected = outcomes(case, program.module())
     answers_here(case, expected, loaded(content).module())
     if case.name in NO_FORM or case.name in BY_POSITION_ALONE:
         return
     if program.contract.changes is not None:
         pytest.skip("it changes objects of its caller, which stock leaves as they are")
-    if "ObjectNode" in f"{program.in_spec}{program.out_spec}":
+    if has_objects(program):
         with pytest.raises(RuntimeError):  # objects of unregistered classes have no form there
             loaded_there(content)
         return
     theirs = loaded_there(content)
     again = saved_there(theirs)
-    with quietly():
-        answers_there(case, expected, theirs.module(), objects=True)
+    if case.name not in DENSE_THERE:
+        with quietly():
+            answers_there(case, expected, theirs.module(), objects=True)
     answers_there(case, expected, loaded(again).module(), objects=True)
 
 
@@ -141,25 +190,27 @@ def written_there(case: Case) -> None:
         pytest.skip("stock pickles the generator, and pickles are not read")
     if case.name.startswith("Associative"):
         pytest.skip("read after it was lowered: test_control_flow.py")
-    if case.name == "an_int_without_end":
-        pytest.skip(NO_FORM[case.name])
+    if case.name in NOT_HELD or case.name in FUNCTORCH:
+        pytest.skip("no file holds it, or stock's calls functions that are no operators")
     args, kwargs = case.example()
     try:
         with quietly(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = torch.export.export(made(case), args, kwargs)
             content = saved_there(theirs)
-            loaded_there(content)
-            expected = outcomes(case, theirs.module())
+            # In a file state shares no memory with constants.
+            expected = outcomes(case, loaded_there(content).module())
     except Exception:  # noqa: BLE001  whatever keeps the peer from exporting
         pytest.skip("torch.export does not export it, or cannot save or load it")
     ours = loaded(content)
     again = saved(ours)
     for at, (left, right) in enumerate(zip(expected, outcomes(case, ours.module()), strict=True)):
         if isinstance(left, Exception):
-            assert isinstance(right, Exception) or case.name in BY_POSITION_ALONE
+            assert isinstance(right, Exception) or case.name in {*BY_POSITION_ALONE, *NO_FORM}
         elif not at or not isinstance(right, monograph.ContractError):
             alike(left, right, f"call {at}")
+    if unreadable_there(ours):
+        return
     with quietly():
         answers_there(case, expected, loaded_there(again).module(), objects=True)
 
@@ -198,7 +249,7 @@ def test_there_are_many():
     assert names >= NO_FORM.keys() | BY_POSITION_ALONE
 
 
-@pytest.mark.parametrize("name", sorted(NO_FORM.keys() - {"an_int_without_end"}))
+@pytest.mark.parametrize("name", sorted(NO_FORM.keys() - NOT_HELD.keys()))
 def test_what_stock_has_no_form_for_is_still_so(name):
     """Each of the exceptions fails there or in what is made of it there."""
     case = next(case for case in CASES if case.name == name)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from monograph.archive.budget import Budget
 from monograph.archive.errors import Refused, reading
 from monograph.archive.schema.graph_reading import GraphDeserializer
@@ -33,6 +35,8 @@ from monograph.program import (
     ModuleCallEntry,
     ModuleCallSignature,
     Report,
+    SymBoolArgument,
+    SymIntArgument,
     ValueClause,
     ranges_of,
 )
@@ -40,8 +44,6 @@ from monograph.program.calling.checks import solution_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import torch
 
     from monograph.archive.schema.symbols import SymbolReader
     from monograph.archive.schema.values import Json
@@ -84,6 +86,7 @@ def assembled(
         examples = _structured(examples, root.in_spec)
     names = [each.arg.name for each in signature.input_specs]
     module = GraphDeserializer(parts["graph"], values, {}).module(names)
+    _settle_truths(signature, calls, module)
     known = _foreign(written, module, signature, root, symbols) if side is None else _ours(side)
     _check_state(module, signature, state, constants)
     _settle_constants(signature, module, known.contract)
@@ -183,6 +186,24 @@ def _root(calls: list[ModuleCallEntry]) -> ModuleCallSignature:
     if not calls or calls[0].fqn or calls[0].signature is None:
         raise Refused("it does not say how the program is called")
     return calls[0].signature
+
+
+def _settle_truths(
+    signature: ExportGraphSignature, calls: list[ModuleCallEntry], module: GraphModule
+) -> None:
+    """Truths among results: signatures of files call them integers, and the graph what they are."""
+    truths = {n.name for n in module.graph.nodes if isinstance(n.meta.get("val"), torch.SymBool)}
+
+    def settled(arg: Any) -> Any:
+        is_truth = isinstance(arg, SymIntArgument) and arg.name in truths
+        return SymBoolArgument(arg.name) if is_truth else arg
+
+    for spec in signature.output_specs if truths else ():
+        spec.arg = settled(spec.arg)
+    for each in [entry.signature for entry in calls if entry.signature and truths]:
+        each.inputs, each.outputs = (
+            [settled(arg) for arg in args] for args in (each.inputs, each.outputs)
+        )
 
 
 def _fill_root(root: ModuleCallSignature, signature: ExportGraphSignature) -> None:

@@ -32,6 +32,7 @@ from monograph.archive.schema.json_fields import is_state_name
 from monograph.archive.schema.symbols import SymbolWriter
 from monograph.archive.sidecar import sidecar_json
 from monograph.archive.source_paths import SourcePaths
+from monograph.archive.torch_export_limits import unreadable_there
 from monograph.archive.versions import ARCHIVE_VERSION, opsets
 from monograph.diagnostics import problem
 from monograph.host.trees import flatten, has_objects, leaves_of
@@ -81,7 +82,8 @@ def save(
     program. With `weights=False` parameters and persistent buffers are left out: `with_state` gives
     a program that was loaded its weights.
 
-    What torch.export does not check where it reads the file is logged, as information.
+    What torch.export does not check where it reads the file is logged, as information, and so is
+    why it cannot read it.
 
     `extra_files` are texts that `load` gives back. Unless `verify` is False, the file is read back
     and the program in it is run on the example inputs beside this one, before the file is replaced.
@@ -108,6 +110,8 @@ def save(
         for name, each in programs.items():
             for condition in unsaid(each):
                 _LOGGER.info("%s: torch.export does not check %s", name, condition)
+            for reason in unreadable_there(each):
+                _LOGGER.info("%s: torch.export cannot read the file: %s", name, reason)
     made: list[Path] = []
     try:
         _check_protocol(pickle_protocol)

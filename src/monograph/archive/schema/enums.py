@@ -93,9 +93,17 @@ ARITHMETIC: Final = (
     "xor",
 )
 
+ROUNDING: Final = ("ceil", "floor", "trunc")
+
+OF_FLOATS: Final = (
+    *("acos", "asin", "atan", "atan2", "cos", "cosh", "exp", "log", "log10", "log2", "sin"),
+    *("sinh", "tan", "tanh"),
+)
+"""Functions of `math` that torch.export's reader does not let through."""
+
 FUNCTIONS: Final[Mapping[str, Any]] = {
     **{f"_operator.{name}": getattr(operator, name) for name in ARITHMETIC},
-    **{f"math.{name}": getattr(math, name) for name in ("ceil", "floor", "trunc")},
+    **{f"math.{name}": getattr(math, name) for name in (*ROUNDING, *OF_FLOATS)},
     "builtins.round": round,
     **{
         f"torch.{name}": getattr(torch, name)

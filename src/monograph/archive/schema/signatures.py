@@ -85,6 +85,8 @@ def argument_json(arg: ArgumentSpec) -> Json:
     if isinstance(arg, TensorArgument | TokenArgument):
         return {"as_tensor": {"name": arg.name}}
     tag = SYMBOLIC.get(type(arg))  # pyright: ignore[reportArgumentType]
+    if isinstance(arg, SymBoolArgument):
+        tag = SYMBOLIC[SymIntArgument]  # torch.export knows no other; the graph says what it is
     if tag is not None:
         return {tag: {"as_name": arg.name}}
     if isinstance(arg, ConstantArgument):

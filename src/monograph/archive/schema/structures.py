@@ -94,6 +94,11 @@ def _type_name(kind: Any) -> str:
     return name
 
 
+def is_named_there(kind: type) -> bool:
+    """Whether torch.export's files have a name for a class of containers."""
+    return kind is not SharedNode and ":" not in _type_name(kind)
+
+
 def _context(spec: TreeSpec, fields: dict[str, list[str]]) -> Any:
     if spec.type is NAMED_TUPLE:
         name = _type_name(spec.context)

@@ -1,0 +1,64 @@
+"""What torch.export's reader cannot use is found, and said where a program is saved."""
+
+import io
+import logging
+
+import torch
+from torch import nn
+
+import monograph
+from monograph.archive.torch_export_limits import unreadable_there
+
+
+class Texts(nn.Module):
+    """A text among the results."""
+
+    def forward(self, x):
+        return x * 2, "doubled"
+
+
+class Keyword(nn.Module):
+    """A parameter under a name that is a keyword."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_parameter("lambda", nn.Parameter(torch.ones(3)))
+
+    def forward(self, x):
+        return x * getattr(self, "lambda")
+
+
+class Truth(nn.Module):
+    """A truth among the results, which both readers know."""
+
+    def forward(self, x):
+        return x * 2, x.shape[0] > 4
+
+
+def exported(module):
+    """Export with a size that varies."""
+    return monograph.export(module, (torch.ones(3),), dynamic_shapes=({0: monograph.Dim.AUTO},))
+
+
+def test_reasons(caplog):
+    """Results and names, logged as information; nothing where there is nothing."""
+    assert unreadable_there(exported(Texts())) == ["a result is 'doubled'"]
+    program = monograph.export(Keyword(), (torch.ones(3),))
+    with caplog.at_level(logging.INFO, "monograph.archive"):
+        monograph.save(program, io.BytesIO(), verify=False)
+    assert "cannot read the file: its code cannot name the tensor 'lambda'" in caplog.text
+    assert unreadable_there(exported(nn.ReLU())) == []
+
+
+def test_truths_are_read_by_both():
+    """torch.export writes no truths among results, and reads ours."""
+    program = exported(Truth())
+    file = io.BytesIO()
+    monograph.save(program, file)
+    for load in (monograph.load, torch.export.load):
+        file.seek(0)
+        module = load(file).module()
+        assert [module(torch.ones(n))[1] for n in (3, 4, 5)] == [False, False, True]
+    file.seek(0)
+    read = monograph.load(file)
+    assert read.graph_signature.output_specs[1].arg == program.graph_signature.output_specs[1].arg
