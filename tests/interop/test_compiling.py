@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 import monograph
 from monograph import ArchiveError, BugError, ContractError
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def anew():
     """Forget what was compiled before and after."""
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     yield
     torch._dynamo.reset()
 
@@ -50,6 +52,30 @@ def test_compiled_programs_answer_and_refuse(way):
     assert graphs
     targets = {node.target for graph in graphs for node in graph.graph.nodes}
     assert torch.ops.aten.linear.default in targets
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("branches", [False, True])
+def test_compiled_once_for_all_sizes(fullgraph, branches):
+    """One graph, no break, whatever sizes come; 0 and 1 are compiled for, as ever with Dynamo."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x, by):
+            if branches and x.sum() > 0:
+                return torch.cat([x, x.sin()]) * by
+            return torch.cat([x, x.cos()]) * by
+
+    module, n = Model(), monograph.Dim("n")
+    program = monograph.export(module, (torch.ones(4, 3), 2.0), dynamic_shapes=({0: n}, None))
+    counter = CompileCounter()
+    run = program.compile(backend=counter, fullgraph=fullgraph)
+    for rows in (4, 7, 2, 31, 9):
+        for x in (torch.rand(rows, 3), -torch.rand(rows, 3)):
+            torch.testing.assert_close(run(x, 2.0), module(x, 2.0))
+            assert not vars(x)
+    assert counter.frame_count == 1
+    torch.testing.assert_close(run(torch.ones(1, 3), 2.0), module(torch.ones(1, 3), 2.0))
+    assert not torch._dynamo.utils.counters["graph_break"]
 
 
 has_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")

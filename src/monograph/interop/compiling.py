@@ -25,6 +25,7 @@ from monograph.interop.torch_export import said, unchecked
 from monograph.passes.graph_walks import calls, graph_modules
 from monograph.program.calling.subgraph_calls import LOOPS, run_cond
 from monograph.program.stateful_module import Gate
+from monograph.program.structure import compile_flatten
 from monograph.program.transforms.state_assignment import bare
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ CONTRACT = "data/monograph/contract.pt2"
 COMPILED: Final = frozenset({ASSOCIATIVE_SCAN, COND, MAP, WHILE_LOOP})
 """Operators that Dynamo takes as they are. Of what it makes of `scan`, some answers are wrong."""
 
+MARKS: Final = frozenset({"_dynamo_weak_dynamic_indices", "_has_dynamo_dim_marking"})
+"""Attributes of a tensor by which Dynamo is told what varies; the caller's own are kept."""
+
 STEPPED: Final = LOOPS | {run_cond}
 """What runs branches and loops eagerly here."""
 
@@ -47,15 +51,18 @@ STEPPED: Final = LOOPS | {run_cond}
 def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
     """Compile a program with torch.compile; calls are checked against the contract as ever.
 
-    `options` are those of `torch.compile`. With `fullgraph=True`, and for programs with branches
-    and loops, the checks stay outside of what is compiled. What Dynamo cannot compile of branches
-    and loops runs as it is, with a warning, unless `fullgraph=True` asks for all of it.
+    `options` are those of `torch.compile`. The checks stay outside of what is compiled: once for
+    all sizes that may vary, and once more where one of them is 0 or 1, as ever with Dynamo. What it
+    cannot compile of branches and loops runs as it is, with a warning, unless `fullgraph=True`
+    asks for all of it.
     """
     if _is_taken_whole(program):
         return _checked(program, _whole(program, **options))
-    if options.get("fullgraph"):
-        return _checked(program, torch.compile(program.module(check=False), **options))
-    return torch.compile(_around_loops(program.module()), **options)
+    module = program.module(check=False)
+    return _checked(
+        program,
+        torch.compile(module if options.get("fullgraph") else _around_loops(module), **options),
+    )
 
 
 def _is_taken_whole(program: ExportedProgram) -> bool:
@@ -125,13 +132,37 @@ def _whole(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
 
 
 def _checked(program: ExportedProgram, run: Callable[..., Any]) -> Callable[..., Any]:
-    gate = Gate(program)
+    gate, varying = Gate(program), _varying(program)
+    flatten = compile_flatten(program.in_spec, program.call_names)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = gate.admit(args, kwargs)
-        return run(*args, **kwargs)
+        leaves = flatten(args, kwargs)
+        marked = [(leaves[i], dims) for i, dims in varying if MARKS.isdisjoint(vars(leaves[i]))]
+        for leaf, dims in marked:
+            torch._dynamo.maybe_mark_dynamic(leaf, dims)
+        try:
+            return run(*args, **kwargs)
+        finally:
+            for leaf, _ in marked:
+                for name in MARKS & vars(leaf).keys():
+                    delattr(leaf, name)
 
     return call
+
+
+def _varying(program: ExportedProgram) -> list[tuple[int, list[int]]]:
+    """Which dimensions of which flat inputs vary.
+
+    Dynamo would compile for the sizes of the first call, and again when it has seen others.
+    """
+    values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+    found: list[tuple[int, list[int]]] = []
+    for i, name in enumerate(program.graph_signature.user_inputs):
+        value = values.get(name) if isinstance(name, str) else None
+        if isinstance(value, torch.Tensor):
+            found.append((i, [d for d, n in enumerate(value.shape) if not isinstance(n, int)]))
+    return [(i, dims) for i, dims in found if dims]
 
 
 @dataclass(frozen=True, slots=True)
