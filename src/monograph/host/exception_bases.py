@@ -1,7 +1,8 @@
 """Torch's exception classes that code catches around an export, as bases of ours.
 
 Verified against torch 2.13.0: `torch.export` raises `UserError` for most programs it refuses,
-`Unsupported` for Python that Dynamo does not trace, and the two of `symbolic_shapes` for sizes.
+`Unsupported` for Python that Dynamo does not trace, the two of `symbolic_shapes` for sizes, and
+`SpecViolationError` for a program that is not well formed.
 They are private, and no public class is what such code names. Nothing is imported for it.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.diagnostics import (
+    BugError,
     ConstraintViolation,
     DataDependentError,
     ExportError,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DYNAMO = "torch._dynamo.exc"
+VERIFIER = "torch._export.verifier"
 SHAPES = "torch.fx.experimental.symbolic_shapes"
 
 
@@ -56,6 +59,7 @@ def register_bases() -> None:
         also_caught_as(kind, f"{DYNAMO}:UserError", _of_users(error_type))
     for kind in (UnsupportedError, SideEffectError):
         also_caught_as(kind, f"{DYNAMO}:Unsupported", _of_dynamo)
+    also_caught_as(BugError, f"{VERIFIER}:SpecViolationError", lambda _: {})
     also_caught_as(ConstraintViolation, f"{SHAPES}:ConstraintViolationError", _of_shapes)
     also_caught_as(DataDependentError, f"{SHAPES}:GuardOnDataDependentSymNode", _of_shapes)
 

@@ -6,6 +6,7 @@ import weakref
 
 import pytest
 import torch
+from torch._export.verifier import SpecViolationError
 
 import monograph
 from monograph.diagnostics import UnsupportedError
@@ -161,8 +162,9 @@ def test_a_program_is_validated_with_its_state(value):
     program = kept()
     program.validate()
     program.state_dict["a"] = value
-    with pytest.raises(monograph.MonographError, match="`a`"):
+    with pytest.raises(monograph.MonographError, match="`a`") as refused:
         program.validate()
+    assert isinstance(refused.value, SpecViolationError)
 
 
 def test_a_program_is_validated_with_its_examples():
