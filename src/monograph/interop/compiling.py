@@ -159,9 +159,9 @@ def _varying(program: ExportedProgram) -> list[tuple[int, list[int]]]:
     values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
     found: list[tuple[int, list[int]]] = []
     for i, name in enumerate(program.graph_signature.user_inputs):
-        value = values.get(name) if isinstance(name, str) else None
+        value: Any = values.get(name) if isinstance(name, str) else None
         if isinstance(value, torch.Tensor):
-            found.append((i, [d for d, n in enumerate(value.shape) if not isinstance(n, int)]))
+            found.append((i, [d for d, n in enumerate(value.shape) if type(n) is not int]))
     return [(i, dims) for i, dims in found if dims]
 
 

@@ -470,8 +470,11 @@ def _simplified(value: Any) -> Any:
         return value
     found = ((symbol, active().simplify(symbol)) for symbol in value.symbols)
     known = {symbol: simpler for symbol, simpler in found if simpler is not symbol}
-    put = substitute_real if isinstance(value, Real) else substitute_relation
-    return put(value, known) if known else value
+    if not known:
+        return value
+    if isinstance(value, Real):
+        return substitute_real(value, known)
+    return substitute_relation(value, known)
 
 
 def _nothing() -> None:
