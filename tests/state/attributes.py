@@ -534,6 +534,18 @@ class IteratorAdvances(nn.Module):
 
 
 @state(KEPT, OUTLIVES)
+class RangeAdvances(nn.Module):
+    """An iterator of a range on the module advances."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = iter(range(1, 60))
+
+    def forward(self, x):
+        return x * next(self.numbers)
+
+
+@state(KEPT, OUTLIVES)
 class GeneratorAdvances(nn.Module):
     """A generator on the module advances."""
 

@@ -120,8 +120,6 @@ CANONICAL: Mapping[str, str] = {
     "BINARY_SUBSCR": "-: owner, key -> value",
     "STORE_SUBSCR": "-: value, owner, key ->",
     "DELETE_SUBSCR": "-: owner, key ->",
-    "BINARY_SLICE": "-: owner, start, stop -> value",
-    "STORE_SLICE": "-: value, owner, start, stop ->",
     # operators
     "UNARY_POSITIVE": "-: a -> +a",
     "UNARY_NEGATIVE": "-: a -> -a",

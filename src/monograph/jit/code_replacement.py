@@ -61,10 +61,8 @@ def _named(block: FrameType) -> list[FunctionType]:
     """The user's functions that the code of a frame names."""
     names = block.f_code.co_names
     found: dict[int, FunctionType] = {}
-    scopes: list[dict[str, Any]] = [block.f_globals, block.f_locals]
-    for scope in scopes:
+    for is_local, scope in ((False, block.f_globals), (True, block.f_locals)):
         for name, value in list(scope.items()):
-            is_local = scope is block.f_locals
             if type(value) is FunctionType and (is_local or name in names):
                 found[id(value)] = value
             elif type(value) is ModuleType and name in names:

@@ -163,7 +163,7 @@ class RecipeWriter:
         reduced = value.__reduce__()
         items = ", ".join(self.made(item) for item in reduced[1])
         name = self.named(value, f"{self.function(reduced[0])}({items})")
-        if len(reduced) > 2:
+        if len(reduced) > 2 and reduced[2] is not None:
             self.positions.append(f"{name}.__setstate__({self.made(reduced[2])})")
         return name
 

@@ -365,16 +365,6 @@ def _subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
     return None
 
 
-@_watch("BINARY_SLICE")
-def _slice(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> None:
-    if any(isinstance(each, torch.Tensor) or is_array(each) for each in frame.stack[-3:]):
-        raise NotRecordable("a slice of a tensor")
-    for each in frame.stack[-3:]:
-        recorder.segment.touch(each)
-    check_special(recorder.interpreter, frame.stack[-3], "__getitem__")
-    check_index(*frame.stack[-3:])
-
-
 # --- containers, text, conditions, iteration ------------------------------------------------------
 
 

@@ -2,9 +2,10 @@
 
 Since 3.11: the low bit of `LOAD_ATTR` asks for a method; the comparison of `COMPARE_OP` stands
 above four bits of its own use; an exhausted `FOR_ITER` goes past the `END_FOR` it names and `SEND`
-to an `END_SEND`; `RETURN_CONST` is two instructions in one; comprehensions are inlined, so their
-variables are put aside by `LOAD_FAST_AND_CLEAR`; rare instructions became `CALL_INTRINSIC`; a
-generator turns its own StopIteration into RuntimeError, in code. Source: the documentation of
+to an `END_SEND`; `RETURN_CONST` is two instructions in one, as are subscripts that are slices of
+two bounds; comprehensions are inlined, so their variables are put aside by `LOAD_FAST_AND_CLEAR`;
+rare instructions became `CALL_INTRINSIC`; a generator turns its own StopIteration into
+RuntimeError, in code. Source: the documentation of
 `dis` for 3.12, and observed.
 """
 
@@ -92,6 +93,7 @@ def _asynchronous(at: At) -> Pieces:
 
 
 _NONE = ("LOAD_CONST", None)
+_BUILD_SLICE = ("BUILD_SLICE", 2)
 
 _INTRINSICS_1: dict[int, Reading] = {
     1: fixed(("PRINT_EXPR", None), _NONE),
@@ -119,7 +121,6 @@ SHARED: dict[str, Reading] = {
     **dict.fromkeys(
         (
             "BEFORE_WITH",
-            "BINARY_SLICE",
             "BINARY_SUBSCR",
             "CHECK_EG_MATCH",
             "CHECK_EXC_MATCH",
@@ -139,7 +140,6 @@ SHARED: dict[str, Reading] = {
             "PUSH_EXC_INFO",
             "RETURN_VALUE",
             "SETUP_ANNOTATIONS",
-            "STORE_SLICE",
             "STORE_SUBSCR",
             "UNARY_INVERT",
             "UNARY_NEGATIVE",
@@ -212,6 +212,7 @@ SHARED: dict[str, Reading] = {
         _asynchronous,
     ),
     "BINARY_OP": _binary,
+    "BINARY_SLICE": fixed(_BUILD_SLICE, ("BINARY_SUBSCR", None)),
     "CALL_INTRINSIC_1": _intrinsic_1,
     "CALL_INTRINSIC_2": _intrinsic_2,
     "JUMP_FORWARD": jump("JUMP"),
@@ -222,6 +223,7 @@ SHARED: dict[str, Reading] = {
     "POP_TOP": _pop_top,
     "RETURN_CONST": _return_const,
     "SEND": _send,
+    "STORE_SLICE": fixed(_BUILD_SLICE, ("STORE_SUBSCR", None)),
     "UNPACK_EX": _unpack_ex,
     "WITH_EXCEPT_START": fixed(("WITH_EXCEPT_START", 4)),
     "YIELD_VALUE": _yield,

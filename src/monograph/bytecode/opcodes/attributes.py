@@ -91,19 +91,3 @@ def DELETE_SUBSCR(frame: InterpreterFrame, _: None) -> None:
     """Delete an item."""
     key, owner = frame.stack.pop(), frame.stack.pop()
     delete_item(frame.interpreter, owner, key)
-
-
-@opcode
-def BINARY_SLICE(frame: InterpreterFrame, _: None) -> None:
-    """Replace an object and two bounds by the slice."""
-    stack = frame.stack
-    stop, start = stack.pop(), stack.pop()
-    stack[-1] = get_item(frame.interpreter, stack[-1], slice(start, stop))
-
-
-@opcode
-def STORE_SLICE(frame: InterpreterFrame, _: None) -> None:
-    """Set a slice."""
-    stack = frame.stack
-    stop, start, owner, value = stack.pop(), stack.pop(), stack.pop(), stack.pop()
-    set_item(frame.interpreter, owner, slice(start, stop), value)

@@ -2,7 +2,8 @@
 
 Generators of random numbers, arrays, iterators, objects with slots, containers of classes of the
 user's. That a generator function's
-frame, or a counter of itertools, has moved can be seen and not be undone.
+frame, a counter of itertools or, from Python 3.12 on, a range's iterator has moved can be seen and
+not be undone.
 """
 
 from __future__ import annotations
@@ -74,18 +75,22 @@ class HiddenState(NamedTuple):
 # --- iterators -------------------------------------------------------------------------------
 
 _SEQUENCE_ITERATORS: Final = tuple(
-    type(each) for each in (iter([]), iter(()), iter(range(0)), iter(""), reversed([]))
+    type(each)
+    for each in (iter([]), iter(()), iter(""), reversed([]), *map(iter, (range(0), range(1 << 70))))
 )
 
 
-def _position(iterator: Any) -> int | None:
-    """The index of what comes next, which pickling would keep; None at the end."""
-    _, _, *state = iterator.__reduce__()
-    return state[0] if state else None
+def _position(iterator: Any) -> int | range | None:
+    """The index of what comes next, which pickling would keep; None at the end.
+
+    From Python 3.12 on ranges' keep what is left instead.
+    """
+    _, (owner, *_), *state = iterator.__reduce__()
+    return owner if state == [None] else state[0] if state else None
 
 
-def _set_position(iterator: Any, content: int | None) -> None:
-    if content is not None and _position(iterator) is not None:
+def _set_position(iterator: Any, content: int | range | None) -> None:
+    if isinstance(content, int) and _position(iterator) is not None:
         iterator.__setstate__(content)
 
 

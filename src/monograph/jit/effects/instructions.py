@@ -94,22 +94,18 @@ def _store_subscript(recorder: CallRecorder, frame: InterpreterFrame, _: None) -
     return DONE
 
 
-@_change("DELETE_SUBSCR", "STORE_SLICE")
+@_change("DELETE_SUBSCR")
 def _delete(recorder: CallRecorder, frame: InterpreterFrame, _: None) -> Any:
-    is_item = frame.body.names[frame.ip - 1] == "DELETE_SUBSCR"
-    operands = frame.stack[-2:] if is_item else frame.stack[-4:]
-    if any(isinstance(each, torch.Tensor) or is_array(each) for each in operands):
+    owner, key = frame.stack[-2:]
+    if any(isinstance(each, torch.Tensor) or is_array(each) for each in (owner, key)):
         raise NotRecordable("an item of a tensor is changed")
-    owner = operands[0 if is_item else 1]
     segment = recorder.segment
     if segment.guards.is_known(owner):
-        if not is_item:
-            raise NotRecordable("a slice of a list from outside is changed")
-        check_change(segment, owner, "__delitem__", operands[1:], {})
-        change(segment, owner, "__delitem__", operands[1:], {})
+        check_change(segment, owner, "__delitem__", [key], {})
+        change(segment, owner, "__delitem__", [key], {})
         del frame.stack[-2:]
         return DONE
     if type(owner) is not list and type(owner) not in MAPPINGS:
         raise NotRecordable(f"an item of a `{type(owner).__name__}` is changed")
-    check_index(owner, *(operands[1:] if is_item else operands[2:]))
+    check_index(owner, key)
     return None

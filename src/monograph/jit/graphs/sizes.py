@@ -119,7 +119,7 @@ AWARE: Final = frozenset(
         *("RETURN_VALUE", "LOAD_CLOSURE", "STORE_DEREF", "UNARY_NEGATIVE", "CALL_KW"),
         *("LIST_EXTEND", "LIST_APPEND", "CALL_FUNCTION_EX", "POP_JUMP_IF_FALSE"),
         *("POP_JUMP_IF_TRUE", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP", "TO_BOOL"),
-        "UNARY_NOT",
+        *("UNARY_NOT", "LOAD_FAST_AND_CLEAR"),
     }
 )
 """Instructions that move sizes, or say themselves what becomes of those that they take."""
