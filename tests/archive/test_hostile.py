@@ -67,7 +67,8 @@ def test_what_is_watched_is_seen(tmp_path):
         (tmp_path / "written").write_bytes(b"")
         subprocess.run([sys.executable, "-c", ""], check=True)
         (tmp_path / "written").read_bytes()
-    assert [each.split()[0] for each in seen] == ["open", "subprocess.Popen"]
+    # From Python 3.13 on a program may be started by `os.posix_spawn`, which is seen, too.
+    assert [each.split()[0] for each in seen][:2] == ["open", "subprocess.Popen"]
     assert not _seen_of_garbage()
     with pytest.raises(AssertionError, match="memory grew"), watched(limit=0):
         assert b"x" * (300 << 20)

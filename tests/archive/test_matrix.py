@@ -11,7 +11,7 @@ import torch
 import monograph
 from monograph.archive.torch_export_limits import unreadable_there
 from tests.archive.corpora import Case, cases, made
-from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
+from tests.archive.peers import loaded, loaded_there, of_this_version, quietly, saved, saved_there
 from tests.contract.judging import kept, opened
 from tests.contract.known import EXPORTS_REFUSED
 from tests.programs.harness import same
@@ -22,53 +22,55 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 CASES = cases()
 EVERY = 10
 
-NO_FORM = {
-    "a_complex_number": "a complex number among the inputs",
-    "a_device": "a device among the inputs",
-    "a_dtype": "a dtype among the inputs",
-    "a_slice": "a slice among the inputs",
-    "a_store_returned": "a class without keys",
-    "a_store_that_counts": "a class without keys",
-    "additional_inputs": "a class without a name",
-    "an_enum": "an enum among the inputs",
-    "an_int_without_end": "an int beyond 64 bits, which no file holds",
-    "bits_in_common": "an exclusive or of numbers",
-    "bits_of_a_datum": "an exclusive or of numbers",
-    "BranchOverKeywords": "a keyword as a name",
-    "called_by_name": "an exclusive or of numbers",
-    "complex_asked": "a complex number among the inputs",
-    "complex_of_a_size": "a complex number among the results",
-    "counted_with_iterators": "a text among the results",
-    "enum_asked": "an enum among the inputs",
-    "ExpertsByKeyword": "a keyword as a name",
-    "flag_asked": "a flag among the inputs",
-    "float_checked": "a condition on a float of the data",
-    "float_functions": "a logarithm of a number",
-    "masked_sorted": "a result of a class without a name",
-    "modules_constant": "a keyword as a name",
-    "modules_folded": "a name that Python reads as another",
-    "modules_keyword": "a keyword as a name",
-    "modules_quote": "a quote in a name",
-    "named_tuple": "a class without a name",
-    "namedtuple_asked": "a class without a name",
-    "one_or_true": "a string among the results",
-    "PlainAttributes": "a result that is not a number, and is compared with itself",
-    "several_results_of_an_operator": "a result of a class without a name",
-    "shapes_within_others": "a class without a name",
-    "SharedUnderKeywords": "a keyword as a name",
-    "sort": "a result of a class without a name",
-    "tensors_constant": "a keyword as a name",
-    "tensors_folded": "a name that Python reads as another",
-    "tensors_generated": "a name that the code of a graph has",
-    "tensors_keyword": "a keyword as a name",
-    "tensors_of_graph_modules": "a name that the code of a graph has",
-    "tensors_of_the_code": "a name that the code of a graph has",
-    "tensors_quote": "a quote in a name",
-    "text_of_a_size": "a text among the results",
-    "topk": "a result of a class without a name",
-    "truths_as_whole_numbers": "a truth as a number",
-    "values_beside_tensors": "a dtype among the results",
-}
+NO_FORM = of_this_version(
+    {
+        "a_complex_number": "a complex number among the inputs",
+        "a_device": "a device among the inputs",
+        "a_dtype": "a dtype among the inputs",
+        "a_slice": "a slice among the inputs",
+        "a_store_returned": "a class without keys",
+        "a_store_that_counts": "a class without keys",
+        "additional_inputs": "a class without a name",
+        "an_enum": "an enum among the inputs",
+        "an_int_without_end": "an int beyond 64 bits, which no file holds",
+        "bits_in_common": "an exclusive or of numbers",
+        "bits_of_a_datum": "an exclusive or of numbers",
+        "BranchOverKeywords": "a keyword as a name",
+        "called_by_name": "an exclusive or of numbers",
+        "complex_asked": "a complex number among the inputs",
+        "complex_of_a_size": "a complex number among the results",
+        "counted_with_iterators": "a text among the results",
+        "enum_asked": "an enum among the inputs",
+        "ExpertsByKeyword": "a keyword as a name",
+        "flag_asked": "a flag among the inputs",
+        "float_checked": "a condition on a float of the data",
+        "float_functions": "a logarithm of a number",
+        "masked_sorted": "a result of a class without a name",
+        "modules_constant": "a keyword as a name",
+        "modules_folded": "a name that Python reads as another",
+        "modules_keyword": "a keyword as a name",
+        "modules_quote": "a quote in a name",
+        "named_tuple": "a class without a name",
+        "namedtuple_asked": "a class without a name",
+        "one_or_true": "a string among the results",
+        "PlainAttributes": "a result that is not a number, and is compared with itself",
+        "several_results_of_an_operator": "a result of a class without a name",
+        "shapes_within_others": "a class without a name",
+        "SharedUnderKeywords": "a keyword as a name",
+        "sort": "a result of a class without a name",
+        "tensors_constant": "a keyword as a name",
+        "tensors_folded": "a name that Python reads as another",
+        "tensors_generated": "a name that the code of a graph has",
+        "tensors_keyword": "a keyword as a name",
+        "tensors_of_graph_modules": "a name that the code of a graph has",
+        "tensors_of_the_code": "a name that the code of a graph has",
+        "tensors_quote": "a quote in a name",
+        "text_of_a_size": "a text among the results",
+        "topk": "a result of a class without a name",
+        "truths_as_whole_numbers": "a truth as a number",
+        "values_beside_tensors": "a dtype among the results",
+    }
+)
 """What stock files have no form for, or stock's code no name; ours hold it where only we look."""
 
 NOT_SAID = {"a_store_returned", "a_store_that_counts", "float_checked"}

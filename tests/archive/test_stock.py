@@ -7,7 +7,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from monograph import ContractError, export
-from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
+from tests.archive.peers import loaded, loaded_there, of_this_version, quietly, saved, saved_there
 from tests.programs.harness import (
     SEED_OF_CALL,
     SEED_OF_EXAMPLE,
@@ -24,17 +24,19 @@ from tests.programs.test_programs import CAPTURED
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 # What stock files have no form for; ours hold it where only we look.
-STOCK_CANNOT_READ = {
-    "dict_input": "a string among the results",
-    "dtype_and_device_inputs": "names of inputs that hide torch.device",
-    "enum_inputs": "an enum among the inputs",
-    "max_over": "a result of a class without a name",
-    "namedtuple_input": "a class without a name",
-    "size_round": "round() of a number",
-    "star_kwargs": "a string among the results",
-    "sort": "a result of a class without a name",
-    "topk": "a result of a class without a name",
-}
+STOCK_CANNOT_READ = of_this_version(
+    {
+        "dict_input": "a string among the results",
+        "dtype_and_device_inputs": "names of inputs that hide torch.device",
+        "enum_inputs": "an enum among the inputs",
+        "max_over": "a result of a class without a name",
+        "namedtuple_input": "a class without a name",
+        "size_round": "round() of a number",
+        "star_kwargs": "a string among the results",
+        "sort": "a result of a class without a name",
+        "topk": "a result of a class without a name",
+    }
+)
 EVERY = 6
 SOME = CAPTURED[::EVERY]
 FEW = SOME[::4]

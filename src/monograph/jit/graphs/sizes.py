@@ -127,7 +127,7 @@ LOOKS_AT: Final = {
     **dict.fromkeys(("GET_ITER", "FOR_ITER"), 1),
     **dict.fromkeys(("BEFORE_WITH", "IS_OP", "CONTAINS_OP", "STORE_ATTR", "IMPORT_NAME"), 2),
     **dict.fromkeys(("MAKE_CELL", "STORE_GLOBAL", "YIELD_VALUE", "IMPORT_FROM"), 1),
-    **dict.fromkeys(("BINARY_SLICE", "STORE_SUBSCR"), 3),
+    "STORE_SUBSCR": 3,
 }
 """How many entries of the stack other instructions look at; the others look at any."""
 HOLDS_SIZES: Final = frozenset({"BUILD_LIST", "YIELD_VALUE", "RAISE_VARARGS"})
