@@ -475,3 +475,27 @@ def test_expectations_are_met_in_the_middle():
     del seen[:]
     assert torch.equal(fast(x, w), f(x, w))
     assert len(seen) == 2
+
+
+def test_an_item_of_a_dict_is_guarded_and_not_what_else_it_holds():
+    """Lists in a dict grow from call to call without other guards; another list is seen."""
+    x = torch.arange(3.0)
+    table = {"notes": [], "rows": [1.0]}
+
+    def noted(x):
+        table["notes"].append(len(table["rows"]))
+        return x * table["rows"][0]
+
+    fast = optimize("eager")(noted)
+    for _ in range(12):
+        assert torch.equal(fast(x), x)
+    assert table["notes"] == [1] * 12
+    assert len(fast.entries) == 1
+    table["rows"] = [2.0, 3.0]
+    assert torch.equal(fast(x), x * 2)
+    del table["notes"]
+    with pytest.raises(KeyError):
+        fast(x)
+    table["notes"] = ()
+    with pytest.raises(AttributeError):
+        fast(x)

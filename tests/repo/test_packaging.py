@@ -116,7 +116,7 @@ def test_metadata(built):
     assert of_ours <= extras
     plain = {each.name for each in needed if each.marker is None}
     assert plain == {"torch", "numpy", "z3-solver"}
-    assert SpecifierSet(head["Requires-Python"]) == SpecifierSet(">=3.11,<3.14")
+    assert SpecifierSet(head["Requires-Python"]) == SpecifierSet(">=3.11,<3.15")
     assert head["License-Expression"] == "BSD-3-Clause"
     assert all(f"Programming Language :: Python :: 3.{n}" in str(head) for n in (11, 12, 13))
 

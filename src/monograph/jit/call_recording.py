@@ -6,26 +6,18 @@ end there (see `stop`), the rest of the call runs unrecorded.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.bytecode import Hooks, Interpreter
-from monograph.bytecode.code_cache import once_per_code
-from monograph.bytecode.linking import link
+from monograph.bytecode import Hooks
 from monograph.diagnostics import MonographError
 from monograph.jit import callables
 from monograph.jit.attribute_reads import note_read
-from monograph.jit.calls import (
-    arguments_of,
-    check_call,
-    find_leaf,
-    is_of_sizes,
-    is_size,
-)
+from monograph.jit.calling.c_functions import is_of_sizes, is_size, of_sizes
+from monograph.jit.calling.calls import arguments_of, check_call, find_leaf
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.autocast import SWITCHES, record_autocast
 from monograph.jit.effects.containers import change, change_of
@@ -48,7 +40,6 @@ from monograph.jit.graphs.data_numbers import draws, eager_leaf, takes_number
 from monograph.jit.graphs.operator_observer import OperatorObserver
 from monograph.jit.graphs.sizes import (
     AWARE,
-    HOLDS_SIZES,
     LOOKS_AT,
     is_tuple_display,
     plain,
@@ -67,103 +58,23 @@ from monograph.jit.program_points import (
     plan_of,
     values_of,
 )
-from monograph.jit.recording import DONE, NotRecordable, SegmentRecorder
+from monograph.jit.recording import NotRecordable, SegmentRecorder
 from monograph.jit.segment_code import compile_segment
 from monograph.jit.state_recipes import NotMade
-from monograph.jit.watched_instructions import FREE, WATCHES
+from monograph.jit.watched_code import WatchedInterpreter, watched
 
 if TYPE_CHECKING:
     from types import CodeType
 
     from monograph.bytecode import InterpreterFrame
-    from monograph.bytecode.evaluation.frame import Body, Mark
+    from monograph.bytecode.evaluation.frame import Mark
     from monograph.jit.point_table import PointTable, ProgramPoint
 
-__all__ = ["CallRecorder", "WatchedInterpreter", "watched"]
+__all__ = ["CallRecorder"]
 
 _RISKY: Final = object()
 _SPREADING: Final = (list, tuple, enumerate, zip)
 _GENERATOR: Final = 0x20
-_CALLS: Final = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
-
-
-class WatchedInterpreter(Interpreter):
-    """An interpreter whose instructions tell a recorder before they run."""
-
-    __slots__ = ("recorder",)
-
-    recorder: CallRecorder
-
-
-def _unknown(recorder: CallRecorder, frame: InterpreterFrame, _: Any) -> None:
-    del recorder
-    raise NotRecordable(f"the instruction {frame.body.names[frame.ip - 1]}")
-
-
-def _watched_step(name: str, handler: Any) -> Any:
-    if name in FREE and name not in HOLDS_SIZES:
-        return handler
-    if name in FREE:
-        return _settling(handler, may_hold=name == "BUILD_LIST")
-    watch = WATCHES.get(name, _unknown)
-
-    def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
-        interpreter: Any = frame.interpreter
-        recorder: CallRecorder = interpreter.recorder
-        if recorder.segment is None:
-            recorder.leave_observer()
-            return handler(frame, argument)
-        try:
-            recorder.check_native(frame)
-            if recorder.segment.is_symbolic:
-                recorder.before_sizes(frame, name, argument)
-            verdict = watch(recorder, frame, argument)
-        except NotRecordable as error:
-            verdict = NotRecordable(str(error), error.place)  # holds no frames
-        # Not while ours is being handled: user code that runs now must not see it.
-        if isinstance(verdict, NotRecordable):
-            return recorder.break_at(frame, verdict, handler, argument)
-        if verdict is DONE:
-            return None
-        if name in _CALLS or name == "MAKE_FUNCTION":
-            handler(frame, argument)
-            recorder.born(frame, is_function=name == "MAKE_FUNCTION")
-            return None
-        return handler(frame, argument)
-
-    return step
-
-
-def _settling(handler: Any, *, may_hold: bool) -> Any:
-    def step(frame: InterpreterFrame, argument: Any) -> Mark | None:
-        interpreter: Any = frame.interpreter
-        segment = interpreter.recorder.segment
-        verdict = None
-        if (
-            segment is not None
-            and segment.is_symbolic
-            and not (may_hold and is_tuple_display(frame))
-        ):
-            try:
-                interpreter.recorder.settle(frame)
-            except NotRecordable as error:
-                verdict = error
-        if verdict is not None:
-            return interpreter.recorder.break_at(frame, verdict, handler, argument)
-        return handler(frame, argument)
-
-    return step
-
-
-@once_per_code
-def watched(code: CodeType) -> Body:
-    """The body of a code object whose instructions tell the recorder."""
-    body = link(code)
-    steps = [
-        (_watched_step(name, handler), argument)
-        for name, (handler, argument) in zip(body.names, body.steps, strict=True)
-    ]
-    return replace(body, steps=steps, stopped={})
 
 
 def _plain(named: dict[str, Any]) -> dict[str, Any]:
@@ -455,7 +366,7 @@ class CallRecorder(Hooks):
         if is_size(segment, getattr(callee, "__name__", ""), owner, args):
             return partial(self._size, owner)
         if is_of_sizes(segment, callee, args):
-            return partial(self.segment.of_sizes, callee)
+            return partial(of_sizes, segment, callee)
         if callee in _SPREADING and any(isinstance(each, torch.Tensor) for each in args):
             return partial(self._spread, callee)
         return None

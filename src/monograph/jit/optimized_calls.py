@@ -18,11 +18,12 @@ from monograph.bytecode.evaluation.tracing import begin as begin_tracing
 from monograph.bytecode.evaluation.tracing import end as end_tracing
 from monograph.bytecode.linking import link
 from monograph.host.execution_modes import is_plain_execution
-from monograph.jit.call_recording import CallRecorder, watched
+from monograph.jit.call_recording import CallRecorder
 from monograph.jit.interpreters import UnrecordedInterpreter, run_step
 from monograph.jit.point_table import LOGGER, RAISED, PointTable
 from monograph.jit.program_points import FramePlan, key_of, make_frames, plan_of, values_of
 from monograph.jit.segment_code import OTHER, OTHER_DATA
+from monograph.jit.watched_code import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.bytecode.evaluation.frame import MISSING, InterpreterFrame, Mark
-from monograph.jit.calls import callee_of
+from monograph.jit.calling.calls import callee_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -348,26 +348,6 @@ class SegmentRecorder:
             return self.unbacked_number(value, size)
         return symbolic(value, size, read)
 
-    def of_sizes(self, function: Any, /, *args: Any) -> Any:
-        """What a function says of sizes, or `len` of a tensor. Raises: NotRecordable."""
-        if function is len:
-            return self.size(args[0], 0)
-        if function is isinstance:
-            return isinstance(plain(args[0]), args[1])
-        if function in (max, min):
-            best, symbol = args[0], ">" if function is max else "<"
-            for each in args[1:]:
-                is_plain_pair = type(best) not in SYMBOLIC and type(each) not in SYMBOLIC
-                is_better = function(best, each) is not best if is_plain_pair else None
-                if is_better is None:
-                    is_better = self.decide(symbol, each, best)
-                best = each if is_better else best
-            return best
-        (given,) = args
-        read = self.guards.computed(f"{self.guards.constant(function)}({given.read})")
-        node = self.graph.call_function(function, (given.node,))
-        return symbolic(function(plain(given)), node, read if given.read else "")
-
     def shape(self, tensor: torch.Tensor) -> torch.Size:
         """All sizes of a tensor, as values of the graph. Raises: NotRecordable."""
         self.rely_on_rank(tensor)

@@ -466,11 +466,7 @@ class Strict(Hooks):
             return NotImplemented
         items = list_accumulation.find(self._recorder, value)
         if items is not None:
-            if len(items) == 1 and type(items[0]) is number_lists.Progression:
-                return SymbolicIterator(items[0].numbers)
-            value = list_accumulation.rows(items)
-            if value is None:
-                raise problem("list-grown", use="a loop over it")
+            return number_lists.iterated(items)
         source = source_of(value)
         return NotImplemented if source is None else SymbolicIterator(source)
 
@@ -480,10 +476,7 @@ class Strict(Hooks):
         Raises: list-grown.
         """
         items = list_accumulation.find(self._recorder, owner)
-        if items is None:
-            return NotImplemented
-        number = number_lists.number_at(self._recorder, items, key)
-        return list_accumulation.item_at(items, key) if number is NotImplemented else number
+        return NotImplemented if items is None else number_lists.item_of(self._recorder, items, key)
 
     def strange_call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What C makes of a list that grew in a loop. Raises: list-grown."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import torch
 
     from monograph.bytecode.evaluation.frame import Body
-    from monograph.jit.call_recording import CallRecorder
     from monograph.jit.recording import SegmentRecorder
 
 __all__ = ["note_check"]
@@ -24,7 +23,7 @@ _MOST_INSTRUCTIONS: Final = 80
 _ENDING: Final = ("STORE_", "DELETE_", "JUMP", "POP_JUMP", "RETURN", "YIELD", "FOR_ITER", "RERAISE")
 
 
-def note_check(recorder: CallRecorder, frame: Any, tensor: torch.Tensor, target: Any) -> bool:
+def note_check(recorder: Any, frame: Any, tensor: torch.Tensor, target: Any) -> bool:
     """Assume the way that a jump goes, if the other one only raises; whether that is so."""
     jumps_if = _JUMPS_IF.get(frame.body.names[frame.ip - 1])
     segment: SegmentRecorder = recorder.segment

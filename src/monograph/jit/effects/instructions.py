@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.jit.attribute_reads import note_read
-from monograph.jit.calls import check_special
+from monograph.jit.calling.c_functions import check_special
 from monograph.jit.effects.attributes import check_write, keep_variables, note_write
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.plain_data import check_index

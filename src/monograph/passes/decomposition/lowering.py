@@ -29,7 +29,6 @@ from monograph.host.decompositions import composite_formula, is_composite
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import OpOverload
 from monograph.host.overloads import aten
-from monograph.integers import ge, known
 from monograph.passes.decomposition.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
@@ -41,6 +40,7 @@ from monograph.passes.decomposition.mutations import (
     not_functional,
     silent_mutation,
     statistics,
+    walked_through,
 )
 from monograph.passes.decomposition.node_metadata import provenance_of
 from monograph.passes.decomposition.obligations import (
@@ -71,14 +71,12 @@ from monograph.passes.formulas import (
 )
 from monograph.passes.functionalization.autograd_history import (
     History,
-    is_hidden,
     is_only_detached,
 )
 from monograph.passes.functionalization.full_slices import is_indexed_further, is_whole
 from monograph.passes.functionalization.functionalize import (
     Alias,
     owned,
-    reach,
     read,
     view_of,
     whole,
@@ -569,8 +567,8 @@ class Lowering:
             return self.plain(overload, self.read(args), self.read_all(kwargs))
         rest, kwargs = tuple(self.read(args[1:])), self.read_all(kwargs)
         if overload is aten.as_strided.default:
-            return self._as_strided(alias, rest, kwargs)
-        result = self._inferred(overload, (alias.type, *rest), kwargs)
+            return walked_through(self, op, alias, rest, kwargs)
+        result = self.inferred(overload, (alias.type, *rest), kwargs)
         if isinstance(result, list | tuple):
             return [
                 view_of(alias, View(overload, rest, kwargs, i, alias.type, each))
@@ -578,37 +576,8 @@ class Lowering:
             ]
         return view_of(alias, View(overload, rest, kwargs, None, alias.type, result))
 
-    def _as_strided(self, alias: Alias, rest: Any, kwargs: dict[str, Any]) -> Alias:
-        """A walk through the whole memory, whatever it was asked of.
-
-        It begins where the tensor does, if no place is given: callers' tensors begin anywhere.
-        """
-        overload, storage = aten.as_strided.default, alias.storage
-        if not storage.is_dense:
-            raise not_functional(self, OPERATORS.of(overload), "its memory has gaps")
-        result = self._inferred(overload, (alias.type, *rest), kwargs)
-        base = Alias(storage, tensor_type(storage.value))
-        if is_hidden(alias.views):
-            detached = View(aten.detach.default, (), {}, None, base.type, base.type)
-            base = view_of(base, detached)
-        start = result.offset - storage.begin
-        for inside in (ge(start, 0), ge(base.type.numel(), start + reach(result))):
-            truth = known(inside)
-            if truth is False or self.facts.hint_of_relation(inside) is False:
-                raise not_functional(self, OPERATORS.of(overload), "it reaches beyond the tensor")
-            if truth is None and self.facts.hint_of_relation(inside):
-                self.facts.guard(inside)
-        given = (list(result.shape), list(result.stride()), start)
-        owner = storage.input
-        if not alias.views and len(rest) == 2 and not kwargs:
-            given = given[:2]
-        elif owner is not None:
-            self.laid_out.add(owner)
-            if len(rest) > 2 or kwargs:
-                self.placed.add(owner.name)
-        return view_of(base, View(overload, given, {}, None, base.type, result))
-
-    def _inferred(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
+    def inferred(self, overload: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The types of what an operator gives."""
         types = [argument_type(arg) for arg in args]
         return self.builder.inferred(
             overload, types, {name: argument_type(arg) for name, arg in kwargs.items()}

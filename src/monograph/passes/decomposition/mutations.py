@@ -26,10 +26,17 @@ from monograph.passes.functionalization.functionalize import (
     Overlap,
     Storage,
     copied,
+    lies_within,
     overlap,
+    view_of,
     write,
 )
-from monograph.passes.functionalization.views import NoInverseError, lies_in_rows, makes_anew
+from monograph.passes.functionalization.views import (
+    NoInverseError,
+    View,
+    lies_in_rows,
+    makes_anew,
+)
 from monograph.passes.graph_builder import tensor_type
 
 if TYPE_CHECKING:
@@ -284,6 +291,33 @@ def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:
         builder.state = state
     elif history.may_have(storage.value):
         storage.value = lowering.compute(aten.detach.default, storage.value)
+
+
+def walked_through(
+    lowering: Lowering, op: Operator, alias: Alias, rest: Any, kwargs: dict[str, Any]
+) -> Alias:
+    """`as_strided`: a walk through the whole memory, whatever it was asked of.
+
+    It begins where the tensor does, if no place is given: callers' tensors begin anywhere.
+
+    Raises: not-functional.
+    """
+    storage = alias.storage
+    result = lowering.inferred(op.overload, (alias.type, *rest), kwargs)
+    base = Alias(storage, tensor_type(storage.value))
+    if is_hidden(alias.views):
+        base = view_of(base, View(aten.detach.default, (), {}, None, base.type, base.type))
+    if not lies_within(result, storage):
+        reason = "it shows memory around the tensor, or between its elements"
+        raise not_functional(lowering, op, reason)
+    given = (list(result.shape), list(result.stride()), result.offset - storage.begin)
+    is_placed = len(rest) > 2 or bool(kwargs)
+    if not alias.views and not is_placed:
+        given = given[:2]
+    elif storage.input is not None:
+        lowering.laid_out.add(storage.input)
+        lowering.placed.update([storage.input.name] * is_placed)
+    return view_of(base, View(op.overload, given, {}, None, base.type, result))
 
 
 def not_functional(lowering: Lowering, op: Operator, reason: object) -> MonographError:

@@ -121,7 +121,7 @@ def overlap(one: TensorType, other: TensorType) -> Overlap:
         return Overlap.NONE
     if _is_same_place(one, other):
         return Overlap.SAME
-    ends = [each.offset + reach(each) for each in (one, other)]
+    ends = [each.offset + _reach(each) for each in (one, other)]
     apart = any_of(ge(other.offset, ends[0]), ge(one.offset, ends[1]))
     facts = active()
     example = facts.hint_of_relation(apart)
@@ -158,10 +158,26 @@ def _is_same_place(one: TensorType, other: TensorType) -> bool:
     return one.rank == other.rank and all(known(eq(a, b)) is True for a, b in same)
 
 
-def reach(t: TensorType) -> Int:
+def _reach(t: TensorType) -> Int:
     """How many elements of memory lie between the first and the last of a tensor that has some."""
     steps = zip(t.shape, t.stride(), strict=True)
     return total([1, *((size - 1) * step for size, step in steps)])
+
+
+def lies_within(inner: TensorType, storage: Storage) -> bool:
+    """Whether all elements of a tensor are elements of the one in a storage, which has no gaps.
+
+    Where sizes decide, a guard says that it is as it is at the example.
+    """
+    facts, start = active(), inner.offset - storage.begin
+    end = tensor_type(storage.value).numel()
+    inside = (ge(start, 0), ge(end, start + _reach(inner)))
+    if not storage.is_dense or any(facts.hint_of_relation(each) is False for each in inside):
+        return False
+    for each in inside:
+        if known(each) is None and facts.hint_of_relation(each):
+            facts.guard(each)
+    return True
 
 
 def seen_through(view: View, source: Node, call: Callable[..., Any]) -> Node:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.symbols import to_python, to_sym
-from monograph.bytecode import ours
-from monograph.capture.control_flow.loops.list_accumulation import Accumulated
+from monograph.bytecode import SymbolicIterator, ours
+from monograph.capture.control_flow.loops.list_accumulation import Accumulated, item_at, rows
 from monograph.capture.control_flow.loops.symbolic_sequences import Numbers, source_of
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.diagnostics import problem
@@ -66,14 +66,28 @@ def listed(recorder: Recorder, numbers: Any) -> Callable[..., list[Any]] | None:
     return lambda _: made
 
 
-def number_at(recorder: Recorder, items: list[Any], key: Any) -> Any:
-    """`items[key]` of a list that ends with the numbers of a range; NotImplemented of others.
+def iterated(items: list[Any]) -> Any:
+    """The rounds of a `for` over a list that grew: over its numbers, or its tensors' rows.
+
+    Raises: list-grown.
+    """
+    if len(items) == 1 and type(items[0]) is Progression:
+        return SymbolicIterator(items[0].numbers)
+    value = rows(items)
+    if value is None:
+        raise problem("list-grown", use="a loop over it")
+    source = source_of(value)
+    return NotImplemented if source is None else SymbolicIterator(source)
+
+
+def item_of(recorder: Recorder, items: list[Any], key: Any) -> Any:
+    """`items[key]` of a list that grew in a loop, or ends with the numbers of a range.
 
     Raises: list-grown, check-fails (there is no such item).
     """
     run, n_plain = items[-1], len(items) - 1
     if not any(isinstance(each, Progression) for each in items):
-        return NotImplemented
+        return item_at(items, key)
     if type(run) is Progression and not any(isinstance(each, Accumulated) for each in items[:-1]):
         if type(key) is slice:
             bounds = (key.start or 0, key.stop or 0, key.step or 1)
@@ -90,4 +104,4 @@ def number_at(recorder: Recorder, items: list[Any], key: Any) -> Any:
     raise problem("list-grown", use="one of its items")
 
 
-__all__ = ["Progression", "listed", "number_at"]
+__all__ = ["Progression", "item_of", "iterated", "listed"]

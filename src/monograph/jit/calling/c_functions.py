@@ -1,10 +1,12 @@
-"""Calls: whether one is interpreted, an operator of the graph, folded, or a graph break."""
+"""Calls of functions and methods in C: what a guard says of them, and which are graph breaks.
+
+C asks its arguments for what they are without the interpreter: whatever it may ask must be plain.
+"""
 
 from __future__ import annotations
 
 import collections.abc
 import functools
-import inspect
 import itertools
 import math
 import operator
@@ -22,7 +24,6 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import TYPE_CHECKING, Any, Final
-from weakref import ReferenceType
 
 import torch
 
@@ -34,28 +35,20 @@ from monograph.jit import callables
 from monograph.jit.attribute_reads import (
     class_attribute,
     note_absence,
-    note_module_read,
     note_plain_read,
     note_read,
 )
 from monograph.jit.effects.attributes import check_write
-from monograph.jit.effects.autocast import check_autocast
 from monograph.jit.effects.containers import change_of, check_change
 from monograph.jit.effects.guarded_queries import (
-    filters_warnings,
-    is_asked_again,
     tells_no_tracing,
 )
 from monograph.jit.effects.output import check_print
 from monograph.jit.effects.plain_data import DICT_VIEWS, check_index, is_plain_data
-from monograph.jit.effects.shared_results import check_cached, check_signature, gives_shared
-from monograph.jit.graphs.data_numbers import eager_leaf, takes_number
-from monograph.jit.graphs.sizes import SYMBOLIC, holds_sizes, plain
+from monograph.jit.graphs.sizes import SYMBOLIC, plain, symbolic
 from monograph.jit.guard_code import (
     ATOMS,
     CONTAINERS,
-    LRU_CACHE,
-    NotGuardable,
     container_of,
     is_constant,
     is_python_class,
@@ -67,302 +60,30 @@ if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
     from monograph.jit.recording import SegmentRecorder
 
-__all__ = [
-    "OF_ITERTOOLS",
-    "Leaf",
-    "arguments_of",
-    "callee_of",
-    "check_call",
-    "check_special",
-    "find_leaf",
-    "is_of_sizes",
-    "is_size",
-    "open_function",
-    "takes_sizes",
-]
-
-Leaf = tuple[str, Any]
-_C_KINDS: Final = (
+C_KINDS: Final = (
     *(BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType),
 )
-_GENERATORS: Final = 0x20 | 0x80 | 0x200
 
 
-def callee_of(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
-    """What a call ends at, without what binds arguments: methods, partials, `__call__`."""
-    while True:
-        kind = type(callee)
-        if kind is MethodType:
-            callee, args = callee.__func__, [callee.__self__, *args]
-        elif kind is functools.partial:
-            kwargs = {**callee.keywords, **kwargs}
-            callee, args = callee.func, [*callee.args, *args]
-        elif isinstance(callee, type) or kind in _C_KINDS or kind is FunctionType:
-            return callee, args, kwargs
-        else:
-            special = lookup(kind, "__call__")
-            if type(special) is not FunctionType:
-                return callee, args, kwargs
-            callee, args = special, [callee, *args]
-
-
-def _open(segment: SegmentRecorder, callee: Any) -> None:
-    """Guard what binds the arguments of a callee that comes from outside."""
-    guards = segment.guards
-    kind = type(callee)
-    if kind is MethodType:
-        _open(segment, callee.__func__)
-    elif kind is functools.partial:
-        if guards.is_known(callee):
-            name, label = guards.names[id(callee)], guards.label(callee)
-            for part in ("func", "args", "keywords"):
-                guards.meet(getattr(callee, part), f"{name}.{part}", f"{label}.{part}")
-            segment.touch(callee.args)
-            segment.touch(callee.keywords)
-        _open(segment, callee.func)
-    elif kind not in _C_KINDS and kind is not FunctionType and not isinstance(callee, type):
-        special = lookup(kind, "__call__")
-        if special is not MISSING:
-            class_attribute(segment, kind, "__call__", special)
-
-
-def check_call(
-    segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: dict[str, Any]
-) -> None:
-    """Guard what a call depends on. Raises: NotRecordable, where it is a graph break."""
-    _open(segment, callee)
-    callee, args, kwargs = callee_of(callee, args, kwargs)
-    leaf = find_leaf(callee, args, kwargs)
-    if leaf is not None:
-        segment.argument(arguments_of(leaf, callee, args))
-        segment.argument(kwargs)
-        if _called(callee).endswith("tensor_split`") and _any_tensor([*args[1:], *kwargs.values()]):
-            raise NotRecordable("`tensor_split` at what a tensor says")
-        return
-    if check_autocast(segment, callee, args, kwargs) or _is_of_eager(segment, callee, args, kwargs):
-        return
-    if type(callee) is ReferenceType and segment.guards.is_known(callee):
-        name, label = segment.guards.names[id(callee)], segment.guards.label(callee)
-        segment.guards.meet(callee(), f"{name}()", f"{label}()")
-    elif type(callee) is LRU_CACHE:
-        check_cached(segment, callee, [*args, *kwargs.values()])
-    elif type(callee) is FunctionType:
-        _check_function(segment, callee, args, kwargs)
-    elif isinstance(callee, type):
-        _check_class(segment, callee, args, kwargs)
-    elif type(callee) in _C_KINDS:
-        _check_c_function(segment, callee, args, kwargs)
-    else:
-        raise NotRecordable(f"a call of {_called(callee)}")
-
-
-def _is_of_eager(segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: Any) -> bool:
-    """Whether a call is a node that only Python runs, or folds. Raises: NotRecordable."""
-    leaf = eager_leaf(segment, callee, args, kwargs)
-    if leaf is not None:
-        segment.argument(arguments_of(leaf[:2], callee, args)[leaf[2] :])
-        segment.argument(kwargs)
-        _check_number(segment, callee, args)
-        return True
-    if type(callee) is operator.itemgetter and not segment.guards.is_known(callee):
-        _check_held(segment, tuple, args[0])
-        if type(args[0]) not in CONTAINERS:
-            raise NotRecordable(f"{_called(callee)} of an object")
-        return True
-    is_computed = takes_number(callee, args)
-    if is_computed and segment.has_irrevocable:
-        raise NotRecordable(f"{_called(callee)} of a number that depends on data")
-    return is_computed
-
-
-def _check_number(segment: SegmentRecorder, callee: Any, args: list[Any]) -> None:
-    """Guard which function is called, and what kind of number a tensor holds."""
-    guards = segment.guards
-    name = guards.names.get(id(callee))
-    if name is not None and name not in guards.constants:
-        fails = f"{name} is not {guards.constant(callee)}"
-        guards.check(fails, guards.label(callee), callee, name)
-    owner = getattr(callee, "__self__", None)
-    for value in (owner, *args):
-        if isinstance(value, torch.Tensor):
-            segment.node_of(value)
-            segment.metadata(value, "dtype")
-
-
-def find_leaf(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Leaf | None:
-    """The kind and target of the node that a call becomes, if it is an operator."""
-    leaf = callables.leaf_name(callee)
-    if leaf is not None:
-        return leaf
-    if id(callee) in callables.LEAF_BUILTINS and _any_tensor([*args, *kwargs.values()]):
-        return "call_function", callee
-    return None
-
-
-def _any_tensor(values: list[Any]) -> bool:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            return True
-        if type(value) in (list, tuple) and any(isinstance(each, torch.Tensor) for each in value):
-            return True
-    return False
-
-
-def arguments_of(leaf: Leaf, callee: Any, args: list[Any]) -> list[Any]:
-    """The arguments of the node, whose first one is what a bound method is bound to."""
-    if leaf[0] == "call_method" and type(callee) is BuiltinFunctionType:
-        return [callee.__self__, *args]
-    return args
-
-
-_GETATTR: Final[Any] = torch.nn.Module.__getattr__
-
-
-# --- functions ------------------------------------------------------------------------------------
-
-
-def _check_function(
-    segment: SegmentRecorder, function: FunctionType, args: list[Any], kwargs: Any
-) -> None:
-    if id(function) in callables.MODE_QUESTIONS:
-        return
-    if function.__name__ in {"send", "throw", "close"} and args and _is_generator(segment, args):
-        return  # what a generator does is interpreted
-    if is_asked_again(segment, function, args):
-        return
-    if filters_warnings(function, args, kwargs):
-        return
-    if function is _GETATTR and len(args) == 2 and type(args[1]) is str:
-        note_module_read(segment, *args)
-        return
-    if gives_shared(segment, function, args, kwargs):
-        inner = callee_of(args[0], [], {})[0]
-        _open(segment, args[0])
-        open_function(segment, inner, [])
-        check_signature(segment, inner)
-        return
-    if not callables.enters(function):
-        raise NotRecordable(f"a call of `{function.__module__}.{function.__qualname__}`")
-    if function.__code__.co_flags & _GENERATORS & ~0x20:
-        raise NotRecordable("asynchronous code")
-    open_function(segment, function, args)
-
-
-def open_function(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
-    """Guard what calling a function reads of it: code, defaults, cells.
-
-    Raises: NotRecordable, of a function of unknown origin.
-    """
-    guards = segment.guards
-    if id(function) in segment.made_functions:
-        return
-    if not guards.is_known(function):
-        _find_special(segment, function, args)
-    name, label = guards.names[id(function)], function.__qualname__
-    key = f"{name}.__code__ is not {guards.constant(function.__code__)}"
-    fixed = name in guards.constants and guards.tags.function(function)
-    guards.check(key, f"{label}.__code__", function.__code__, fixed=fixed)
-    if name not in guards.constants:
-        globals_ = guards.constant(function.__globals__)
-        guards.check(f"{name}.__globals__ is not {globals_}", f"{label}.__globals__", None)
-    try:
-        guards.meet_parts(function, name, label)
-    except NotGuardable as reason:
-        raise NotRecordable(str(reason)) from None
-
-
-def _find_special(segment: SegmentRecorder, function: FunctionType, args: list[Any]) -> None:
-    """A special method that the interpreter looked up on the class of its first argument."""
-    kind = type(args[0]) if args else None
-    if (
-        isinstance(args[0] if args else None, type)
-        and lookup(args[0], function.__name__) is not MISSING
-    ):
-        kind = args[0]
-    found = MISSING if kind is None else lookup(kind, function.__name__)
-    inner = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    if isinstance(found, property):
-        inner = function if function in (found.fget, found.fset, found.fdel) else None
-    if kind is None or inner is not function:
-        raise NotRecordable(f"a call of `{function.__qualname__}`, from where is not known")
-    class_attribute(segment, kind, function.__name__, found)
-    segment.guards.know(function, segment.guards.constant(function), function.__qualname__)
-
-
-# --- classes and C --------------------------------------------------------------------------------
-
-
-def _check_class(
-    segment: SegmentRecorder, cls: type, args: list[Any], kwargs: dict[str, Any]
-) -> None:
-    if id(cls) in callables.HOLDING or id(cls) in callables.COMPUTING:
-        _check_c_function(segment, cls, args, kwargs)
-        return
-    if id(cls) in POLYFILLS and cls.__module__ == "itertools":
-        for value in (*args, *kwargs.values()):
-            _check_held(segment, iter, value)
-        return
-    if cls.__flags__ & (1 << 9):
-        _check_python_class(segment, cls, args, kwargs)
-    elif issubclass(cls, BaseException):
-        segment.touch(args)
-    else:
-        raise NotRecordable(f"a call of {_called(cls)}")
-
-
-def _check_python_class(
-    segment: SegmentRecorder, cls: type, args: list[Any], kwargs: dict[str, Any]
-) -> None:
-    if lookup(type(cls), "__call__") is not lookup(type, "__call__"):
-        raise NotRecordable(f"a call of {_called(cls)}")
-    init, new = lookup(cls, "__init__"), lookup(cls, "__new__")
-    is_error = issubclass(cls, BaseException) and type(cls.__new__) is BuiltinFunctionType
-    if issubclass(cls, torch.nn.Module):
-        if gives_shared(segment, cls, args, kwargs):
-            class_attribute(segment, cls, "__init__", init)
-            return
-        raise NotRecordable(f"a module is made: `{cls.__qualname__}`")
-    for special in (init, new.__func__ if isinstance(new, staticmethod) else new):
-        if type(special) is FunctionType:
-            _check_function(segment, special, [cls, *args], {})
-    if lookup(cls, "__del__") is not MISSING:
-        raise NotRecordable(f"an object with a `__del__` is made: `{cls.__qualname__}`")
-    if is_error:
-        segment.touch(args)
-    elif cls.__new__ is object.__new__ or type(new) in (staticmethod, FunctionType):
-        segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
-    else:
-        _check_derived(segment, cls, [*args, *kwargs.values()])
-
-
-def _check_derived(segment: SegmentRecorder, cls: type, values: list[Any]) -> None:
-    """A class that derives from a container is called. Raises: NotRecordable, of any other."""
-    base = container_of(cls)
-    if base is None or cls.__new__ is not base.__new__:
-        raise NotRecordable(f"a call of {_called(cls)}")
-    segment.guards.know(cls, segment.guards.constant(cls), cls.__qualname__)
-    if type(lookup(cls, "__init__")) is not FunctionType:
-        _check_made_container(segment, cls, base, values)
-
-
-def _check_made_container(segment: SegmentRecorder, cls: type, base: Any, values: Any) -> None:
+def check_made_container(segment: SegmentRecorder, cls: type, base: Any, values: Any) -> None:
     """A container is filled by C, which asks nothing of Python. Raises: NotRecordable."""
     if lookup(cls, "__setitem__") is not lookup(base, "__setitem__"):
         raise NotRecordable(f"a `{cls.__qualname__}` is filled by C")
     for value in values:
-        _check_held(segment, base, value)
+        check_held(segment, base, value)
 
 
-def _check_c_function(
+def check_c_function(
     segment: SegmentRecorder, callee: Any, args: list[Any], kwargs: dict[str, Any]
 ) -> None:
+    """Guard what a call of C depends on. Raises: NotRecordable, where it is a graph break."""
     changed = change_of(callee, args)
     if changed is not None and segment.guards.is_known(changed[0]):
         check_change(segment, *changed, kwargs)
     elif callee is print:
         check_print(segment, args, kwargs, is_plain_data)
     elif not tells_no_tracing(segment, callee) and not (
-        callee is next and _is_generator(segment, args)
+        callee is next and is_generator(segment, args)
     ):  # what that does is interpreted
         _check_unchanging(segment, callee, [*args, *kwargs.values()])
 
@@ -380,7 +101,7 @@ def _check_unchanging(segment: SegmentRecorder, callee: Any, values: list[Any]) 
     elif key in callables.HOLDING:
         _check_class_of(segment, callee, values)
         for value in values:
-            _check_held(segment, callee, value)
+            check_held(segment, callee, value)
     elif key in callables.COMPUTING:
         _check_class_of(segment, callee, values)
         _check_computed(segment, callee, values)
@@ -425,7 +146,8 @@ def _check_subclass(segment: SegmentRecorder, kind: Any, cls: Any) -> None:
     guards.check(f"{ask}({one}, {two}) is not {found}", about, found, fixed=fixed)
 
 
-def _is_generator(segment: SegmentRecorder, values: list[Any]) -> bool:
+def is_generator(segment: SegmentRecorder, values: list[Any]) -> bool:
+    """Whether the first value is a generator that this call made, whose code is interpreted."""
     return type(values[0]) is InterpretedGenerator and not segment.guards.is_known(values[0])
 
 
@@ -439,7 +161,8 @@ def _check_asked(segment: SegmentRecorder, callee: Any, values: list[Any]) -> No
         note_absence(segment, values[0], values[1])
 
 
-def _check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
+def check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
+    """Note what C keeps of a value. Raises: NotRecordable, where it may ask it for anything."""
     if isinstance(value, torch.Tensor) and callee in (list, tuple, iter, zip, enumerate, map):
         segment.metadata(value)
         if callee in (iter, map) or not value.dim():
@@ -488,9 +211,11 @@ OF_ITERTOOLS: Final = (
     *(type(next(itertools.groupby("a"))[1]), operator.itemgetter),
 )
 """What holds what it was given, and is asked for in C; what it calls is interpreted."""
+
+
 _OPEN_KINDS: Final = (
     *(*DICT_VIEWS, map, filter, reversed, CodeType, *OF_ITERTOOLS),
-    *_C_KINDS,
+    *C_KINDS,
 )
 
 
@@ -540,21 +265,21 @@ def _check_computed(segment: SegmentRecorder, callee: Any, values: list[Any]) ->
     if callee in (str, repr, format, hash, set, frozenset, bytes):
         is_set = callee in (set, frozenset)
         if not all(is_plain_data(value, compared=is_set) for value in values):
-            raise NotRecordable(f"{_called(callee)} of an object")
+            raise NotRecordable(f"{called(callee)} of an object")
     is_of_c = callee.__module__ == "_operator" or (callee in (int, round) and len(values) > 1)
     if is_of_c and not is_plain_data(values, compared=True):
-        raise NotRecordable(f"{_called(callee)} of an object")
+        raise NotRecordable(f"{called(callee)} of an object")
     for value in values:
         segment.touch(value)
         _check_plain(value)
         is_looked_through = callee in _LOOKING_THROUGH and not isinstance(value, torch.Tensor)
         if segment.has_tensors(value) and callee is not len and not is_looked_through:
-            raise NotRecordable(f"{_called(callee)} of a tensor")
+            raise NotRecordable(f"{called(callee)} of a tensor")
         kind = type(value)
         if kind in ATOMS or kind in CONTAINERS or id(callee) in POLYFILLS:
             continue
         if not is_constant(value) and kind not in ITERATORS and callee is not len:
-            raise NotRecordable(f"{_called(callee)} of an object of type `{kind.__name__}`")
+            raise NotRecordable(f"{called(callee)} of an object of type `{kind.__name__}`")
 
 
 def _check_method(segment: SegmentRecorder, callee: Any, owner: Any, values: list[Any]) -> None:
@@ -591,7 +316,7 @@ def _is_of_base(segment: SegmentRecorder, name: str, owner: Any, values: list[An
     kind = type(owner)
     base = container_of(kind)
     if base is not None and name == "__init__":
-        _check_made_container(segment, kind, base, values)
+        check_made_container(segment, kind, base, values)
         return True
     if base is None or name not in _OF_SUBCLASSES[base]:
         return False
@@ -606,6 +331,8 @@ _OF_DICTS: Final = frozenset(
         *("__setitem__", "__delitem__"),
     }
 )
+
+
 _OF_SUBCLASSES: Final[dict[Any, frozenset[str]]] = {
     dict: _OF_DICTS | {"pop", "setdefault", "clear"},
     OrderedDict: _OF_DICTS,
@@ -715,31 +442,30 @@ def is_of_sizes(segment: SegmentRecorder, callee: Any, args: list[Any]) -> bool:
     return callee in _OF_SIZES and len(args) == 1 and not sizes[0].is_data
 
 
-def takes_sizes(
-    segment: SegmentRecorder, callee: Any, args: list[Any], named: dict[str, Any]
-) -> bool:
-    """Whether a call may be given sizes: of an operator, or of a function that is interpreted."""
-    callee, args, kwargs = callee_of(callee, args, {})
-    if find_leaf(callee, args, kwargs) is not None or (callee is print and not named):
-        return True
-    if callee is len and len(args) == 1 and holds_sizes(args[0]):
-        return True
-    if is_of_sizes(segment, callee, args) and not named:
-        return True
-    if takes_number(callee, args) or eager_leaf(segment, callee, args, kwargs) is not None:
-        return True
-    if type(callee) is not FunctionType or id(callee) in callables.MODE_QUESTIONS:
-        return False
-    flags = callee.__code__.co_flags
-    if flags & inspect.CO_VARKEYWORDS:
-        code = callee.__code__
-        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if any(plain(each) is not each for key, each in named.items() if key not in known):
-            return False
-    return callables.enters(callee) and not flags & _GENERATORS
+def of_sizes(segment: SegmentRecorder, function: Any, /, *args: Any) -> Any:
+    """What a function says of sizes, or `len` of a tensor. Raises: NotRecordable."""
+    if function is len:
+        return segment.size(args[0], 0)
+    if function is isinstance:
+        return isinstance(plain(args[0]), args[1])
+    if function in (max, min):
+        best, symbol = args[0], ">" if function is max else "<"
+        for each in args[1:]:
+            is_plain_pair = type(best) not in SYMBOLIC and type(each) not in SYMBOLIC
+            is_better = function(best, each) is not best if is_plain_pair else None
+            if is_better is None:
+                is_better = segment.decide(symbol, each, best)
+            best = each if is_better else best
+        return best
+    (given,) = args
+    guards = segment.guards
+    read = guards.computed(f"{guards.constant(function)}({given.read})")
+    node = segment.graph.call_function(function, (given.node,))
+    return symbolic(function(plain(given)), node, read if given.read else "")
 
 
-def _called(callee: Any) -> str:
+def called(callee: Any) -> str:
+    """The callee as messages name it."""
     module = getattr(callee, "__module__", None)
     name = getattr(callee, "__qualname__", None) or getattr(callee, "__name__", None)
     if name is None:
