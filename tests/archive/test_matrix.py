@@ -44,7 +44,6 @@ NO_FORM = of_this_version(
         "ExpertsByKeyword": "a keyword as a name",
         "flag_asked": "a flag among the inputs",
         "float_checked": "a condition on a float of the data",
-        "float_functions": "a logarithm of a number",
         "masked_sorted": "a result of a class without a name",
         "modules_constant": "a keyword as a name",
         "modules_folded": "a name that Python reads as another",
