@@ -315,7 +315,7 @@ def signatures(wrap):
     def f(x, function):
         parameters = inspect.signature(function).parameters
         named = [name for name in ("b", "c") if name in parameters]
-        return function(x) * len(parameters), named, set(parameters.keys())
+        return function(x) * len(parameters), named, sorted({*parameters.keys()})
 
     c, model = wrap(f), Model()
     seen = [c(X, each) for each in (one, two, model.chunk, one, two, model.chunk)]
