@@ -26,6 +26,7 @@ from monograph.jit.effects.guarded_queries import is_lock_of_cache
 from monograph.jit.effects.instructions import CHANGES
 from monograph.jit.effects.operators import OPERATORS
 from monograph.jit.effects.plain_data import DICT_VIEWS, is_plain_data
+from monograph.jit.effects.watch_tables import entering
 from monograph.jit.graphs.expectations import assume_truth
 from monograph.jit.graphs.sizes import (
     SYMBOLIC,
@@ -56,15 +57,7 @@ FREE: Final = frozenset(
 )
 """Instructions that move values, and look into none."""
 WATCHES: Final[dict[str, Watch]] = {**CHANGES, **LOADS, **OPERATORS}
-
-
-def _watch(*names: str) -> Callable[[Watch], Watch]:
-    def entered(watch: Watch) -> Watch:
-        for name in names:
-            WATCHES[name] = watch
-        return watch
-
-    return entered
+_watch = entering(WATCHES)
 
 
 # --- variables ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from monograph.jit.calling.c_functions import check_special
 from monograph.jit.effects.attributes import check_write, keep_variables, note_write
 from monograph.jit.effects.containers import change, check_change
 from monograph.jit.effects.plain_data import check_index
+from monograph.jit.effects.watch_tables import entering
 from monograph.jit.graphs.arrays import is_array
 from monograph.jit.guard_code import ATOMS, MAPPINGS, is_constant, is_python_class
 from monograph.jit.recording import DONE, NotRecordable
@@ -30,14 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CHANGES"]
 
 CHANGES: Final[dict[str, Watch]] = {}
-
-
-def _change(*names: str) -> Callable[[Watch], Watch]:
-    def entered(watch: Watch) -> Watch:
-        CHANGES.update(dict.fromkeys(names, watch))
-        return watch
-
-    return entered
+_change = entering(CHANGES)
 
 
 @_change("STORE_GLOBAL")

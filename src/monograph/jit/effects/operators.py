@@ -13,6 +13,7 @@ from monograph.jit.attribute_reads import class_attribute
 from monograph.jit.calling.c_functions import check_special
 from monograph.jit.effects.containers import change, check_change, fill_missing
 from monograph.jit.effects.plain_data import check_index, is_plain_data
+from monograph.jit.effects.watch_tables import entering
 from monograph.jit.graphs.arrays import is_array
 from monograph.jit.graphs.sizes import (
     ARITHMETIC,
@@ -35,14 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["OPERATORS"]
 
 OPERATORS: Final[dict[str, Watch]] = {}
-
-
-def _operator(*names: str) -> Callable[[Watch], Watch]:
-    def entered(watch: Watch) -> Watch:
-        OPERATORS.update(dict.fromkeys(names, watch))
-        return watch
-
-    return entered
+_operator = entering(OPERATORS)
 
 
 def _operands(recorder: Any, frame: InterpreterFrame, n: int) -> bool:
