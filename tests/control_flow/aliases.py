@@ -183,9 +183,9 @@ def truth_is(x):
     return x * (2 if on is True else 3) * (5 if off is not False else 7)
 
 
-@branching(UP, DOWN, refused="outside-read")
+@branching(UP, DOWN)
 def number_is(x):
-    """Nobody knows how many objects there are for one number."""
+    """There is one object for each small number."""
     k = 1
     if x.sum() > 0:
         k = 2
@@ -253,7 +253,7 @@ def asks_for_writes(x):
     return x * y._version
 
 
-@branching(UP, DOWN, refused="write-after-branch")
+@branching(UP, DOWN)
 def names_one_of_two(x):
     """An attribute is given to what may be another tensor."""
     y = x.clone()
@@ -264,13 +264,64 @@ def names_one_of_two(x):
     return x * getattr(y, "tag", 2)
 
 
-@branching(UP, DOWN, refused="branch-side-effect")
+@branching(UP, DOWN)
 def names_in_a_branch(x):
     """An attribute is given to a tensor from outside, on one side."""
     y = x.clone()
     if x.sum() > 0:
         y.tag = 3
     return x * getattr(y, "tag", 2)
+
+
+@branching(UP, DOWN, ZERO)
+def names_by_two_branches(x):
+    """A name is given by an inner branch, and by the outer one to another tensor."""
+
+    def named():
+        y, z = x.clone(), x + 1
+        if x.sum() > 0:
+            if x[0] > 1.5:
+                y.tag = 3
+            z.tag = 5
+        else:
+            y.tag = 7
+        return getattr(y, "tag", 2) + getattr(z, "tag", 4)
+
+    return x * named()
+
+
+@branching(UP, DOWN)
+def names_both_ways(x):
+    """Either side gives the name, and another value."""
+    y = x.clone()
+    if x.sum() > 0:
+        y.tag = 3
+    else:
+        y.tag = x[0]
+    return x * y.tag
+
+
+@branching(UP, DOWN, refused="branch-side-effect")
+def names_for_the_caller(x):
+    """The name is given in a function that ends before somebody asks for it."""
+    y = x.clone()
+
+    def named():
+        if x.sum() > 0:
+            y.tag = 3
+
+    named()
+    return x * getattr(y, "tag", 2)
+
+
+@branching(UP, DOWN, refused="outside-read")
+def large_number_is(x):
+    """Nobody knows how many objects there are for one large number."""
+    k = 1000
+    if x.sum() > 0:
+        k = 2000
+    one = 1000
+    return x * (3 if k is one else 4)
 
 
 @branching(UP, DOWN)

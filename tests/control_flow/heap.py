@@ -36,6 +36,20 @@ def appended_on_one_side(x):
     return len(outs), outs[-1]
 
 
+@branching(UP, DOWN, ZERO, MIXED)
+def appended_by_inner_branches(x):
+    """A side of a side lengthens the list."""
+    found = [x]
+    if x.sum() > 0:
+        if x[0] > 1.5:
+            found.append(x * 2)
+            found.append(x + found[-1])
+        y = x * 2
+    else:
+        y = x + 1
+    return torch.stack(found).sum(0) + y
+
+
 @branching(UP, DOWN)
 def replaced_in_a_list(x):
     """One item."""

@@ -325,7 +325,8 @@ def _is_given(value: Any) -> bool:
 def same_number(left: Any, right: Any) -> Any:
     """`left is right` of numbers of the program; NotImplemented where neither is one.
 
-    There is one True and one False. How many objects there are for one number, nobody may know.
+    There is one True and one False, and one object for each small int. How many there are for any
+    other number, nobody may know.
 
     Raises: outside-read.
     """
@@ -339,8 +340,14 @@ def same_number(left: Any, right: Any) -> Any:
         return number if flag else torch.sym_not(number)
     if len(kinds) > 1:
         return False
+    if any(type(each) is int and each in _SMALL_INTS for each in (left, right)):
+        return left == right
     because = "whether two equal numbers are one object"
     raise problem("outside-read", what="is", because=because, instead="compare them by ==")
+
+
+_SMALL_INTS: Final = range(-5, 257)
+"""The ints that every version of CPython makes once, before anything runs."""
 
 
 _STANDS_FOR: Final[dict[type, type]] = {

@@ -514,23 +514,18 @@ class Strict(Hooks):
         Raises: write-after-branch, branch-side-effect.
         """
         if isinstance(owner, torch.Tensor):
-            if isinstance(owner, AbstractTensor) and key not in _OF_TENSORS:
-                self._check_attribute(owner, key)
+            if not isinstance(owner, AbstractTensor) or key in _OF_TENSORS:
+                return
+            check_own(key)
+            self._recorder.aliases.check_write(owner, key)
+            if self._recorder.region is not None and self._recorder.region.is_outside(owner):
+                for part in self._parts:
+                    part.written(kind, owner, key, old, frame)
             return
         self._recorder.aliases.check_write(owner)
         self._effects.written(kind, owner, key, old, frame)
         for part in self._parts:
             part.written(kind, owner, key, old, frame)
-
-    def _check_attribute(self, tensor: AbstractTensor, name: str) -> None:
-        """An attribute of the program's own is set on a tensor, which goes on to be one object."""
-        check_own(name)
-        self._recorder.aliases.check_write(tensor, name)
-        region = self._recorder.region
-        if region is not None and region.is_outside(tensor):
-            raise problem(
-                "branch-side-effect", operator=region.operator, kind="attribute", name=f"`{name}`"
-            )
 
     def _tell(self, changing: list[Any]) -> None:
         self.written("contents", changing, None, None, self._interpreter.current)

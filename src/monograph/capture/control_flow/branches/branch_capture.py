@@ -227,6 +227,8 @@ def _joined_at_one_of(
                 signal = _both(recorder, frame, condition, each, go)
         except BaseException as error:
             _put(frame, *before)
+            if isinstance(error, MonographError):
+                _doubt_around(recorder, frame)
             if isinstance(error, Restart) and error.reason == "no merge":
                 return NotImplemented
             if isinstance(error, Restart) and error.reason == "merge later":
@@ -241,6 +243,14 @@ def _joined_at_one_of(
             raise
     assert reason is not None, "every other way out returns or raises"
     raise reason.cause from reason
+
+
+def _doubt_around(recorder: Recorder, frame: InterpreterFrame) -> None:
+    """What its own condition apart does not mend, as the sides end within another's, is that's."""
+    options, here = recorder.options, (frame.code, frame.ip)
+    is_of_code = any(code is frame.code for code, _ in options.doubted)
+    if is_of_code and here not in options.apart and options.apart.issuperset(options.doubted):
+        options.doubted.append(here)
 
 
 def _is_alike(error: MonographError, reason: Restart | None) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, InterpreterFrame
 from monograph.capture.side_effects.persistent_writes import lines
 from monograph.capture.side_effects.reference_counts import OF_ARGUMENT
@@ -93,10 +94,13 @@ def _ends_with(owner: Any, frame: InterpreterFrame) -> bool:
     while running[-1].is_copy and running[-1].back is not None:
         running.append(running[-1].back)
     n_held = 0
+    made_by = owner.node if isinstance(owner, AbstractTensor) else None
     for each in gc.get_referrers(owner):
         if type(each) is FrameType:
             continue
-        if type(each) not in (WriteTarget, SavedValues) and not _is_aside(each, running):
+        is_of_graph = made_by is not None and each is made_by.meta
+        is_record = type(each) in (WriteTarget, SavedValues)
+        if not (is_of_graph or is_record or _is_aside(each, running)):
             return False
         n_held += [*map(id, gc.get_referents(each))].count(id(owner))
     return sys.getrefcount(owner) - n_held <= OF_ARGUMENT
