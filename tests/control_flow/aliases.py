@@ -302,6 +302,17 @@ def names_both_ways(x):
 
 
 @branching(UP, DOWN, refused="branch-side-effect")
+def names_what_it_writes_to(x):
+    """A side writes to the tensor, of which there is a view."""
+    y = x.clone()
+    first = y[0]
+    if x.sum() > 0:
+        y.add_(1)
+        y.tag = 3
+    return first * getattr(y, "tag", 2)
+
+
+@branching(UP, DOWN, refused="branch-side-effect")
 def names_for_the_caller(x):
     """The name is given in a function that ends before somebody asks for it."""
     y = x.clone()

@@ -241,7 +241,7 @@ class Region:
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
                 return
-            if self._stands(tensor):
+            if self.stands_in(tensor):
                 raise self._refused(root, "it is a view of a tensor that was copied before")
             raise _copy_needed(self, tensor)
         if not keeps_shape:
@@ -252,7 +252,7 @@ class Region:
 
     def before_detach(self, tensor: AbstractTensor) -> None:
         """`detach_` is about to end the history of this tensor. Raises: branch-writes."""
-        if self.is_outside(tensor) or self._stands(tensor):
+        if self.is_outside(tensor) or self.stands_in(tensor):
             raise self._refused(tensor, "its history of gradients ends")
 
     def copy_of(self, same: Sequence[AbstractTensor], now: AbstractTensor | None = None) -> None:
@@ -332,14 +332,14 @@ class Region:
             found += around.represented(source)
             around = around.outer
         # First what nothing stands for in here yet.
-        return sorted(found, key=self._stands)
+        return sorted(found, key=self.stands_in)
 
     def _check_view(self, source: Node, value: AbstractTensor) -> None:
         """A value from outside is used, and a copy stands for its owner.
 
         Raises: Restart, branch-writes.
         """
-        if _is_view_of(source, value.storage_root) and not self._stands(value):
+        if _is_view_of(source, value.storage_root) and not self.stands_in(value):
             raise _copy_needed(self, value)
         lacking = _lacking(self.recorder.region, value)
         if lacking is not None:
@@ -354,9 +354,10 @@ class Region:
         """Whether a copy stands for the owner of a tensor in here, and nothing for the tensor."""
         node, root = tensor.node, tensor.storage_root
         is_inside = node is None or node.graph is self.graph
-        return not is_inside and self._stands(root) and not self._stands(tensor)
+        return not is_inside and self.stands_in(root) and not self.stands_in(tensor)
 
-    def _stands(self, tensor: AbstractTensor) -> bool:
+    def stands_in(self, tensor: AbstractTensor) -> bool:
+        """Whether a tensor from outside is, in here, a copy of what it is there."""
         return any(each is tensor for each, _ in self._stand_ins)
 
     def leave(self) -> None:

@@ -518,7 +518,8 @@ class Strict(Hooks):
                 return
             check_own(key)
             self._recorder.aliases.check_write(owner, key)
-            if self._recorder.region is not None and self._recorder.region.is_outside(owner):
+            region = self._recorder.region
+            if region is not None and (region.is_outside(owner) or region.stands_in(owner)):
                 for part in self._parts:
                     part.written(kind, owner, key, old, frame)
             return
