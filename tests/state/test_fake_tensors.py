@@ -58,3 +58,32 @@ def test_fake_input():
     program = monograph.export(module, (x,))
     x = torch.randn(2, 3)
     torch.testing.assert_close(program.module()(x), module(x))
+
+
+def test_a_language_model_of_varying_sizes():
+    """Its package has a shortcut on data behind the question who traces it."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        vocab_size=32,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+    )
+    with FakeTensorMode():
+        fake = transformers.LlamaForCausalLM(config).eval()
+    ids = torch.randint(0, 32, (2, 7))
+    shapes = {"input_ids": {0: Dim("b"), 1: Dim("n")}}
+    program = monograph.export(fake, (), {"input_ids": ids}, dynamic_shapes=shapes)
+    file = io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    real = transformers.LlamaForCausalLM(config).eval()
+    values = {**dict(real.named_parameters()), **dict(real.named_buffers())}
+    for form in (program, program.run_decompositions(), monograph.load(file)):
+        module = form.module()
+        for shape in ((2, 7), (1, 2), (3, 12)):
+            ids = torch.randint(0, 32, shape)
+            found = torch.func.functional_call(module, values, (), {"input_ids": ids})
+            torch.testing.assert_close(found.logits, real(input_ids=ids).logits)

@@ -80,6 +80,11 @@ def is_fake(tensor: torch.Tensor) -> bool:
     return type(tensor).__module__ == _FAKE
 
 
+def has_no_data(tensor: torch.Tensor) -> bool:
+    """Whether it is a type on a device, without numbers: a FakeTensor, or on the meta device."""
+    return tensor.is_meta or is_fake(tensor)
+
+
 def without_fake_mode() -> AbstractContextManager[Any]:
     """Leave `FakeTensorMode`, if this thread is in it: real tensors may be used again."""
     is_inside = any(type(mode).__module__ == _FAKE for mode in active_modes())

@@ -1,7 +1,9 @@
 """The differential check of an export leaves both as they were, and lets both begin alike."""
 
+import pytest
 import torch
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 import monograph
 from monograph.program.calling import program_module
@@ -56,3 +58,39 @@ def test_the_code_of_a_call_is_made_once(monkeypatch):
     module = Masked()
     assert agrees_with(monograph.export(module, example), module, example, {})
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("mode", [FakeTensorMode(), torch.device("meta")], ids=["fake", "meta"])
+def test_weights_without_data_get_values(mode):
+    """Random ones, for as long as both are compared."""
+    with mode:
+        same, other = nn.BatchNorm1d(3).train(), nn.BatchNorm1d(3, eps=1).train()
+    example = (torch.randn(4, 3),)
+    program = monograph.export(same, example)
+    before = dict(same.state_dict(keep_vars=True))
+    assert agrees_with(program, same, example, {})
+    assert not agrees_with(program, other, example, {})
+    assert all(each is before[name] for name, each in same.state_dict(keep_vars=True).items())
+
+
+def test_values_that_show_nothing_are_no_agreement():
+    """The module raises at random values, or gives nothing but NaN."""
+
+    class Logarithm(nn.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.table, self.factor = nn.Parameter(torch.ones(3)), factor
+
+        def forward(self, x):
+            if self.factor is None and self.table.sum() < 100:
+                raise ValueError
+            return (self.table * (self.factor or 1)).log() + x
+
+    example = (torch.randn(3),)
+    with FakeTensorMode():
+        positive, negative, raises = (Logarithm(each) for each in (10, -10, None))
+    program = monograph.export(negative, example)
+    assert not agrees_with(program, negative, example, {})
+    program = monograph.export(positive, example)
+    assert not agrees_with(program, raises, example, {})
+    assert agrees_with(program, positive, example, {})

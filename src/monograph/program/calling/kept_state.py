@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.host.dispatch import has_no_data
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
@@ -36,7 +38,7 @@ class KeptState:
         tensors += [each for each in values if type(each) is torch.Tensor]
         if with_parameters:
             tensors += [each for part in parts for each in part.parameters(recurse=False)]
-        distinct = {id(each): each for each in tensors if not each.is_meta}
+        distinct = {id(each): each for each in tensors if not has_no_data(each)}
         self._tensors = [(each, each.detach().clone()) for each in distinct.values()]
 
     @contextmanager
