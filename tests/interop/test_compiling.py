@@ -78,6 +78,47 @@ def test_compiled_once_for_all_sizes(fullgraph, branches):
     assert not torch._dynamo.utils.counters["graph_break"]
 
 
+class Number(torch.nn.Module):
+    """A number out of the data."""
+
+    def forward(self, x, y):
+        n = x.item()
+        torch._check(n > 0)
+        return torch.cat([y * n, torch.ones(n)])
+
+
+class Sizes(torch.nn.Module):
+    """Sizes out of the data."""
+
+    def forward(self, x, y):
+        return x.nonzero(), y[y > 1] * 2, torch.unique(y).shape[0]
+
+
+class Rows(torch.nn.Module):
+    """As many rounds as data says."""
+
+    def forward(self, x, y):
+        for _ in range(int(x)):
+            y = (y * 1.5).sin()
+        return y
+
+
+@pytest.mark.parametrize("module", [Number(), Sizes(), Rows()], ids=["number", "sizes", "rows"])
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_what_data_decides_breaks_no_graph(module, fullgraph):
+    """Numbers and sizes out of data stay in the one graph; Dynamo's settings are as they were."""
+    settings = torch._dynamo.config.shallow_copy_dict()
+    program = monograph.export(module, (torch.tensor(5), torch.arange(5.0)))
+    counter = CompileCounter()
+    run = program.compile(backend=counter, fullgraph=fullgraph)
+    for n in (5, 2, 7):
+        x, y = torch.tensor(n), torch.rand(5) * n
+        torch.testing.assert_close(run(x, y), module(x, y))
+    assert counter.frame_count == 1
+    assert not torch._dynamo.utils.counters["graph_break"]
+    assert torch._dynamo.config.shallow_copy_dict() == settings
+
+
 has_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("monograph.interop")
 CONTRACT = "data/monograph/contract.pt2"
-COMPILED: Final = frozenset({ASSOCIATIVE_SCAN, COND, MAP, WHILE_LOOP})
-"""Operators that Dynamo takes as they are. Of what it makes of `scan`, some answers are wrong."""
+COMPILED: Final = frozenset({ASSOCIATIVE_SCAN, COND, MAP, SCAN, WHILE_LOOP})
+"""Operators that Dynamo takes as they are."""
 
 MARKS: Final = frozenset({"_dynamo_weak_dynamic_indices", "_has_dynamo_dim_marking"})
 """Attributes of a tensor by which Dynamo is told what varies; the caller's own are kept."""
@@ -52,30 +52,30 @@ def compiled(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
     """Compile a program with torch.compile; calls are checked against the contract as ever.
 
     `options` are those of `torch.compile`. The checks stay outside of what is compiled: once for
-    all sizes that may vary, and once more where one of them is 0 or 1, as ever with Dynamo. What it
-    cannot compile of branches and loops runs as it is, with a warning, unless `fullgraph=True`
-    asks for all of it.
+    all sizes that may vary, and once more where one of them is 0 or 1, as ever with Dynamo.
+    Numbers and sizes out of data, branches and loops are compiled with all else; where that is
+    refused, they end graphs, with a warning, unless `fullgraph=True` asks for all of it.
     """
-    if _is_taken_whole(program):
-        return _checked(program, _whole(program, **options))
-    module = program.module(check=False)
-    return _checked(
-        program,
-        torch.compile(module if options.get("fullgraph") else _around_loops(module), **options),
-    )
+    make = _whole if _is_taken_whole(program) else _in_parts
+    return _checked(program, make(program, **options))
 
 
 def _is_taken_whole(program: ExportedProgram) -> bool:
-    """Whether a program has branches and loops, all of a kind that Dynamo takes as they are."""
+    """Whether a program has what ends a graph by default, all of a kind that Dynamo can take."""
     nodes = [*calls(program.graph_module)]
     targets = {node.target for node in nodes}
     return (
         program.contract.changes is None
         and not program.contract.inference_results
-        and bool(targets & COMPILED)
-        and SCAN not in targets
+        and (program.facts.has_unbacked or bool(targets & COMPILED))
         and not any(map(_compares_a_truth, nodes))
     )
+
+
+def _in_parts(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
+    """Compile what Dynamo takes by default; graphs end at branches, loops and data."""
+    module = program.module(check=False)
+    return torch.compile(module if options.get("fullgraph") else _around_loops(module), **options)
 
 
 def _around_loops(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -98,35 +98,44 @@ def _compares_a_truth(node: Node) -> bool:
 
 
 def _whole(program: ExportedProgram, **options: Any) -> Callable[..., Any]:
-    """Compile a program with branches and loops: all of it, or nothing.
+    """Compile a program as one graph, or in parts where that is refused.
 
     Dynamo takes torch's own operators as they are, and not what runs them eagerly here. It refuses
-    before anything ran, so what is refused can run as it is.
+    before anything ran, so what is refused can run otherwise.
     """
     from torch._dynamo.exc import TorchDynamoException
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+    may_break = not options.get("fullgraph")
     try:
-        theirs = unchecked(program).module(check_guards=False)
+        module = unchecked(program).module(check_guards=False)
     except MonographError:
-        if options.get("fullgraph"):
-            raise
-        return program.module(check=False)
+        if may_break:
+            return _in_parts(program, **options)
+        raise
     settings: dict[str, Any] = {**options, "fullgraph": True}
-    run = torch.compile(theirs, **settings)
-    eager: list[Callable[..., Any]] = []
+    made = torch.compile(module, **settings)
+    # Made once, as that takes milliseconds; entered by every call, as any may compile anew.
+    with_data = torch._dynamo.config.patch(
+        capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True
+    )
+
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        with with_data:
+            return made(*args, **kwargs)
+
+    run = whole
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if eager:
-            return eager[0](*args, **kwargs)
+        nonlocal run, may_break
         try:
             return run(*args, **kwargs)
         except (TorchDynamoException, GuardOnDataDependentSymNode) as error:
-            if options.get("fullgraph"):
+            if not may_break:
                 raise
-            _LOGGER.warning("a program runs as it is, uncompiled: %s", said(error))
-            eager.append(torch.compiler.disable(program.module(check=False)))
-            return eager[0](*args, **kwargs)
+            _LOGGER.warning("a program is compiled in parts: %s", said(error))
+        run, may_break = _in_parts(program, **options), False
+        return run(*args, **kwargs)
 
     return call
 
