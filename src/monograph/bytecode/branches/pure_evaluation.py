@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MappingProxyType, ModuleType
@@ -113,15 +114,18 @@ def standpoint(frame: InterpreterFrame | FrameType) -> Standpoint:
 
 
 def sides(at: Standpoint, offset: int, condition: Any) -> dict[bool, Standpoint] | None:
-    """Where the branch at this offset leads if the condition is true, and if it is false.
+    """Where the branch that asks at this offset leads if its condition is true, and if it is false.
 
-    None where no branch stands there. `at.ip` and `at.stack` are not looked at.
+    From Python 3.13 on what stands before a jump asks: `TO_BOOL`, which is not decoded, or a
+    comparison. None where no branch stands there. `at.ip` and `at.stack` are not looked at.
     """
     body = link(at.code)
-    index = body.offsets.index(offset) if offset in body.offsets else None
-    if index is None or body.names[index] not in _BRANCHES:
+    index = bisect_left(body.offsets, offset)
+    within_comparison = body.names[index] == "COMPARE_OP"
+    jumps_if, keeps = _BRANCHES.get(body.names[index + within_comparison], (None, False))
+    if jumps_if is None or (within_comparison and keeps):
         return None
-    jumps_if, keeps = _BRANCHES[body.names[index]]
+    index += within_comparison
     jumped = replace(at, ip=body.steps[index][1], stack=[condition] if keeps else [])
     return {jumps_if: jumped, not jumps_if: replace(at, ip=index + 1, stack=[])}
 

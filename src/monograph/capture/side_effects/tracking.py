@@ -498,7 +498,10 @@ _PLAIN_DICTS: Final = frozenset({dict, MappingProxyType})
 
 def _whole(kind: str, owner: Any) -> Any:
     """A copy of all that an object holds."""
-    return _attributes(owner).copy() if kind == "attributes" else content_of(owner)
+    if kind != "attributes":
+        return content_of(owner)
+    # From Python 3.13 on the collector may not see a `__dict__`, nor what is copied in one step.
+    return dict(_attributes(owner).items())
 
 
 def _attributes(owner: Any) -> Any:
