@@ -3,6 +3,7 @@
 import builtins
 import copy
 import gc
+import sys
 import weakref
 
 import pytest
@@ -435,7 +436,9 @@ def test_changes_are_seen(name, backend):
 
 def test_tags_tell_of_every_change():
     """On this version of Python they are where they are thought to be."""
-    assert tags_are_trusted()
+    assert tags_are_trusted() is (sys.version_info < (3, 13))
+    if not tags_are_trusted():
+        pytest.skip("that dicts have a version is of Python 3.12")
     net, other = nn.Linear(2, 2), nn.Linear(2, 2)
     tags = TagList()
     assert tags.instance(net)

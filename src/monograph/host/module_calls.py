@@ -11,8 +11,8 @@ from torch._C._nn import _parse_to  # pyright: ignore[reportAttributeAccessIssue
 from torch.nn.modules import module as _module
 
 _CALL: Any = torch.nn.Module._call_impl
-TRACING_STATE: Final[Any] = torch._C._get_tracing_state
-"""What `Module._call_impl` asks whether `torch.jit.trace` looks on: it gives None if not."""
+TRACING_STATES: Final[tuple[Any, ...]] = (torch._C._get_tracing_state, torch._C._is_tracing)
+"""What `Module._call_impl` asks whether `torch.jit.trace` looks on; since 2.15 the second."""
 CHECKING: Final[Any] = torch._assert
 """The function that models call in the place of `assert`."""
 

@@ -169,7 +169,7 @@ def check_held(segment: SegmentRecorder, callee: Any, value: Any) -> None:
             raise NotRecordable("a tensor is iterated by C")
     if callee is map or callee is filter:
         segment.touch(value)
-    elif callee not in (isinstance, type, callable, issubclass):
+    elif callee not in (isinstance, type, callable, issubclass, super):
         segment.touch(value)
         _check_plain(value)
         if callee in (dict, OrderedDict) and lookup(type(value), "keys") is not MISSING:

@@ -40,7 +40,7 @@ def runs_code_when_left(frame: InterpreterFrame, at: int) -> bool:
             return True
         seen.add(handler.target)
         at = handler.target
-        while body.names[at] not in ("RERAISE", "STOPITERATION_ERROR"):
+        while body.names[at] not in _RAISING:
             name, argument = body.names[at], body.steps[at][1]
             if name == "LOAD_GLOBAL":
                 caught = None if argument in frame.globals else frame.builtins.get(argument)
@@ -49,9 +49,12 @@ def runs_code_when_left(frame: InterpreterFrame, at: int) -> bool:
             elif name not in _SILENT:
                 return True
             at = argument if name == "POP_JUMP_IF_FALSE" else at + 1
-        handler = body.handlers[at] if body.names[at] == "RERAISE" else None
+        handler = None if body.names[at] == "STOPITERATION_ERROR" else body.handlers[at]
     return False
 
+
+_RAISING: Final = frozenset({"RERAISE", "STOPITERATION_ERROR", "CLEANUP_THROW"})
+"""Instructions that raise `GeneratorExit` once more."""
 
 _SILENT: Final = frozenset(
     {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.bytecode.evaluation.tracebacks import handled
-from monograph.host.module_calls import TRACING_STATE
+from monograph.host.module_calls import TRACING_STATES
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -64,21 +64,20 @@ def is_asked_again(segment: SegmentRecorder, function: FunctionType, args: list[
 
 def tells_no_tracing(segment: SegmentRecorder, function: Any) -> bool:
     """Whether `torch.jit.trace` is asked for, which is guarded not to look on."""
-    if function is not TRACING_STATE:
+    if not any(function is each for each in TRACING_STATES):
         return False
-    segment.guards.check(f"{segment.guards.constant(function)}() is not None", "torch.jit", None)
-    return function() is None
+    segment.guards.check(f"{segment.guards.constant(function)}()", "torch.jit", None)
+    return not function()
 
 
 def tells_no_error(segment: SegmentRecorder, frame: InterpreterFrame | None, callee: Any) -> bool:
-    """Whether `sys.exc_info` is asked where no exception is being handled, which is guarded."""
-    if callee is not sys.exc_info or frame is None or handled(frame.interpreter) is not None:
+    """Whether it is asked which exception is being handled where none is, which is guarded."""
+    is_asked = callee is sys.exc_info or callee is sys.exception
+    if not is_asked or frame is None or handled(frame.interpreter) is not None:
         return False
-    guards = segment.guards
-    guards.check(
-        f"{guards.constant(sys.exc_info)}()[1] is not None", "the exception that is handled", None
-    )
-    return sys.exc_info()[1] is None
+    asked = segment.guards.constant(sys.exception)
+    segment.guards.check(f"{asked}() is not None", "the exception that is handled", None)
+    return sys.exception() is None
 
 
 _FILTERING: Final = (warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings)
