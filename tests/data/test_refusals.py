@@ -15,6 +15,7 @@ from torch import nn
 
 import monograph
 from monograph.diagnostics import MonographError
+from tests.goldens import compared
 
 PAIR = re.compile(r"## (\w+)\n\n```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 FILES = sorted(Path(__file__).with_name("refusals").glob("*.md"))
@@ -51,7 +52,7 @@ def test_refusals_read_as_shown(file, request):
     expected = PAIR.sub(shown, text)
     if request.config.getoption("--accept", default=False):
         file.write_text(expected, encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == expected
+    assert compared(file.read_text(encoding="utf-8")) == compared(expected)
 
 
 def test_there_are_fifty():

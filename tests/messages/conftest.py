@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from monograph import diagnostics
+from tests.goldens import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ class Message(pytest.Item):
         expected = PAIR.sub(lambda pair: self._shown(program, pair[1], pair[2]), text)
         if self.config.getoption("--accept", default=False):
             self.path.write_text(expected, encoding="utf-8")
-        assert self.path.read_text(encoding="utf-8") == expected
+        assert compared(self.path.read_text(encoding="utf-8")) == compared(expected)
 
     def _shown(self, program: str, kind: str, expression: str) -> str:
         message = self._rendered(program, kind, expression)

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Using a non-tuple sequence",
     "ignore:indexing with dtype",
     "ignore:.*degrees of freedom",
+    "ignore:torch.searchsorted",
+    "ignore:Use of .* on expanded tensors",
 )
 
 

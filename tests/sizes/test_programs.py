@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_map
 import monograph
 from monograph import MonographError
 from monograph.dims import bind
+from tests.goldens import compared
 from tests.programs.harness import SEED_OF_EXAMPLE, agree, build, inputs_at
 from tests.sizes.programs import (  # noqa: F401  importing registers the programs
     conditions,
@@ -143,7 +144,7 @@ def assert_golden(request, program, message):
     text = page(program, message)
     if request.config.getoption("--accept", default=False):
         golden.write_text(text, encoding="utf-8")
-    assert golden.read_text(encoding="utf-8") == text
+    assert compared(golden.read_text(encoding="utf-8")) == compared(text)
 
 
 def said(exported):
