@@ -18,6 +18,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     lowering_properties,
     memory,
     merged,
+    metadata,
     modes,
     numbers,
     outside,

@@ -75,6 +75,29 @@ def running_state(x):
     return h
 
 
+@looped(least=1)
+def first_round_apart(x):
+    """What a round reads, the first one made: in eager a name that has no value before."""
+    for t in range(x.shape[1]):
+        if t == 0:
+            h = x[:, t] * 2
+        else:
+            h = torch.tanh(h + x[:, t])
+    return h
+
+
+@looped(least=1)
+def bound_by_an_earlier_round(x):
+    """A side of a branch on data binds a name, which later rounds read where it does not."""
+    y = x.abs() + 1
+    for t in range(x.shape[1]):
+        if y.sum() > 0:
+            h = y * 2
+        y = y * (0.5 - t)
+        h = h + 1
+    return h.sum(1)
+
+
 @looped
 class LSTMLoop(nn.Module):
     """A cell of torch's, its two states in a tuple."""

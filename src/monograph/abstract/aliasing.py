@@ -21,7 +21,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.host.decompositions import is_composite
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
-from monograph.integers import known
+from monograph.integers import eq, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -155,7 +155,8 @@ def _if_rank(rank: int) -> Callable[[Call], Results]:
 
 
 def _sum_to_size(call: Call) -> Results:
-    return FRESH if call.given.numel() != call.made.numel() else FRESH | VIEW | ARGUMENT
+    is_smaller = known(eq(call.given.numel(), call.made.numel())) is False
+    return FRESH if is_smaller else FRESH | VIEW | ARGUMENT
 
 
 COPIES_BY_LAYOUT: Final = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as"})

@@ -204,9 +204,13 @@ def _without_aliases(
 ) -> tuple[list[Any], list[tuple[StateTensor, AbstractTensor]]]:
     """The same, with copies of what may lie in buffers that are written to, by a condition.
 
-    Raises: branch-returns (it may be an input just as well).
+    Raises: branch-returns (it may be an input just as well, or in one memory with a result).
     """
     aliases = recorder.aliases
+
+    def is_in_one(value: AbstractTensor, ones: list[AbstractTensor]) -> bool:
+        return not {*map(id, ones)}.isdisjoint(map(id, aliases.possible_storages(value)))
+
     buffers = [buffer.abstract for buffer, _ in reassigned if aliases.is_aliased(buffer.abstract)]
     if not buffers:
         return values, reassigned
@@ -220,7 +224,11 @@ def _without_aliases(
         others = [each for each in ones if not any(each is buffer for buffer in buffers)]
         if len(others) == len(ones):
             return value
-        if any(_is_input(recorder, each) for each in others):
+        is_shared = any(
+            isinstance(each, AbstractTensor) and each is not value and is_in_one(each, ones)
+            for each in values
+        )
+        if is_shared or any(_is_input(recorder, each) for each in others):
             frames = () if value.node is None else value.node.meta.get("frames", ())
             at = recorder.scopes.filter.innermost_user(frames)
             raise problem("branch-returns", at=at)

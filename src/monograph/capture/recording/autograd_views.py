@@ -8,13 +8,21 @@ not count what is written to it: it never refuses a gradient because of that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.aliasing import FRESH, Aliasing, Result
+from monograph.abstract.aliasing import (
+    ARGUMENT,
+    BEGINS_HISTORY,
+    FRESH,
+    Aliasing,
+    Result,
+    view_chain,
+)
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import is_differentiable
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,12 +32,22 @@ if TYPE_CHECKING:
     Abstract = Callable[[torch.Tensor], AbstractTensor]
 
 
+_CONTIGUOUS: Final = torch.ops.aten.contiguous.default
+GAVE_ITSELF: Final = "whether `{}` gave back its argument"
+
+
 class Lineage:
     """The families of one capture."""
 
-    __slots__ = ("_apart", "_bases", "_beside", "_followed", "_views", "_writes", "n_writes")
+    __slots__ = (
+        *("_apart", "_bases", "_beside", "_doubted", "_followed", "_names", "_views", "_writes"),
+        "n_writes",
+    )
 
     def __init__(self) -> None:
+        self._names: dict[int, list[AbstractTensor]] = {}
+        self._doubted: list[tuple[AbstractTensor, AbstractTensor]] = []
+        """Arguments, and what operators gave for them that may be the same object."""
         self._apart: dict[int, tuple[AbstractTensor, list[Node]]] = {}
         self._bases: dict[int, AbstractTensor] = {}
         self._beside: dict[Node, list[AbstractTensor]] = {}
@@ -60,6 +78,34 @@ class Lineage:
                 self.join(each, source)
                 if each.tensor_type.requires_grad is not t.requires_grad:
                     each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)
+            if Result.ARGUMENT in found:
+                self._name(each, source, is_sure=found == ARGUMENT)
+                if table.results(t, each.tensor_type, args, kwargs, lies=False) == ARGUMENT:
+                    each.__dict__ = source.__dict__  # what user code puts on one is on the other
+
+    def _name(self, made: AbstractTensor, source: AbstractTensor, *, is_sure: bool) -> None:
+        if not is_sure:
+            self._doubted.append((source, made))
+            return
+        names = self._names.setdefault(id(source), [source])
+        names.append(made)
+        self._names[id(made)] = names
+
+    def names(self, tensor: AbstractTensor) -> list[AbstractTensor]:
+        """The tensors that are one object in eager code: its own metadata is that of them all.
+
+        Raises: outside-read (an operator may have given its argument, or something else).
+        """
+        names = self._names.get(id(tensor), [tensor])
+        for each in names if len(names) > 1 else ():
+            each.recorder.layout_asked(each, "strides")
+        for source, made in self._doubted:
+            if any(each is source or each is made for each in names):
+                target = getattr(made.node, "target", None)
+                if target is not _CONTIGUOUS or source.is_contiguous():
+                    name = str(target).partition(".")[2].partition(".")[0]
+                    raise problem("outside-read", what="is", because=GAVE_ITSELF.format(name))
+        return names
 
     def behind(self, node: Node | None) -> Iterator[Node]:
         """What a node is computed from, and itself; told once while nothing new is written."""
@@ -81,6 +127,14 @@ class Lineage:
         base = self._bases.get(id(source), source)
         self._bases[id(view)] = base
         self._views.setdefault(id(base), [base]).append(view)
+
+    def check_leaf(self, tensor: AbstractTensor, overload: Any, *, followed: bool) -> None:
+        """A tensor is about to be written to. Raises: RuntimeError (a leaf that the call made)."""
+        base = self._bases.get(id(tensor), tensor)
+        is_leaf = followed and tensor.tensor_type.requires_grad and is_made_leaf(base.node)
+        if is_leaf and base.tensor_type.requires_grad and overload is not BEGINS_HISTORY:
+            what = "a leaf Variable" if base is tensor else "a view of a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
 
     def written(self, tensor: AbstractTensor, node: Node, *, followed: bool) -> None:
         """A node writes to a tensor; `followed` tells whether autograd follows what is written."""
@@ -129,4 +183,10 @@ class Lineage:
                 yield from self._writes.get(id(base), ())
 
 
-__all__ = ["Lineage"]
+def is_made_leaf(node: Node | None) -> bool:
+    """Whether the tensor that a node makes was told to begin a history."""
+    chain = () if node is None else view_chain(node, ARGUMENT)
+    return any(each.target is BEGINS_HISTORY for each in chain)
+
+
+__all__ = ["GAVE_ITSELF", "Lineage", "is_made_leaf"]

@@ -18,6 +18,7 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
+from monograph.abstract.aliasing import source_of
 from monograph.abstract.differentiability import end_histories
 from monograph.abstract.layout_origin import questions_behind
 from monograph.abstract.symbols import to_python, to_sym
@@ -448,8 +449,10 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     ) -> Any:
         bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
         targets = {name: self._target(bound.get(name)) for name in op.mutated}
-        if self.region is not None:
-            for tensor in itertools.chain(*targets.values()):
+        followed = self._requires_grad and is_grad_enabled() and not op.writes_out
+        for tensor in itertools.chain(*targets.values()):
+            self.lineage.check_leaf(tensor, op.overload, followed=followed)
+            if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view)
         result = self._infer_mutation(op, types, keyword_types)
         node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
@@ -496,9 +499,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             return []
         if isinstance(arg, list | tuple):
             return [tensor for item in arg for tensor in self._target(item)]
-        if isinstance(arg, AbstractTensor):
-            return [arg]
-        return [self.writer.lift(arg, self)]
+        return [arg if isinstance(arg, AbstractTensor) else self.writer.lift(arg, self)]
 
     def _infer_mutation(self, op: Operator, types: list[Any], keywords: dict[str, Any]) -> Any:
         """The result types; an in-place operator's operands must broadcast to its target."""
@@ -509,9 +510,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         result = self._infer(op, types, keywords)
         if op.writes_out or not op.rule_is_functional_sibling or op.inplace_view:
             return result
-        target = types[0]
-        if isinstance(result, TensorType) and isinstance(target, TensorType):
-            require_same_shape(result, target)
+        if isinstance(result, TensorType) and isinstance(types[0], TensorType):
+            require_same_shape(result, types[0])
         return result
 
     def _note_silent_writes(
@@ -542,20 +542,22 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     def _written(self, tensor: AbstractTensor, op: Operator, result: Any, node: Node) -> None:
         self._note_write(tensor)
         self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
-        if op.inplace_view and isinstance(result, TensorType):
-            self._keep_type(tensor)
-            self.answers_noted.keep_apart(tensor)
-            tensor.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
-            if isinstance(tensor, StaticTensor):
-                restride(tensor, result.shape, result.stride(), result.offset)
+        for each in self.lineage.names(tensor) if op.inplace_view else ():
+            self._keep_type(each)
+            self.answers_noted.keep_apart(each)
+            each.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
+            each.node = node
+            if isinstance(each, StaticTensor):
+                restride(each, result.shape, result.stride(), result.offset)
 
     def _keep_type(self, tensor: AbstractTensor) -> None:
-        """The node so far still says what it makes, whatever becomes of the tensor."""
-        if tensor.node is not None:
-            before = make_tensor(tensor.tensor_type, tensor.node, self)
-            before.view_of = tensor.storage_root
-            self.lineage.join(before, tensor)
-            tensor.node.meta["val"] = before
+        """The nodes so far still say what they make, whatever becomes of the tensor."""
+        before = make_tensor(tensor.tensor_type, tensor.node, self)
+        before.view_of = tensor.storage_root
+        self.lineage.join(before, tensor)
+        node = tensor.node
+        while node is not None and node.meta.get("val") is tensor:
+            node.meta["val"], node = before, source_of(node)
 
     # --- what abstract tensors ask -------------------------------------------------------------
 
@@ -584,8 +586,9 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
         """The tensor is of that type from here on."""
-        if flag != tensor.tensor_type.requires_grad:
-            tensor.tensor_type = with_requires_grad(tensor.tensor_type, flag)
+        t = with_requires_grad(tensor.tensor_type, flag)
+        for each in () if t == tensor.tensor_type else self.lineage.names(tensor):
+            each.tensor_type, each.node = t, tensor.node
 
     def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """Raise what user code could go on after; `assumed` says what a draft does instead."""

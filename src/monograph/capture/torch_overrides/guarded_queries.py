@@ -32,6 +32,7 @@ from monograph.capture.queries.query_kinds import (
     UNASKED,
     asking_again,
 )
+from monograph.capture.recording.autograd_views import GAVE_ITSELF, is_made_leaf
 from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.torch_overrides.caught_errors import note_raising
 from monograph.capture.torch_overrides.collective_order import check_collectives, note_collective
@@ -75,7 +76,7 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
         is_made = root is not None and root.op == "call_function"
         return is_made and recorder.answers_noted.owner(tensor) is None
     told = _Asked(recorder, tensor, question)
-    subject = told.subject
+    subject = None if question == "requires_grad" and told.is_written else told.subject
     answer = _DERIVED[question](told) if subject is None else told.of_subject(subject)
     if not answer and question in _WITHOUT_HISTORY:
         what, because = _WITHOUT_HISTORY[question]
@@ -93,7 +94,7 @@ def _check_hash(recorder: Recorder, tensor: AbstractTensor) -> bool:
     node, noted = tensor.node, recorder.answers_noted
     if node is not None and Result.ARGUMENT in results_of(node):
         name = str(node.target).split(".")[-2]
-        raise identity_refusal(because=f"whether `{name}` gave back its argument")
+        raise identity_refusal(because=GAVE_ITSELF.format(name))
     subject = noted.owner(tensor) if tensor.view_of is None else None
     if subject is not None and subject.argument is not None:
         noted.hashed.add(subject.argument)
@@ -123,6 +124,12 @@ class _Asked(NamedTuple):
         return None if node is None else self.recorder.answers_noted.subjects.get(node)
 
     @property
+    def is_written(self) -> bool:
+        """Whether the run wrote to it, or to a view of it: what was written may have a history."""
+        node = self.tensor.node
+        return node is not None and any(self.recorder.lineage.writes(node))
+
+    @property
     def counts(self) -> bool:
         """Whether it is user code that asks, during the run."""
         return listening() is self.recorder and not _is_asked_by_torch(self.recorder)
@@ -144,9 +151,7 @@ class _Asked(NamedTuple):
 
     def is_leaf(self) -> bool:
         """What autograd does not follow, and what was told to begin with here."""
-        node = self.tensor.node
-        begins = node is not None and node.target is _aten.requires_grad_.default
-        return begins or not self.requires_grad()
+        return is_made_leaf(self.tensor.node) or not self.requires_grad()
 
     def has_no_base(self) -> bool:
         """Whether it has memory of its own, in which no operator found another tensor's."""

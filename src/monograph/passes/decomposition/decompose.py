@@ -123,8 +123,9 @@ def decompose(
             each.meta["val"] if isinstance(each, Node) else each
             for each in (*writes.values(), *outputs)
         )
+        laid_out = layout_sources(lowering.laid_out)  # of what is unused too: copies hang on it
         builder.drop_unused()
-        laid_out = _laid_out(builder.writer.graph, lowering.laid_out)
+        laid_out |= layout_sources(filter(needs_a_layout, builder.writer.graph.nodes))
         written = builder.writer
         submodules = build_subgraphs(
             written.graph, builder.children, builder.states, make_module, written.new_name
@@ -141,7 +142,7 @@ def decompose(
         submodules,
         writes,
         outputs,
-        laid_out,
+        {node.name: tensor_type(node) for node in laid_out if is_tensor(node)},
         lowering.placed,
         lowering.without_gradients,
         reasons,
@@ -287,9 +288,3 @@ def _kept_apart(
             node = builder.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
         kept.append(node)
     return kept
-
-
-def _laid_out(graph: Graph, passed: set[Node]) -> dict[str, TensorType]:
-    """The inputs whose layout matters: seen in a way not every layout allows, or not copied."""
-    found = layout_sources({*passed, *filter(needs_a_layout, graph.nodes)})
-    return {node.name: tensor_type(node) for node in found if is_tensor(node)}

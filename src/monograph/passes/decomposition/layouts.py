@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LAID_OUT_ANEW: Final = frozenset(
     {
         *("_pdist_forward", "baddbmm", "group_norm", "max_pool1d", "native_dropout_backward"),
-        *("one_hot", "pdist", "select_scatter"),
+        *("index_fill", "one_hot", "pdist", "select_scatter"),
         *("lerp", "logit_backward", "special_xlog1py", "xlogy"),
     }
 )

@@ -273,7 +273,7 @@ class Lowering:
         if is_seen and (op.aliasing.is_idle(args, kwargs) or is_only_detached(source)):
             return args[0]
         if overload is BEGINS_HISTORY:
-            return begun_history(self, op, args, kwargs)
+            return begun_history(self, op, args, kwargs, source)
         if op.mutated:
             return mutation(self, op, args, kwargs, source)
         if op.silent_flag is not None and (args_with := statistics(op, args, kwargs)):

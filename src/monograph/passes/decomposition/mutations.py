@@ -16,7 +16,7 @@ from monograph.abstract.randomness import is_random
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
 from monograph.host.overloads import aten
-from monograph.integers import ge, known
+from monograph.integers import ge, known, require
 from monograph.passes.decomposition.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functionalization.autograd_history import hides_writes, is_hidden, seen_from
@@ -29,6 +29,7 @@ from monograph.passes.functionalization.functionalize import (
     lies_within,
     overlap,
     view_of,
+    whole,
     write,
 )
 from monograph.passes.functionalization.views import (
@@ -91,7 +92,9 @@ def mutation(
     return _returned(op, bound, flat[:n_own])
 
 
-def begun_history(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any]) -> Any:
+def begun_history(
+    lowering: Lowering, op: Operator, args: Any, kwargs: dict[str, Any], source: Node | None = None
+) -> Any:
     """`requires_grad_`: the value is a leaf from here on, where there is nothing to follow yet.
 
     Raises: not-functional.
@@ -101,6 +104,12 @@ def begun_history(lowering: Lowering, op: Operator, args: Any, kwargs: dict[str,
     if target.__class__ is Alias:
         if target.storage.input is not None or (target.views and lowering.builder.state):
             raise not_functional(lowering, op, "it makes a leaf of memory that is written to")
+        held: Any = None if source is None else source.args[0]
+        users = () if held is None else held.users
+        if any(Result.VIEW in results_of(each) for each in users if each is not source):
+            raise not_functional(lowering, op, "a view was taken of it when it was no leaf")
+        target.storage.has_leaf = True
+        target.storage, target.views = whole(value).storage, ()  # views from now on are of the leaf
         target.storage.has_leaf = True
     lowering.builder.call(op.overload, (value, *args[1:]), kwargs)
     lowering.history.begin(value)
@@ -312,12 +321,18 @@ def walked_through(
         raise not_functional(lowering, op, reason)
     given = (list(result.shape), list(result.stride()), result.offset - storage.begin)
     is_placed = len(rest) > 2 or bool(kwargs)
+    for size, step in zip(alias.type.shape, alias.type.stride(), strict=True):
+        if step == 0 and not is_placed:  # an expansion to 1 has a stride, which a slice of it skips
+            require(ge(size, 1), "not-functional", op=str(op.overload), reason=_REPEATS_NOTHING)
     if not alias.views and not is_placed:
         given = given[:2]
     elif storage.input is not None:
         lowering.laid_out.add(storage.input)
         lowering.placed.update([storage.input.name] * is_placed)
     return view_of(base, View(op.overload, given, {}, None, base.type, result))
+
+
+_REPEATS_NOTHING = "where it begins in memory depends on whether an expansion repeats something"
 
 
 def not_functional(lowering: Lowering, op: Operator, reason: object) -> MonographError:

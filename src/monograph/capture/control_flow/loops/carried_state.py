@@ -77,7 +77,12 @@ class CarriedState:
         self.makes_last = makes_last
         self.n_stack = len(frame.stack) - 1
         self.values = [*frame.stack[:-1], *self._live(frame)]
-        self.read = live_at(frame, test.out) | live_unless_raised(frame.code)[test.start]
+        into_iteration = live_unless_raised(frame.code)[test.start]
+        self.needed = {
+            (self.n_stack + n,) for n in range(len(frame.slots)) if into_iteration >> n & 1
+        }
+        """The variables that an iteration may read before it assigns them."""
+        self.read = live_at(frame, test.out) | into_iteration
         """A bit for each slot that somebody else reads than what comes after a suppressed error."""
         self.names = [""] * self.n_stack + list(frame.body.slots)
         self.leaves = {leaf.path: leaf for leaf in _leaves(self.values, self.names)}
@@ -182,7 +187,8 @@ class CarriedState:
             if path in texts:
                 continue
             last = ended[path].value
-            if self.makes_last and self.leaves[path].value is MISSING and _is_carriable(last):
+            is_born = self.leaves[path].value is MISSING and path not in self.needed
+            if self.makes_last and is_born and _is_carriable(last):
                 self.born[path] = last
             else:
                 self._require_carriable(self.leaves[path], ended[path])

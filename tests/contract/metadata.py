@@ -1,0 +1,170 @@
+"""Changes of a tensor's own metadata: whoever holds it by another name sees them."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.contract.registry import probe
+from tests.contract.tensor_types import m
+
+CALLS = {"other": lambda: (m(3, 4) * 2,), "a leaf": lambda: (m(3, 4).requires_grad_(),)}
+LAID = {**CALLS, "transposed": lambda: (m(4, 3).T,), "gapped": lambda: (m(3, 8)[:, ::2],)}
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=LAID)
+def transposed_by_a_copy_if_needed(x):
+    """The tensor itself, where it lies in rows."""
+    a = x + 1
+    b = a.contiguous()
+    b.t_()
+    return a, b, a.shape[0], a.sum(0)
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def reshaped_by_a_conversion_to_its_own(x):
+    """Nothing to convert, nothing to drop: one tensor by four names."""
+    a = x + 1
+    b = F.dropout(+a.to(torch.float32), 0.5, training=False)
+    b.unsqueeze_(0).transpose_(0, 1)
+    return a, b, list(a.shape), a * a.new_ones(a.shape[-1])
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def resized_by_another_name(x):
+    """Its memory, seen with other sizes."""
+    a = x.detach() + 1
+    b = a.float()
+    b.resize_(2, 2)
+    return a, b, a.shape[0]
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def a_leaf_by_another_name(x):
+    """Made of a tensor without a history."""
+    a = x.detach() + 1
+    b = a.float()
+    b.requires_grad_()
+    return a, b * 2, a.requires_grad, (a * 2).requires_grad
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def detached_by_another_name(x):
+    """Neither has a history from then on."""
+    a = x * 2
+    b = a.float()
+    b.detach_()
+    return a * 3, b * 3
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def put_on_another_name(x):
+    """An attribute."""
+    a = x + 1
+    a.float().factor = 3
+    return a * getattr(a, "factor", 1)
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def transposed_after_it_was_written(x):
+    """What `out=` and writes in place gave is the tensor that they were given."""
+    a = torch.mm(x.detach(), x.detach().t(), out=torch.empty(3, 3))
+    b = (x + 1).mul_(2).add_(1)
+    before = a.clone(), b.clone(), b[1:]
+    return *before, a.t_(), a, b.t_(), b @ x
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=LAID)
+def views_of_a_leaf_of_written_memory(x):
+    """They have its history, which the memory has not."""
+    a = torch.sub(x.detach(), 1, out=torch.empty(4, 3).t())
+    b = a.detach().requires_grad_()
+    return a, b, b.t(), b[1:], b.view_as(b) * 2
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=LAID)
+def views_of_what_becomes_a_leaf(x):
+    """They need gradients, and have no history."""
+    b = torch.sub(x.detach(), 1, out=torch.empty(3, 4)).detach()
+    before = b.t()
+    b.requires_grad_()
+    return before, b
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=LAID)
+def copied_by_layout_and_then_overwritten(x):
+    """Whether it is a copy is seen, and nothing else of what it was asked of."""
+    a = x.detach() + 1
+    b = a.contiguous()
+    b.add_(5)
+    a.fill_(0)
+    return (b,)
+
+
+@probe("overlap", lambda: (m(3, 4),), shapes=lambda d: ({0: d("n", max=9), 1: d("m", max=9)},),
+       calls={"one": lambda: (m(1, 3),), "more": lambda: (m(5, 2),)})  # fmt: skip
+def strided_from_an_expansion(x):
+    """One row is not repeated, and has a stride."""
+    x.add_(1)
+    x[:1].expand(x.shape[0], -1)[1:].as_strided((2,), (1,))
+    return (x,)
+
+
+@probe("overlap", lambda: (m(3, 4),), shapes=lambda d: ({0: d("n", max=9), 1: d("m", max=9)},),
+       calls={"one": lambda: (m(1, 3),), "more": lambda: (m(5, 2),)})  # fmt: skip
+def summed_to_its_own_size(x):
+    """The tensor, or a view of it."""
+    a = x[..., :1]
+    b = a.sum_to_size(a.shape)
+    b.masked_fill_(b > 0, 0)
+    return a, b
+
+
+@probe("write", lambda: (m(3, 4),), calls=CALLS)
+def a_leaf_written_to(x):
+    """Autograd refuses that at once, and code may catch it; what it is not told of stays a leaf."""
+    a = x.detach().requires_grad_()
+    b = x.detach().clone().requires_grad_()
+    try:
+        a.add_(1)
+    except RuntimeError as error:
+        said = str(error)
+    try:
+        b[0].mul_(2)
+    except RuntimeError as error:
+        said += str(error)
+    with torch.no_grad():
+        b.mul_(3)
+    return a * 2, b, b.is_leaf, said
+
+
+@probe("mode", lambda: (m(3, 4), m(3, 4)),
+       calls={"a history": lambda: (m(3, 4).requires_grad_() * 2, m(3, 4))})  # fmt: skip
+def told_to_forget_after_a_view_was_written(x, y):
+    """PyTorch refuses what has a history by then, which the write to a row gave it."""
+    y[0].add_(x[-1])
+    return y.requires_grad_(False) * 2
+
+
+@probe("layout", lambda: (m(4, 3).T,), calls={
+    "gapped": lambda: (m(3, 8)[:, ::2],), "plain": lambda: (m(3, 4),)})  # fmt: skip
+def filled_at_places(x):
+    """What is made of it lies as it did."""
+    x.index_fill_(0, torch.tensor([0]), 3)
+    return x * 2
+
+
+@probe("write", lambda: (m(3, 4),), shapes=lambda d: ({0: d("n", max=9)},),
+       refused=("branch-returns", "dim-specialised"))  # fmt: skip
+class RowOfWhatIsReplaced(nn.Module):
+    """A buffer's old memory is returned, and a row of it that the rounds of a loop took."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("old", torch.ones(4))
+
+    def forward(self, x):
+        old = self.old
+        for _ in range(x.shape[0]):
+            row = old[-1]
+        self.old = old * 2
+        return old, row
