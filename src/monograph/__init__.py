@@ -48,7 +48,7 @@ if typing.TYPE_CHECKING:
     )
     from monograph.estimation import Device, Estimate, estimate
     from monograph.interop import as_torch_export, from_torch, load_package
-    from monograph.jit import CompilationProfiler, minify, optimize
+    from monograph.jit import CompilationProfiler, mark_dynamic, minify, optimize
     from monograph.logs import set_logs
     from monograph.methods import call, export_methods
     from monograph.passes import DecompositionTable, default_decompositions
@@ -113,6 +113,7 @@ else:
             "load": "monograph.archive",
             "load_package": "monograph.interop",
             "minify": "monograph.jit",
+            "mark_dynamic": "monograph.jit",
             "optimize": "monograph.jit",
             "passes": "monograph.passes:",
             "pt2_archive": "monograph.pt2_archive:",
@@ -186,6 +187,7 @@ __all__ = [
     "infer_dynamic_shapes",
     "load",
     "load_package",
+    "mark_dynamic",
     "minify",
     "optimize",
     "passes",

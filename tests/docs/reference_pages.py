@@ -54,7 +54,7 @@ SUBJECTS = {
     ),
     "running": (
         "Running just in time, and generation",
-        ("optimize", "CompilationProfiler", "minify", "generation"),
+        ("optimize", "CompilationProfiler", "mark_dynamic", "minify", "generation"),
     ),
     "estimation": (
         "Estimating costs",

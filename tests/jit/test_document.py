@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import monograph
-from monograph import CompilationProfiler, optimize
+from monograph import CompilationProfiler, mark_dynamic, optimize
 from tests.jit import broken_backends
 
 X = torch.linspace(-1, 1, 12).view(3, 4)
@@ -369,8 +369,9 @@ FOLLOWED = None
 
 
 def as_advised(x, n, gain, scale):
-    """What was kept in the function comes as tensors, sizes are padded, dtypes are the same."""
-    x = torch.nn.functional.pad(x, (0, 0, 0, 4 - len(x))).float()
+    """What was kept in the function comes as tensors, sizes are marked, dtypes are the same."""
+    x = x.clone().float()
+    mark_dynamic(x, 0)
     return FOLLOWED(x, *map(torch.as_tensor, (float(n), float(gain), float(scale))))
 
 
@@ -386,7 +387,10 @@ def inside(mode, call, *args):
 
 
 GIVEN = {
-    "x.shape": (lambda f: [f(x, 2, 1, 1) for x in (X, X[:2], X[:1])], "pad to a few sizes"),
+    "x.shape": (
+        lambda f: [f(x, 2, 1, 1) for x in (X, X[:2], X[:1])],
+        "`monograph.mark_dynamic(x, 0)`",
+    ),
     "x.dtype": (lambda f: [f(x, 2, 1, 1) for x in (X, X.double())], "make the dtype of `x`"),
     "n": (lambda f: [f(X, n, 1, 1) for n in (2, 3)], "keep `n` out of the function, or pass it"),
     "GAIN": (lambda f: [f(X, 2, gain, 1) for gain in (1, 2)], "keep `GAIN` out of the function"),

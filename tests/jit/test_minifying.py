@@ -147,6 +147,7 @@ class Scaled(nn.Module):
         total = x.abs().sum()
         if total > self.bound:
             x = x / total
+            self.is_bounded = True
         return helper(x)
 
     def forward(self, x):

@@ -16,8 +16,10 @@ def breaking(x, n=1):
     """A function with three graph breaks of two kinds."""
     time.sleep(0)
     if x.sum() > 0:
-        x = x * n
-    time.sleep(0)
+        x = [x * n][0]
+        time.sleep(0)
+    else:
+        time.sleep(0)
     return x + 1
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from bench.models import GPT
-from monograph.jit import optimize
+from monograph.jit import mark_dynamic, optimize
 from tests.jit.running import plain, quiet
 
 PROGRAMS = {}
@@ -502,3 +502,51 @@ def test_numbers_are_inputs_from_the_second_compilation_on():
     for n in range(9):
         assert torch.equal(fast(torch.ones(2), n), torch.ones(2) * n)
     assert len(optimizer.entries) == 2
+
+
+def flattened(x, scale=1):
+    """Sizes in arithmetic, and a decision on one."""
+    n, m = x.shape
+    y = x.reshape(n * m) * scale
+    return y[: n + 1] if n > 1 else y + m
+
+
+def marked(x, *dims):
+    """A copy with marks."""
+    made = x.clone()
+    mark_dynamic(made, dims)
+    return made
+
+
+@pytest.mark.parametrize("give", [lambda f, x: f(x), lambda f, x: f([{"x": (x,)}])])
+def test_marked_sizes_are_values_from_the_first_compilation_on(give):
+    """The first graph serves other sizes; nothing else is declared by a mark."""
+
+    def f(given):
+        x = given if isinstance(given, torch.Tensor) else given[0]["x"][0]
+        return flattened(x)
+
+    some = [torch.arange(2.0 * n).view(n, 2) for n in (3, 4, 7, 2)]
+    optimizer = optimize()
+    g = optimizer(f)
+    for index, x in enumerate(some):
+        assert plain(give(g, x if index else marked(x, 0))) == plain(give(f, x))
+    assert len(optimizer.entries) == 1
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_marks_and_what_optimize_says(dynamic):
+    """`dynamic=True` needs no marks; with False, none are heeded."""
+    optimizer = optimize(dynamic=dynamic)
+    f = optimizer(flattened)
+    for n in (3, 4, 7, 2):
+        x = torch.arange(2.0 * n).view(n, 2)
+        given = marked(x, -2) if n == 3 and dynamic is not True else x
+        assert plain(f(given)) == plain(flattened(x))
+    assert len(optimizer.entries) == (4 if dynamic is False else 1)
+
+
+def test_marks_of_no_dimension():
+    """They are refused."""
+    with pytest.raises(IndexError, match="dimension 2 of a tensor with 2 dimensions"):
+        mark_dynamic(torch.ones(2, 3), [0, 2])

@@ -7,6 +7,7 @@ to program point, or interprets on and records one more (`call_recording`, decis
 from __future__ import annotations
 
 from monograph.jit.backends import find_backend
+from monograph.jit.graphs.sizes import mark_dynamic
 from monograph.jit.minifying import minify
 from monograph.jit.optimizing import Optimizer, optimize
 from monograph.jit.reporting import CompilationProfiler, explain_call
@@ -16,6 +17,7 @@ __all__ = [
     "Optimizer",
     "explain_call",
     "find_backend",
+    "mark_dynamic",
     "minify",
     "optimize",
 ]

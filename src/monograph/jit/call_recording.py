@@ -17,7 +17,13 @@ from monograph.diagnostics import MonographError
 from monograph.jit import callables
 from monograph.jit.attribute_reads import note_read
 from monograph.jit.calling.c_functions import is_of_sizes, is_size, of_sizes
-from monograph.jit.calling.calls import arguments_of, check_call, find_leaf
+from monograph.jit.calling.calls import (
+    arguments_of,
+    callee_of,
+    check_call,
+    find_leaf,
+    takes_sizes,
+)
 from monograph.jit.effects.attributes import note_write
 from monograph.jit.effects.autocast import SWITCHES, record_autocast
 from monograph.jit.effects.containers import change, change_of
@@ -36,18 +42,21 @@ from monograph.jit.effects.guarded_queries import (
 from monograph.jit.effects.module_calls import forward_of, plain_callee
 from monograph.jit.effects.output import write_print
 from monograph.jit.effects.shared_results import gives_shared, note_cached, share
+from monograph.jit.graphs.branch_graphs import GivenUp
+from monograph.jit.graphs.branches import check_call_in_side, check_step_in_side
 from monograph.jit.graphs.data_numbers import draws, eager_leaf, takes_number
 from monograph.jit.graphs.operator_observer import OperatorObserver
 from monograph.jit.graphs.sizes import (
     AWARE,
     LOOKS_AT,
+    ChosenTensor,
     is_tuple_display,
     plain,
     settle_frames,
     settle_holders,
     settled,
 )
-from monograph.jit.guard_code import LRU_CACHE
+from monograph.jit.guard_code import LRU_CACHE, storage_of
 from monograph.jit.interpreters import run_step
 from monograph.jit.point_table import RAISED, place_of
 from monograph.jit.program_points import (
@@ -84,7 +93,7 @@ def _plain(named: dict[str, Any]) -> dict[str, Any]:
 class CallRecorder(Hooks):
     """Records the segments of one call, from a program point to where the call returns."""
 
-    uncatchable = (MonographError,)
+    uncatchable = (MonographError, GivenUp)
 
     def __init__(self, points: PointTable) -> None:
         """`points` are where segments begin, and what is known of the function."""
@@ -93,7 +102,7 @@ class CallRecorder(Hooks):
         self.interpreter.recorder = self
         self.interpreter.body = watched
         self._segment: SegmentRecorder | None = None
-        self._observer = OperatorObserver(self._unrecorded)
+        self._observer = OperatorObserver(self._unrecorded, self._check_operator)
         self._point: ProgramPoint | None = None
         self._births: dict[int, tuple[CodeType, int]] = {}
         self._is_known = False
@@ -112,8 +121,14 @@ class CallRecorder(Hooks):
         if not is_root and any(is_finalized(v) for frame in frames for v in values_of(frame)):
             return
         segment = SegmentRecorder(self.points.place_of(self.interpreter))
-        segment.takes_numbers = not self.points.reads_metadata
-        segment.varies = segment.is_symbolic = point.varies and segment.takes_numbers
+        state = [v for frame in frames for v in values_of(frame)]
+        is_declared = self.points.is_dynamic(state)
+        segment.reads_metadata = self.points.reads_metadata and not (
+            is_declared and self.points.observe is not None
+        )
+        segment.takes_numbers = not segment.reads_metadata
+        segment.varies = (point.varies or is_declared) and segment.takes_numbers
+        segment.is_symbolic = segment.varies
         segment.ask = self._ask
         segment.keep(frames)  # `pending` knows them by their identity
         guards = segment.guards
@@ -141,7 +156,6 @@ class CallRecorder(Hooks):
                     guards.meet(value, f"s[{index}]", "a value on the stack")
                     index += 1
         self._segment, self._point = segment, point
-        state = [v for frame in frames for v in values_of(frame)]
         self._is_known = not point.is_left and point.is_held(state)
         point.is_left = False
         self._observer.__enter__()
@@ -224,6 +238,8 @@ class CallRecorder(Hooks):
     ) -> Mark | None:
         """End the segment before an instruction, run that by itself, and begin the next one."""
         reason = str(error)
+        if self.segment.side is not None:
+            raise GivenUp(reason)
         frames = chain_of(frame)
         interpreter = self.interpreter
         handling = interpreter.handling
@@ -252,6 +268,8 @@ class CallRecorder(Hooks):
         if self._segment is None:
             self.leave_observer()
             return
+        if self._segment.side is not None:
+            raise GivenUp(reason)
         self._drop()
         current = self.interpreter.current
         if at is None and current is not None and reason != RAISED:
@@ -278,6 +296,18 @@ class CallRecorder(Hooks):
             return self.segment.risky_at
         return self._births.get(id(value))
 
+    def load(self, frame: InterpreterFrame, slot: int, *, moves: bool = True) -> None:
+        """A variable is read that nobody has read yet.
+
+        A number that varies becomes one of the graph, if it only `moves`.
+        """
+        segment = self.segment
+        found = segment.pending.pop((id(frame), slot), None)
+        if found is not None and moves and (id(frame), slot) in segment.numbers:
+            frame.slots[slot] = segment.number(frame.slots[slot], *found)
+        elif found is not None:
+            segment.guards.meet(frame.slots[slot], *found)
+
     def born(self, frame: InterpreterFrame, *, is_function: bool) -> None:
         """An instruction has made what is on top of the stack."""
         segment = self._segment
@@ -289,8 +319,13 @@ class CallRecorder(Hooks):
         segment.keep(made)
         self._births[id(made)] = (frame.code, frame.ip - 1)
 
-    def check_native(self, frame: InterpreterFrame) -> None:
-        """Raises: NotRecordable, of an instruction that an earlier call could not record."""
+    def check_step(self, frame: InterpreterFrame, name: str, argument: Any) -> None:
+        """Raises: NotRecordable, of an instruction that an earlier call could not record.
+
+        In sides of branches, of any that could have an effect, too.
+        """
+        if self.segment.side is not None:
+            check_step_in_side(self.segment.side, frame, name, argument)
         natives = self.points.natives
         if natives:
             found = natives.get((id(frame.code), frame.ip - 1))
@@ -311,6 +346,9 @@ class CallRecorder(Hooks):
     ) -> None:
         """An instruction is about to call. Raises: NotRecordable, where that is a break."""
         note_callee(frame, callee)
+        if self.segment.side is not None:
+            takes = takes_sizes(self.segment, callee, args, kwargs)
+            check_call_in_side(callee_of(callee, [], {})[0], takes, args)
         if self._is_silent(frame, callee, args):
             return
         found = variable_of(callee, args)
@@ -356,7 +394,10 @@ class CallRecorder(Hooks):
         leaf = find_leaf(callee, args, kwargs) or eager_leaf(segment, callee, args, kwargs)
         if leaf is not None:
             return partial(self._call_leaf, leaf, callee)
-        return self._written(segment, callee, args, kwargs) or self._folded(segment, callee, args)
+        written = self._written(segment, callee, args, kwargs)
+        if written is not None and segment.side is not None:
+            raise GivenUp
+        return written or self._folded(segment, callee, args)
 
     def _folded(self, segment: Any, callee: Any, args: list[Any]) -> Any:
         """What is called in the place of a function of numbers, or of what is iterated in C."""
@@ -468,6 +509,9 @@ class CallRecorder(Hooks):
         segment = self._segment
         assert segment is not None, "a segment is being recorded"
         nodes = (tuple(segment.argument(args)), segment.argument(kwargs))
+        is_odd = draws(target) or target is torch.autograd.grad or segment.has_arrays(args)
+        if segment.side is not None and is_odd:
+            raise GivenUp
         with self._observer.one_call() as seen:
             try:
                 seen.is_empty = any(isinstance(v, torch.Tensor) and not v.numel() for v in args)
@@ -476,6 +520,8 @@ class CallRecorder(Hooks):
                 seen.is_of_arrays = segment.has_arrays(args, result)
                 seen.may_raise |= seen.is_of_arrays or target is torch.autograd.grad
                 seen.arguments = args
+                for each in args:
+                    result = each if type(each) is ChosenTensor and each.plain is result else result
             except BaseException as error:
                 self.stop(f"an operator raises {type(error).__name__}")
                 raise
@@ -502,6 +548,15 @@ class CallRecorder(Hooks):
             frame = frame.back
         if segment.writes or is_tried:
             segment.risky_at = segment.risky_at or at
+
+    def _check_operator(self, operator: Any, written: list[torch.Tensor]) -> None:
+        """Before an operator runs: in a side of a branch, none draws or writes to older memory."""
+        side = self._segment and self._segment.side
+        if side and (
+            torch.Tag.nondeterministic_seeded in operator.tags
+            or any(storage_of(each) in side.storages for each in written)
+        ):
+            raise GivenUp
 
     def _unrecorded(self, operator: Any) -> None:
         self.stop(f"`{operator}` runs within C")

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.diagnostics import frame_filter, problem
+from monograph.jit.graphs.sizes import is_marked
 from monograph.jit.guard_failures import GuardFailure, failure_of
 from monograph.jit.program_points import FramePlan, key_of, plan_of
 
@@ -35,7 +36,7 @@ class ProgramPoint:
 
     __slots__ = ("is_exact", "is_left", "n_given_up", "numbers", "plans", "segments", "varies")
 
-    def __init__(self, plans: tuple[FramePlan, ...], *, varies: bool = False) -> None:
+    def __init__(self, plans: tuple[FramePlan, ...]) -> None:
         """The plans are of the frames that are open here."""
         self.plans = plans
         self.segments: list[CompiledSegment] = []
@@ -43,7 +44,7 @@ class ProgramPoint:
         """How many segments were given up, for data said something else than they assumed."""
         self.is_exact = False
         """Whether metadata were met that differ in the middle of a segment."""
-        self.varies = varies
+        self.varies = False
         """Whether sizes are values of the graphs that are recorded from here."""
         self.numbers: dict[tuple[int, int], float | None] = {}
         """What variables held that were numbers, None of those that have had several values."""
@@ -118,6 +119,8 @@ class PointTable:
         """What data have said, by where they were asked; see `assume`."""
         self.varied: set[Any] = set()
         """Where they have said one thing and another."""
+        self.branches: dict[tuple[int, int], CodeType] = {}
+        """Branches on data whose sides cannot be recorded, or are being recorded."""
 
     @property
     def graphs(self) -> list[int]:
@@ -126,6 +129,10 @@ class PointTable:
             point.n_given_up + sum(each.n_operators > 0 for each in point.segments)
             for point in self.points.values()
         ]
+
+    def is_dynamic(self, state: list[Any]) -> bool:
+        """Whether users say that sizes vary: by `dynamic=True`, or by marks on tensors."""
+        return self.dynamic is not False and (self.dynamic is True or is_marked(state))
 
     def at(self, frames: Sequence[InterpreterFrame]) -> ProgramPoint:
         """The point where these frames stand."""
@@ -136,7 +143,7 @@ class PointTable:
         key = tuple([key_of(plan) for plan in plans])
         found = self.points.get(key)
         if found is None:
-            found = self.points[key] = ProgramPoint(plans, varies=self.dynamic is True)
+            found = self.points[key] = ProgramPoint(plans)
         return found
 
     def note_break(self, reason: str, frame: InterpreterFrame, place: str = "") -> None:

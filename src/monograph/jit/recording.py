@@ -16,7 +16,6 @@ from weakref import ReferenceType
 
 import numpy as np
 import torch
-from torch.fx import Graph
 
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.host.execution_modes import MODE_SETTERS, MODE_STATE
@@ -27,13 +26,15 @@ from monograph.jit.graphs.arrays import (
     is_array,
     writes_array,
 )
-from monograph.jit.graphs.data_numbers import COUNTING, KEEPING_SHAPES, MAKING_MEMORY
+from monograph.jit.graphs.branch_graphs import BranchGraphs, NotRecordable
+from monograph.jit.graphs.data_numbers import COUNTING, MAKING_MEMORY
 from monograph.jit.graphs.expectations import (
     OF_DTYPE,
     OF_INPUT,
     OF_RANK,
     OF_SHAPE,
     assume_shape,
+    assume_truth,
     assume_value,
     expect_length,
     expect_metadata,
@@ -46,6 +47,7 @@ from monograph.jit.graphs.sizes import (
     ARITHMETIC,
     ORDER,
     SYMBOLIC,
+    ChosenTensor,
     number_of,
     plain,
     read_of,
@@ -80,14 +82,6 @@ DONE: Final = Mark("done")
 """What a watch returns where the instruction has run."""
 
 
-class NotRecordable(Exception):  # noqa: N818 - a signal, which is no error
-    """An operation that no graph can hold, with the reason, and where that is if not here."""
-
-    def __init__(self, reason: str, place: str = "") -> None:
-        super().__init__(reason)
-        self.place = place
-
-
 @dataclass(frozen=True, slots=True)
 class Write:
     """A write to an object from outside: `code` writes `values` to `owner`."""
@@ -108,14 +102,13 @@ def is_open(kind: type) -> bool:
     return is_python_class(kind) or kind in (FunctionType, MethodType, CellType, partial)
 
 
-class SegmentRecorder:
+class SegmentRecorder(BranchGraphs):
     """What is known of one segment while it runs."""
 
-    def __init__(self, place: Callable[[], str]) -> None:  # noqa: PLR0915 - all it knows
+    def __init__(self, place: Callable[[], str]) -> None:
         """`place` gives the line of user code that runs now."""
+        super().__init__()
         self.guards = GuardWriter(place)
-        self.graph = Graph()
-        self.nodes: dict[int, Node] = {}
         self.inputs: list[tuple[str, Any]] = []
         """Tensors and numbers that the graph takes, with what gives them."""
         self.writes: list[Write] = []
@@ -125,16 +118,10 @@ class SegmentRecorder:
         """Containers that hold something else by now, and whose contents are not guarded."""
         self.variables: dict[int, Any] = {}
         """Whose `__dict__` was read as a dict, by the identity of that."""
-        self.shown: dict[int, Any] = {}
-        """Memory that is looked at after the graph ran, with the instruction that looks."""
         self.pending: dict[tuple[int, int], tuple[str, str]] = {}
         """Variables that nobody has read yet: (frame, slot) to (expression, label)."""
         self.numbers: set[tuple[int, int]] = set()
         """Those of them that hold numbers that vary."""
-        self.tainted: set[int] = set()
-        """Tensors whose shape depends on data."""
-        self.counted: set[int] = set()
-        """Those of them that hold what was counted, and have the same rank in any case."""
         self.modes: Any = MODE_STATE()
         self.made_functions: set[int] = set()
         self.advanced: dict[int, tuple[Any, int]] = {}
@@ -144,7 +131,6 @@ class SegmentRecorder:
         whether the variable had its first value."""
         self.checks: list[tuple[torch.Tensor, bool, Any]] = []
         """Conditions on data that are assumed to be as they were, with the instruction."""
-        self.n_calls = 0
         self.mutates = self.draws = False
         self.sets_modes = self.sets_autocast = self.filters_warnings = False
         self.resumed: list[Any] = []
@@ -152,34 +138,22 @@ class SegmentRecorder:
         self.varies = self.takes_numbers = self.is_symbolic = False
         """Whether sizes are values of the graph, whether numbers that depend on data may be; and
         whether there may be some on stacks, which know their nodes."""
-        self.unbacked: set[Node] = set()
-        """The nodes that give those."""
+        self.reads_metadata = False
+        """Whether the backend compiles for the metadata of the inputs."""
         self.holders: dict[int, Any] = {}
         """Cells and frames of generators that may hold sizes, by identity."""
-        self.is_exact = False
-        """Whether metadata that Python did not ask for matter, too."""
-        self.expectations: list[tuple[Node, Any, tuple[Any, ...]]] = []
-        """What is to be checked behind a node: a function, and what it takes after the node."""
         self.assumptions: list[tuple[Node, Any, tuple[Any, ...]]] = []
         """What data say, as `expectations`; where it is another, the graph is left."""
         self.ask: Callable[[Any], Any] = lambda _: None
         """What names the place where data are asked, if their answer is assumed."""
         self.risky_at: Any = None
         """Where an operator may raise after others that cannot be taken back."""
-        self._kept: list[Any] = []
-        self._storages: set[int] = set()
-        self._own_storages: set[int] = set()
-        """Memory that the graph makes, whatever the metadata: who writes there changes no input."""
         self._last_input: Any = self.graph._root  # noqa: SLF001 - "before the first node"
 
     @property
     def has_irrevocable(self) -> bool:
         """Whether the graph writes to memory from outside, or draws."""
         return self.mutates or self.draws
-
-    def keep(self, value: Any) -> None:
-        """Keep an object alive, so that its identity stays its own."""
-        self._kept.append(value)
 
     def release(self) -> None:
         """Keep nothing alive any longer: what nobody else holds ends now, as in eager code."""
@@ -231,6 +205,7 @@ class SegmentRecorder:
 
     def advance(self, iterator: Any) -> None:
         """An iterator from outside is asked for its next item. Raises: NotRecordable."""
+        self.refuse_in_side()
         self._guard_position(iterator)
         _, n = self.advanced[id(iterator)]
         self.advanced[id(iterator)] = (iterator, n + 1)
@@ -274,27 +249,37 @@ class SegmentRecorder:
         """The node that gives a tensor or an array. Raises: NotRecordable."""
         if self.filters_warnings:
             raise NotRecordable("an operator after a change of the filters of warnings")
-        node = self.nodes.get(id(tensor))
+        node = self.nodes.get(id(tensor)) or self._given.get(id(tensor))
         if node is not None:
-            return node
+            return self._lifted_of(tensor, node)
         if not self.guards.is_known(tensor):
             raise NotRecordable("a tensor of unknown origin")
         if not isinstance(tensor, torch.Tensor):
             name = self.guards.names[id(tensor)]
             fails = array_condition(name, tensor, self.guards.constant)
             self.guards.check(fails, self.guards.label(tensor), "an array of that kind", name)
-            node = self.nodes[id(tensor)] = self._input(name, tensor)
-            return node
+            return self.lifted(self._given_node(name, tensor))
         if not is_plain(tensor):
             raise NotRecordable(f"a `{type(tensor).__name__}` that is no plain dense tensor")
         name = self.guards.read_by_operator(tensor)
-        node = self.nodes[id(tensor)] = self._input(name, tensor)
+        node = self._given_node(name, tensor)
         self._storages.add(storage_of(tensor))
+        return self._lifted_of(tensor, node)
+
+    def _lifted_of(self, tensor: Any, node: Node) -> Node:
+        if self.side is not None and node.graph is not self.graph:
+            if not isinstance(tensor, torch.Tensor):
+                self.refuse_in_side()
+            self.side.storages.add(storage_of(tensor))
+        return self.lifted(node)
+
+    def _given_node(self, name: str, value: Any) -> Node:
+        node = self._given[id(value)] = self.nodes[id(value)] = self._input(name, value)
         return node
 
     def _input(self, name: str, value: Any) -> Node:
-        with self.graph.inserting_after(self._last_input):
-            self._last_input = self.graph.placeholder(f"input_{len(self.inputs)}")
+        with self._last_input.graph.inserting_after(self._last_input):
+            self._last_input = self._last_input.graph.placeholder(f"input_{len(self.inputs)}")
         self.inputs.append((name, value))
         return self._last_input
 
@@ -316,10 +301,12 @@ class SegmentRecorder:
             self.guards.check(f"{read} != {self.guards.constant(value)}", about, value, read)
         elif name in OF_SHAPE or self.guards.is_known(tensor):
             self.rely_on_shape(tensor)
-        elif name in OF_DTYPE:
-            self.expect(node, expect_metadata, "dtype", tensor.dtype)
+        elif name in OF_INPUT | OF_DTYPE:
+            name = "dtype" if name in OF_DTYPE else name
+            self.expect(node, expect_metadata, name, getattr(plain(tensor), name))
         else:
-            self.expect(node, expect_metadata, "all", tuple(description(tensor).values()))
+            facts = description(plain(tensor))
+            self.expect(node, expect_metadata, "all", tuple(facts.values()))
 
     def rely_on_shape(self, tensor: torch.Tensor) -> None:
         """What happens next depends on the shape. Raises: NotRecordable."""
@@ -390,6 +377,9 @@ class SegmentRecorder:
     def settle(self, size: Any) -> Any:
         """A number must be what it is, from here on. Raises: NotRecordable, if data tell it."""
         value = number_of(size)
+        if type(size) is ChosenTensor:
+            self.assume(size.node, assume_truth, size.answer, "which tensor a branch has left")
+            return value
         if size.is_data:
             self.assume(size.node, assume_value, value, "what a number is, which depends on data")
             return value
@@ -450,7 +440,8 @@ class SegmentRecorder:
 
         Not behind what cannot be taken back, since a replay with another answer is left.
         """
-        at = None if self.has_irrevocable or not self.takes_numbers else self.ask(value)
+        is_assumed = self.takes_numbers and not self.has_irrevocable and self.side is None
+        at = self.ask(value) if is_assumed else None
         if at is None:
             raise NotRecordable(reason)
         self.assumptions.append((node, function, (value, at)))
@@ -463,8 +454,8 @@ class SegmentRecorder:
         made: list[Node] = []
         expectations = [] if is_exact else self.expectations
         for node, function, args in (*expectations, *self.assumptions):
-            with self.graph.inserting_after(node):
-                made.append(self.graph.call_function(function, (node, *args)))
+            with node.graph.inserting_after(node):
+                made.append(node.graph.call_function(function, (node, *args)))
         return made
 
     def expect(self, node: Node, function: Any, *args: Any) -> None:
@@ -479,7 +470,7 @@ class SegmentRecorder:
             return self.node_of(value)
         kind = type(value)
         if kind in SYMBOLIC:
-            return value.node
+            return self.lifted(value.node)
         if kind in _BASE_ARGUMENTS:
             return value
         if kind in (list, tuple, torch.Size):
@@ -501,12 +492,7 @@ class SegmentRecorder:
         """Write a call that was made into the graph; what it gave. Raises: NotRecordable."""
         node = self.graph.create_node(kind, target, *arguments)
         self.n_calls += 1
-        tainted = seen.is_tainted
-        if self.tainted and not tainted:
-            behind = {id(self.nodes[each]) for each in self.tainted}
-            tainted = any(id(each) in behind for each in node.all_input_nodes)
-        if self.unbacked and target not in KEEPING_SHAPES:
-            tainted |= not self.unbacked.isdisjoint(node.all_input_nodes)
+        tainted = seen.is_tainted or self.depends_on_shapes(node, target)
         if seen.is_of_arrays:
             tainted |= has_counted(target, seen.arguments)
             if writes_array(target, seen.arguments):
@@ -522,7 +508,8 @@ class SegmentRecorder:
             self._own_storages.add(storage_of(result))
         self.is_exact |= not written <= self._own_storages or seen.draws or seen.may_draw
         self.is_exact |= seen.is_empty and any(word in str(target) for word in _DRAWING)
-        for storage in written.intersection(self.shown):
+        shown = set(self.shown) if written and self.chosen else written.intersection(self.shown)
+        for storage in shown:  # a tensor that a branch has left may be in any memory
             self.risky_at = self.risky_at or self.shown[storage]
         if type(result) in (int, float) and self.takes_numbers:
             return self.unbacked_number(result, node)
@@ -572,12 +559,14 @@ class SegmentRecorder:
             self.keep_original(owner)
 
     def keep_original(self, owner: Any) -> None:
-        """Keep what a container held at the entry."""
+        """Keep what a container held at the entry. Raises: NotRecordable, in sides."""
+        self.refuse_in_side()
         self.keep(owner)
         self.guards.originals.setdefault(id(owner), copy.copy(owner))
 
     def write(self, owner: Any, code: str, *values: Any) -> None:
-        """Defer a write to an object from outside to the end."""
+        """Defer a write to an object from outside to the end. Raises: NotRecordable, in sides."""
+        self.refuse_in_side()
         self.keep((owner, values))
         self.writes.append(Write(owner, code, values))
 

@@ -169,7 +169,7 @@ def compile_segment(
     result = _result(segment, recipe, frames, value)
     writes = _writes(segment, recipe)
     segment.guard_aliases()
-    is_exact |= segment.is_exact or points.reads_metadata
+    is_exact |= segment.is_exact or segment.reads_metadata
     if is_exact:
         segment.settle_numbers()
     body: list[str] = []
@@ -178,7 +178,7 @@ def compile_segment(
     if segment.n_calls or outputs or segment.expectations:
         segment.graph.output(tuple(outputs))
         checks = segment.expected(is_exact=is_exact)
-        graph = SegmentGraph(segment.graph)
+        graph = SegmentGraph(segment.graph, segment.sides)
         body += _graph_call(segment, len(outputs))
     conditions = [(recipe.made(tensor), value) for tensor, value, _ in segment.checks]
     body += [f"  {line}" for line in _check_lines(conditions, _leaving(segment, "return None"))]
@@ -194,7 +194,7 @@ def compile_segment(
         inputs = [tensor for _, tensor in segment.inputs]
         constants["GRAPH"] = points.compile(graph, inputs)
         for node in checks:
-            graph.graph.erase_node(node)
+            node.graph.erase_node(node)
     writer = _ReplayWriter(segment, constants, body)
     if is_exact:
         writer.guard_metadata()

@@ -53,7 +53,7 @@ def _watched_step(name: str, handler: Any) -> Any:
             recorder.leave_observer()
             return handler(frame, argument)
         try:
-            recorder.check_native(frame)
+            recorder.check_step(frame, name, argument)
             if recorder.segment.is_symbolic:
                 recorder.before_sizes(frame, name, argument)
             verdict = watch(recorder, frame, argument)

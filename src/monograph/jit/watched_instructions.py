@@ -27,6 +27,7 @@ from monograph.jit.effects.instructions import CHANGES
 from monograph.jit.effects.operators import OPERATORS
 from monograph.jit.effects.plain_data import DICT_VIEWS, is_plain_data
 from monograph.jit.effects.watch_tables import entering
+from monograph.jit.graphs.branches import is_recorded_as_cond
 from monograph.jit.graphs.expectations import assume_truth
 from monograph.jit.graphs.sizes import (
     SYMBOLIC,
@@ -65,14 +66,8 @@ _watch = entering(WATCHES)
 
 @_watch("LOAD_FAST", "LOAD_FAST_AND_CLEAR", "MAKE_CELL", "LOAD_CLOSURE")
 def _load_fast(recorder: CallRecorder, frame: InterpreterFrame, slot: int) -> None:
-    segment = recorder.segment
-    if segment.pending:
-        found = segment.pending.pop((id(frame), slot), None)
-        is_loaded = frame.body.names[frame.ip - 1] == "LOAD_FAST"
-        if found is not None and is_loaded and (id(frame), slot) in segment.numbers:
-            frame.slots[slot] = segment.number(frame.slots[slot], *found)
-        elif found is not None:
-            segment.guards.meet(frame.slots[slot], *found)
+    if recorder.segment.pending:
+        recorder.load(frame, slot, moves=frame.body.names[frame.ip - 1] == "LOAD_FAST")
 
 
 @_watch("STORE_FAST", "DELETE_FAST")
@@ -275,6 +270,8 @@ def _assume_truth(
     if tensor.numel() != 1:
         raise NotRecordable("a branch on data")
     node, value = recorder.segment.node_of(tensor), recorder.truth_of(tensor)
+    if is_recorded_as_cond(recorder, frame, node, value):
+        return DONE
     recorder.segment.assume(node, assume_truth, value, "a branch on data")
     return _goes_on(frame, target, truth=value)
 

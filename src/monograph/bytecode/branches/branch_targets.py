@@ -152,8 +152,7 @@ def live_at(frame: InterpreterFrame, place: int) -> int:
 
 
 def _ways(frame: InterpreterFrame, index: int, join: int | None, live: int) -> Ways:
-    handler, target = _steps(frame)[index]
-    name = handler.__name__
+    name, target = frame.body.names[index], _steps(frame)[index][1]
     assert name in JUMPS, f"{name} is no jump"
     on = index + 1
     if name == "POP_JUMP_IF_FALSE":
@@ -173,7 +172,7 @@ def _steps(frame: InterpreterFrame) -> list[Any]:
 
 def iterates_next(frame: InterpreterFrame) -> bool:
     """Whether code goes over the result of the call that the frame stands in, and does no more."""
-    return _steps(frame)[frame.ip][0].__name__ == "GET_ITER"
+    return frame.body.names[frame.ip] == "GET_ITER"
 
 
 def _round_that_runs(frame: InterpreterFrame, index: int) -> LoopTest | None:
@@ -195,7 +194,7 @@ def loop_test(frame: InterpreterFrame) -> LoopTest | None:
     flow = flow_of(frame.code)
     index = flow.same[frame.ip - 1]
     loop = flow.loop(index)
-    if loop is None or _steps(frame)[loop.header][0].__name__ == "FOR_ITER":
+    if loop is None or frame.body.names[loop.header] == "FOR_ITER":
         return None
     if _round_that_runs(frame, index) is not None:
         return None
@@ -224,7 +223,7 @@ def _test_at(frame: InterpreterFrame, loop: Loop, index: int) -> LoopTest | None
     here = flow.successors[index]
     if flow.loop(index) is not loop or sum(way in loop.body for way in here) != 1:
         return None
-    if not _steps(frame)[index][0].__name__.startswith("POP_JUMP_IF_"):
+    if not frame.body.names[index].startswith("POP_JUMP_IF_"):
         return None
     found = _ways(frame, index, None, 0)
     stays_if = flow.same[found.if_true] in loop.body

@@ -460,7 +460,7 @@ def of_sizes(segment: SegmentRecorder, function: Any, /, *args: Any) -> Any:
     (given,) = args
     guards = segment.guards
     read = guards.computed(f"{guards.constant(function)}({given.read})")
-    node = segment.graph.call_function(function, (given.node,))
+    node = segment.graph.call_function(function, (segment.argument(given),))
     return symbolic(function(plain(given)), node, read if given.read else "")
 
 

@@ -39,7 +39,7 @@ from monograph.jit.effects.guarded_queries import (
 )
 from monograph.jit.effects.shared_results import check_cached, check_signature, gives_shared
 from monograph.jit.graphs.data_numbers import eager_leaf, takes_number
-from monograph.jit.graphs.sizes import holds_sizes, plain
+from monograph.jit.graphs.sizes import ChosenTensor, holds_sizes, plain
 from monograph.jit.guard_code import (
     CONTAINERS,
     LRU_CACHE,
@@ -329,8 +329,10 @@ def takes_sizes(
 ) -> bool:
     """Whether a call may be given sizes: of an operator, or of a function that is interpreted."""
     callee, args, kwargs = callee_of(callee, args, {})
-    if find_leaf(callee, args, kwargs) is not None or (callee is print and not named):
+    if find_leaf(callee, args, kwargs) is not None:
         return True
+    if callee is print and not named:
+        return not any(type(each) is ChosenTensor for each in args)
     if callee is len and len(args) == 1 and holds_sizes(args[0]):
         return True
     if is_of_sizes(segment, callee, args) and not named:

@@ -27,7 +27,7 @@ def note_check(recorder: Any, frame: Any, tensor: torch.Tensor, target: Any) -> 
     """Assume the way that a jump goes, if the other one only raises; whether that is so."""
     jumps_if = _JUMPS_IF.get(frame.body.names[frame.ip - 1])
     segment: SegmentRecorder = recorder.segment
-    if jumps_if is None or tensor.numel() != 1 or segment.has_irrevocable:
+    if jumps_if is None or tensor.numel() != 1 or segment.has_irrevocable or segment.side:
         return False
     value = recorder.truth_of(tensor)
     other = frame.ip if value is jumps_if else target

@@ -15,6 +15,7 @@ from monograph.jit.effects.containers import change, check_change, fill_missing
 from monograph.jit.effects.plain_data import check_index, is_plain_data
 from monograph.jit.effects.watch_tables import entering
 from monograph.jit.graphs.arrays import is_array
+from monograph.jit.graphs.branches import is_recorded_comparison
 from monograph.jit.graphs.sizes import (
     ARITHMETIC,
     ORDER,
@@ -152,6 +153,8 @@ def _compare(recorder: Any, frame: InterpreterFrame, symbol: str) -> Any:
         frame.stack[-2:] = [_are_equal(recorder, *pair) is (symbol == "==")]
         return DONE
     if _sizes(recorder, frame):
+        if symbol in ORDER and is_recorded_comparison(recorder, frame, symbol):
+            return DONE
         if symbol in ORDER:
             frame.stack[-2:] = [recorder.segment.decide(symbol, *frame.stack[-2:])]
             return DONE
@@ -188,6 +191,8 @@ def _unary(recorder: Any, frame: InterpreterFrame, _: None) -> Any:
 def _is(recorder: Any, frame: InterpreterFrame, _: Any) -> None:
     left, right = frame.stack[-2:]
     guards = recorder.segment.guards
+    if not recorder.segment.chosen.isdisjoint((id(left), id(right))) and None not in (left, right):
+        raise NotRecordable("which tensor a branch has left")
     if left is None or right is None or is_constant(left) or is_constant(right):
         return
     if type(left) is type(right) and type(left) in ATOMS:

@@ -6,14 +6,11 @@ that the graph makes is then checked where they are made, before anything depend
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.jit.guard_code import description
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import torch
 
 __all__ = [
@@ -64,7 +61,8 @@ def assume_shape(tensor: torch.Tensor, expected: Any, at: Any) -> None:
 
 def expect_metadata(tensor: torch.Tensor, facts: str, expected: Any) -> None:
     """Raises: OtherMetadata."""
-    if _FACTS[facts](tensor) != expected:
+    found = tuple(description(tensor).values()) if facts == "all" else getattr(tensor, facts)
+    if found != expected:
         raise OtherMetadata
 
 
@@ -105,10 +103,6 @@ EXPECTATIONS: Final = frozenset(
     }
 )
 """What graphs call to check what Python was told of tensors; no operators of the program."""
-_FACTS: Final[dict[str, Callable[[torch.Tensor], Any]]] = {
-    "dtype": operator.attrgetter("dtype"),
-    "all": lambda tensor: tuple(description(tensor).values()),
-}
 OF_SHAPE: Final = frozenset(
     {"shape", "size", "dim", "ndim", "numel", "nelement", "ndimension", "__len__", "len"}
 )

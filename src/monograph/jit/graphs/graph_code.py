@@ -21,14 +21,17 @@ __all__ = ["SegmentGraph"]
 class SegmentGraph(GraphModule):
     """A graph module whose `forward` calls the very functions that its nodes hold."""
 
-    def __init__(self, graph: Graph) -> None:
-        """The graph is kept as it is."""
-        super().__init__(torch.nn.Module(), graph, "SegmentGraph")
+    def __init__(self, graph: Graph, sides: dict[str, Graph]) -> None:
+        """The graph is kept as it is; `sides` are those that its branches and theirs name."""
+        root = torch.nn.Module()
+        for node in graph.find_nodes(op="get_attr"):
+            setattr(root, node.target, SegmentGraph(sides[node.target], sides))
+        super().__init__(root, graph, "SegmentGraph")
 
     def recompile(self) -> Any:
         """Write `forward` again, as the graph is now."""
         type(self).forward = graph_function(
-            self.graph, "forward", before=("self",)
+            self.graph, "forward", before=("self",), found_at=lambda name: getattr(self, name)
         )  # each graph module has a class of its own
         return None
 

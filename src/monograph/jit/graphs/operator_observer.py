@@ -42,10 +42,13 @@ _OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_outp
 class OperatorObserver(TorchDispatchMode):
     """Tells a recorder of operators; `one_call` collects those of one recorded call."""
 
-    def __init__(self, unrecorded: Callable[[Any], None]) -> None:
-        """`unrecorded` is told of operators that run while nothing is recorded."""
+    def __init__(self, unrecorded: Callable[[Any], None], check: Callable[..., None]) -> None:
+        """`unrecorded` is told of operators that run while nothing is recorded.
+
+        `check` is told of the others, with what each writes to, before they run.
+        """
         super().__init__()
-        self._unrecorded = unrecorded
+        self._unrecorded, self._check = unrecorded, check
         self._seen: Observation | None = None
         self.is_asked = False
         """Whether an operator is running that nobody records."""
@@ -70,6 +73,7 @@ class OperatorObserver(TorchDispatchMode):
             self.is_asked = False
         else:
             _note(seen, operator, args, kwargs or {})
+            self._check(operator, seen.written)
             if torch.Tag.nondeterministic_seeded in operator.tags:
                 return _seeded(seen, operator, args, kwargs or {})
         return operator(*args, **(kwargs or {}))

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host.dispatch import DISABLED_TORCH_FUNCTION
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch.fx import Node
 
@@ -29,11 +31,14 @@ __all__ = [
     "LOOKS_AT",
     "ORDER",
     "SYMBOLIC",
+    "ChosenTensor",
     "SizeFloat",
     "SizeInt",
     "holds_sizes",
     "is_defined",
+    "is_marked",
     "is_tuple_display",
+    "mark_dynamic",
     "number_of",
     "plain",
     "read_of",
@@ -63,6 +68,27 @@ class SizeFloat(float):
 
 
 SYMBOLIC: Final = (SizeInt, SizeFloat)
+
+
+class ChosenTensor(torch.Tensor):
+    """A tensor that was there before a branch on data, as what the branch leaves.
+
+    Another call may leave another one, so it is none of the tensors that it stands for: it lives
+    where sizes do, and where an instruction may look at which tensor it is, the branch is settled.
+    """
+
+    plain: torch.Tensor
+    node: Node
+    answer: bool
+    __torch_function__ = DISABLED_TORCH_FUNCTION
+
+    @staticmethod
+    def of(tensor: torch.Tensor, condition: Node, *, answer: bool) -> ChosenTensor:
+        """What stands for a tensor, which a condition chooses by this answer."""
+        with torch.enable_grad():
+            made = tensor.as_subclass(ChosenTensor)
+        made.plain, made.node, made.answer = tensor, condition, answer
+        return made
 
 
 def symbolic(value: float, node: Node, read: str, *, is_data: bool = False) -> SizeInt | SizeFloat:
@@ -104,6 +130,44 @@ ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+_MARKED: Final = "_monograph_dynamic"
+
+
+def mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
+    """Declare that dimensions of a tensor have other sizes in other calls of what is optimized.
+
+    What is first compiled with the tensor among its arguments, or in a list, tuple or dict of
+    them, has sizes as values of its graph, and is not compiled again for another size; without a
+    mark that is so from the second compilation on. `optimize(dynamic=False)` heeds no marks.
+
+    >>> import monograph, torch
+    >>> x = torch.ones(3, 2)
+    >>> monograph.mark_dynamic(x, 0)
+    >>> optimizer = monograph.optimize()
+    >>> flat = optimizer(lambda x: x.view(x.shape[0] * 2))
+    >>> flat(x).shape, flat(x[:1]).shape, len(optimizer.entries)
+    (torch.Size([6]), torch.Size([2]), 1)
+
+    `dims` are indices of dimensions, counted from the end if negative.
+    Raises: IndexError, if the tensor has no such dimension.
+    """
+    given = [dims] if isinstance(dims, int) else list(dims)
+    for dim in given:
+        if not -tensor.dim() <= dim < tensor.dim():
+            raise IndexError(f"dimension {dim} of a tensor with {tensor.dim()} dimensions")
+    marked = {dim % tensor.dim() for dim in given}
+    setattr(tensor, _MARKED, getattr(tensor, _MARKED, frozenset()) | marked)
+
+
+def is_marked(value: Any) -> bool:
+    """Whether a tensor, or one in containers, has dimensions that are marked."""
+    if isinstance(value, torch.Tensor):
+        return _MARKED in value.__dict__
+    if type(value) is dict:
+        return any(map(is_marked, value.values()))
+    return type(value) in (list, tuple) and any(map(is_marked, value))
 
 
 def is_defined(symbol: str, left: Any, right: Any) -> bool:
@@ -151,7 +215,7 @@ def is_tuple_display(frame: InterpreterFrame) -> bool:
 def plain(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:
     """A value without sizes."""
     kind = type(value)
-    if kind in SYMBOLIC:
+    if kind in SYMBOLIC or kind is ChosenTensor:
         return settle(value)
     if kind in _SEQUENCES and any(type(each) in _HOLDING for each in value):
         return kind([plain(each, settle) for each in value])
@@ -161,7 +225,7 @@ def plain(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:
 
 
 _SEQUENCES: Final = (tuple, torch.Size)
-_HOLDING: Final = (*SYMBOLIC, *_SEQUENCES, slice)
+_HOLDING: Final = (*SYMBOLIC, ChosenTensor, *_SEQUENCES, slice)
 
 
 def settled(value: Any, settle: Callable[[Any], Any] = number_of) -> Any:

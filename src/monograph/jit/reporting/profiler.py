@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -35,7 +36,9 @@ class CompilationProfiler:
     No graph breaks.
     No recompilations.
 
-    It behaves as if `cache_size_limit` were 1, and nothing ever fell back to eager code.
+    It behaves as if `cache_size_limit` were 1, and nothing ever fell back to eager code; as a
+    backend that compiles for sizes, but where they are declared to vary (`mark_dynamic`,
+    `dynamic=True`).
     """
 
     def __init__(self) -> None:
@@ -138,8 +141,14 @@ def _advice(failure: GuardFailure, n: int) -> str:
     about = failure.about
     if about.endswith(".shape"):
         tensor = about.removesuffix(".shape")
-        more = f"or raise cache_size_limit to {n + 1}"
-        return f"sizes of `{tensor}` vary: pad to a few sizes, {more}"
+        more = f"pad to a few sizes, or raise cache_size_limit to {n + 1}"
+        sizes = [literal_eval(each) for each in (failure.expected, failure.found)]
+        if len(sizes[0]) == len(sizes[1]):
+            pairs = enumerate(zip(*sizes, strict=True))
+            dims = [dim for dim, (one, two) in pairs if one != two]
+            marked = f"monograph.mark_dynamic({tensor}, {dims[0] if len(dims) == 1 else dims})"
+            more = f"`{marked}`; with a backend that compiles for sizes, {more}"
+        return f"sizes of `{tensor}` vary: {more}"
     if about.endswith((".stride", ".dtype", ".device", ".requires_grad", ".type")):
         tensor, _, what = about.rpartition(".")
         return f"make the {what} of `{tensor}` the same in every call"
