@@ -1,6 +1,7 @@
 """Sizes of 0 and 1 that guards leave out are tried, and let in only where nothing differs."""
 
 import itertools
+import math
 import threading
 
 import pytest
@@ -240,6 +241,18 @@ def test_a_size_that_follows_is_tried_with_the_one_it_follows():
     for n in range(4):
         args = torch.randn(n, 2), torch.randn(2 * n)
         torch.testing.assert_close(program.module()(*args), module(*args))
+
+
+def test_a_guard_that_has_no_value_there_lets_nothing_in():
+    """Python raises at the logarithm of 0."""
+
+    def padded(x):
+        return torch.nn.functional.pad(x, (0, 2 ** math.ceil(math.log2(x.shape[0])) - x.shape[0]))
+
+    program = monograph.export(module_of(padded), (torch.ones(16),), dynamic_shapes=({0: OPEN},))
+    assert torch.equal(program.module()(torch.ones(16)), torch.ones(16))
+    with pytest.raises(ContractError):
+        program.module()(torch.ones(0))
 
 
 def test_an_example_of_one_stays_dynamic():

@@ -358,6 +358,8 @@ def substitute_real(r: Real | float, env: Mapping[Expr, Int]) -> Real | float:
     >>> n = Facts().symbol("n", hint=3)
     >>> substitute_real(to_float(n) / 2, {n: 3})
     1.5
+
+    Raises: ZeroDivisionError (there is no value: of `log(n)` where n is 0, too).
     """
     if not isinstance(r, Real) or r.symbols.isdisjoint(env):
         return r
@@ -370,7 +372,10 @@ def substitute_real(r: Real | float, env: Mapping[Expr, Int]) -> Real | float:
     if r.kind == "ratio":
         n, d = args
         return _divide(n, d)
-    return call(r.kind, *args)
+    try:
+        return call(r.kind, *args)
+    except (ValueError, OverflowError) as error:
+        raise ZeroDivisionError(str(error)) from error
 
 
 def _negate(x: Number) -> Real | float:

@@ -135,3 +135,10 @@ def test_no_truth_value_and_no_copies(n):
         bool(x)
     assert copy.deepcopy([x])[0] is x
     assert copy.copy(x) is x
+
+
+@pytest.mark.parametrize(("name", "value"), [("log2", 0), ("log", -1), ("sqrt", -1), ("exp", 1000)])
+def test_a_place_without_a_value_has_none(n, name, value):
+    """As where an integer is divided by 0: Python raises at it, each function in its own way."""
+    with pytest.raises(ZeroDivisionError):
+        substitute_real(call(name, n) + 1, {n: value})
