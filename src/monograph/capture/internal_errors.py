@@ -12,6 +12,7 @@ ways raises by mistake is no end of any way; it would become an assertion otherw
 
 from __future__ import annotations
 
+import linecache
 import re
 from contextlib import contextmanager
 from opcode import opmap
@@ -53,7 +54,10 @@ _NO_MEMORY: Final = re.compile(
 """What C++ says of tensors that stand for others, and of no tensor else."""
 _SYMBOLIC: Final = (f"{TORCH}fx/experimental/", f"{TORCH}_higher_order_ops/", torch.__file__)
 """Files of torch that run in a capture alone."""
-_USERS_OPERATIONS: Final = ("abstract/", "bytecode/", "capture/strict/polyfills.py")
+_USERS_OPERATIONS: Final = (
+    *("abstract/", "bytecode/", "capture/strict/polyfills.py"),
+    *(f"capture/torch_overrides/{n}.py" for n in ("hidden_attributes", "number_classes")),
+)
 """Files of ours that carry out what user code asks for, and may fail as that does."""
 
 
@@ -75,7 +79,7 @@ def mistaken(error: BaseException) -> str:
         return "" if _says_so_of_plain_numbers(error) else "capture-failed"
     if not file.startswith((_HERE, *_SYMBOLIC)) or _is_on_purpose(error, step):
         return ""
-    if _is_of_users_parameters(error, step):
+    if _is_of_users_parameters(error, step) or _is_of_the_original(step):
         return ""
     if file.startswith(_SYMBOLIC):
         return "capture-failed"
@@ -117,6 +121,14 @@ def _is_of_users_parameters(error: Exception, step: TracebackType) -> bool:
     functions = [each for each in held if getattr(each, "__qualname__", None) == found[1]]
     codes = [getattr(each, "__code__", None) for each in functions]
     return any(code is not None and not code.co_filename.startswith(_HERE) for code in codes)
+
+
+def _is_of_the_original(step: TracebackType) -> bool:
+    """Whether a function that stands for one of torch's or Python's was calling that one."""
+    code = step.tb_frame.f_code
+    line, _, column, _ = [*code.co_positions()][step.tb_lasti // 2]
+    text = linecache.getline(code.co_filename, line or 0)
+    return "original" in code.co_freevars and text[column or 0 :].startswith("original(")
 
 
 def _is_on_purpose(error: Exception, step: TracebackType) -> bool:
