@@ -168,3 +168,14 @@ class RowOfWhatIsReplaced(nn.Module):
             row = old[-1]
         self.old = old * 2
         return old, row
+
+
+@probe("mode", lambda: (m(4, 3), m(4, 3)), shapes=lambda d: ({0: d("n", max=9)},) * 2,
+       calls={"gapped": lambda: (m(4, 3), m(4, 6)[:, ::2])},
+       refused=("dim-specialised",))  # fmt: skip
+def copied_by_layout_in_inference_mode(x, y):
+    """In a loop: what is copied there is an inference tensor, a view is none."""
+    with torch.inference_mode():
+        for _ in range(len(y)):
+            last = y[x.shape[0] % 2 :].contiguous()
+    return y, last

@@ -32,6 +32,9 @@ def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tup
     for node in recorder.operations:
         if not is_removed(node) and not node.meta.get(MARK):
             _check_outside(recorder, node)
+        made = node.meta.get("val")
+        if node.graph is not recorder.writer.graph and isinstance(made, AbstractTensor):
+            _ask_layout(recorder, made)  # a branch or a loop may give it
     for leaf in leaves:
         if isinstance(leaf.value, AbstractTensor):
             _ask_layout(recorder, leaf.value)
