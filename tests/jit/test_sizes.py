@@ -550,3 +550,22 @@ def test_marks_of_no_dimension():
     """They are refused."""
     with pytest.raises(IndexError, match="dimension 2 of a tensor with 2 dimensions"):
         mark_dynamic(torch.ones(2, 3), [0, 2])
+
+
+def asked_aside(x):
+    """Its device, the number of its elements, and casts, of tensors that the graph makes."""
+    y = (x * 2).type(torch.float64)
+    z = torch.zeros_like(y)
+    z[:, 0] = 1
+    n = y.numel() + x.numel()
+    return y.to(z.device) + z, n, y.requires_grad, x.type(x.dtype) is x
+
+
+def test_what_is_asked_aside_ties_no_sizes():
+    """Two graphs for four sizes: the second one serves all."""
+    optimizer = optimize()
+    f = optimizer(asked_aside)
+    for n in (3, 4, 7, 2):
+        x = torch.arange(2.0 * n).view(n, 2)
+        assert plain(f(x)) == plain(asked_aside(x))
+    assert [len(optimizer.entries), sum(len(table.breaks) for table in optimizer.tables)] == [2, 0]

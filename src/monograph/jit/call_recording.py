@@ -405,7 +405,7 @@ class CallRecorder(Hooks):
             return partial(self._apply, callee)
         owner: Any = getattr(callee, "__self__", None)
         if is_size(segment, getattr(callee, "__name__", ""), owner, args):
-            return partial(self._size, owner)
+            return partial(self._size if callee.__name__ == "size" else segment.numel, owner)
         if is_of_sizes(segment, callee, args):
             return partial(of_sizes, segment, callee)
         if callee in _SPREADING and any(isinstance(each, torch.Tensor) for each in args):

@@ -340,6 +340,16 @@ class SegmentRecorder(BranchGraphs):
         self.rely_on_rank(tensor)
         return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
 
+    def numel(self, tensor: torch.Tensor) -> Any:
+        """The number of elements, as a value of the graph. Raises: NotRecordable."""
+        node, value = self.node_of(tensor), tensor.numel()
+        is_given = self.guards.is_known(tensor)
+        made = self.graph.call_method("numel", (node,))
+        if id(tensor) in self.tainted:
+            return self.unbacked_number(value, made)
+        read = f"{self.guards.names[id(tensor)]}.numel()" if is_given else ""
+        return symbolic(value, made, read)
+
     def number(self, value: Any, read: str, label: str) -> Any:
         """A number from outside that varies, as an input of the graph."""
         kind = type(value).__name__

@@ -175,7 +175,15 @@ def find_leaf(callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Leaf | No
         return leaf
     if id(callee) in callables.LEAF_BUILTINS and _any_tensor([*args, *kwargs.values()]):
         return "call_function", callee
-    return None
+    return ("call_method", "type") if _is_cast(callee, args) else None
+
+
+def _is_cast(callee: Any, args: list[Any]) -> bool:
+    """Whether a call is of `Tensor.type` with a dtype, without which it gives a text."""
+    owner = getattr(callee, "__self__", None)
+    is_bound = isinstance(owner, torch.Tensor) and callee.__name__ == "type"
+    is_method = is_bound or callee is torch.Tensor.type
+    return is_method and bool(args) and type(args[-1]) is torch.dtype
 
 
 def _any_tensor(values: list[Any]) -> bool:
@@ -331,6 +339,8 @@ def takes_sizes(
     callee, args, kwargs = callee_of(callee, args, {})
     if find_leaf(callee, args, kwargs) is not None:
         return True
+    if not args and not named and isinstance(getattr(callee, "__self__", None), torch.Tensor):
+        return True  # it is given none
     if callee is print and not named:
         return not any(type(each) is ChosenTensor for each in args)
     if callee is len and len(args) == 1 and holds_sizes(args[0]):

@@ -61,7 +61,9 @@ MAKING_MEMORY: Final = frozenset(
         *(torch.matmul, torch.cat, torch.zeros, torch.ones, torch.empty, torch.full),
         *(torch.nn.functional.linear, torch.nn.functional.batch_norm, torch.conv1d),
         *(torch.conv2d, torch.conv3d, torch.nn.functional.layer_norm),
-        *(torch.nn.functional.group_norm, torch.nn.functional.gelu),
+        *(torch.nn.functional.group_norm, torch.nn.functional.gelu, torch.clone, "clone"),
+        *(torch.zeros_like, torch.ones_like, torch.full_like, torch.empty_like),
+        *("new_zeros", "new_ones", "new_full", "new_empty"),
     }
 )
 """Operators whose result is in memory of its own, whatever they are given."""
