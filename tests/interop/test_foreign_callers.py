@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 import torch._inductor
+from torch.export.passes import move_to_device_pass
 
 import monograph
 
@@ -15,6 +16,25 @@ CALLS = {
     "program.to_onnx(file)": lambda program: torch.onnx.export(program, (X,)),
     "program.package(file)": torch._inductor.aoti_compile_and_package,
     "monograph.unflatten(program)": torch.export.unflatten,
+    "program.to(device)": lambda program: move_to_device_pass(program, "cpu"),
+}
+MORE = {
+    "monograph.export(program.module(), ...)": (
+        "torch.export",
+        lambda torch_export, program: torch_export.draft_export(program, (X,)),
+    ),
+    "prepare_pt2e(program.module(), ...)": (
+        "torchao.quantization.pt2e.quantize_pt2e",
+        lambda quantizing, program: quantizing.prepare_pt2e(program, None),
+    ),
+    "executorch.exir.to_edge(program.to_torch())": (
+        "executorch.exir",
+        lambda exir, program: exir.to_edge(program),
+    ),
+    "openvino.convert_model(program.to_torch())": (
+        "openvino",
+        lambda openvino, program: openvino.convert_model(program),
+    ),
 }
 X = torch.ones(1, 2)
 
@@ -30,6 +50,17 @@ def test_what_to_call_is_said(program, instead):
     """In one line, by name."""
     with pytest.raises((monograph.MonographError, AttributeError)) as refused:
         CALLS[instead](program)
+    assert instead in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("instead", MORE)
+def test_tools_that_are_there_say_what_to_call(program, instead):
+    """The same of what may be installed."""
+    name, call = MORE[instead]
+    module = pytest.importorskip(name)
+    with pytest.raises((monograph.MonographError, AttributeError)) as refused:
+        call(module, program)
     assert instead in str(refused.value)
 
 

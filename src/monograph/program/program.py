@@ -273,8 +273,9 @@ class ExportedProgram:
         what it leaves; `{}` only replaces writes. What the program wrote to in place is among the
         outputs of its graph then, and still written back when it is called.
 
-        Raises: write-through-view, not-functional.
+        Raises: write-through-view, not-functional, not-handed-over (ExecuTorch asks).
         """
+        refuse_foreign_caller()
         with self._boundary("lowered"):
             return _lowered(self, decomp_table)
 
