@@ -140,6 +140,11 @@ def sized(*args):
     return program.module()(*args)
 
 
+def asks(_, x):
+    """Another way for exporters."""
+    return x + 1 if torch.compiler.is_exporting() else x - 1
+
+
 RAISES = [
     (lambda: unflatten(export(nn.Dropout().eval(), (X,))).train(), "`unflatten(ep).train()`"),
     (lambda: export(Model(lambda _, x: halves(x) + 1), (X,)).module()(X), "the call raises"),
@@ -156,6 +161,8 @@ RAISES = [
     (without_dead_code, "whose unused argument dead-code elimination took"),
     (lowered_with_writes, "`unflatten` of lowered programs"),
     (other_formula, "`formula-fails`"),
+    (lambda: export(Picks(), (X,)), "`TypeError` of example inputs"),
+    (lambda: export(Picks(), (X, X)).module()(X), "`ValueError` of a call of another structure"),
     (lambda: sized(torch.ones(5, 5)), "`torch.sym_ite` of sizes"),
     (
         lambda: export(Model(lambda _, x: x.tolist()), (X.int(),)).module()(X.long()),
@@ -212,6 +219,42 @@ def test_what_is_named_otherwise_is_argued():
     assert repr(Dim.AUTO) == "Dim.AUTO"
     assert str(next(iter(program.graph.nodes)).meta["val"]).startswith("AbstractTensor(TensorType(")
     assert export(Model(lambda self, x: x + self.kept), (X,)).module()(X).requires_grad
+    assert "`torch.compiler.is_exporting()` in forward" in PAGE
+    torch.testing.assert_close(export(Model(asks), (X,)).module()(X), X - 1)
     draft = draft_export(Model(lambda _, x: doubled(x) + 1), (X,))
     assert not draft.report.problems
     torch.testing.assert_close(draft.module()(X), X * 2 + 1)
+
+
+class Twice(nn.Module):
+    """Calls a module with several graphs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = Scaled()
+
+    def forward(self, x):
+        """Two ways."""
+        return self.a(x, sine=True) + self.a(x, sine=False)
+
+
+class Scaled(nn.Module):
+    """Has state, and two ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(X.detach().clone())
+
+    def forward(self, x, *, sine):
+        """One of them."""
+        return (x * self.w).sin() if sine else (x * self.w).cos()
+
+
+def test_later_calls_read_the_state_of_the_first():
+    """The state dict is the module's, as the page says."""
+    assert "`state_dict` has the module's names alone" in PAGE
+    module = Twice()
+    made = unflatten(export(module, (X,)))
+    assert list(made.state_dict()) == ["a.w"]
+    assert made.get_submodule("a@1").w is made.a.w
+    torch.testing.assert_close(made(X), module(X))
