@@ -192,8 +192,9 @@ def checked_truth(x):
     return x * 2.0
 
 
+@pytest.mark.parametrize("lowered", [False, True], ids=["captured", "lowered"])
 @pytest.mark.parametrize("function", [checked_size, checked_truth])
-def test_what_a_branch_knows_stands_in_its_types(function):
+def test_what_a_branch_knows_stands_in_its_types(function, lowered):
     """Torch's reader binds each symbol to a value of the subgraph; also once saved again."""
 
     class Model(torch.nn.Module):
@@ -201,9 +202,34 @@ def test_what_a_branch_knows_stands_in_its_types(function):
             return function(x)
 
     program = export(Model(), (torch.ones(4),))
+    program = program.run_decompositions() if lowered else program
     for written in (program, loaded(saved(program))):
         theirs = loaded_there(saved(written)).module()
         for x in (torch.full((4,), 3.0), -torch.ones(4)):
             torch.testing.assert_close(theirs(x), function(x))
         with pytest.raises(RuntimeError):
             theirs(torch.tensor([9.0, -1.0, 1.0, 1.0]))
+
+
+class ChecksAndDraws(torch.nn.Module):
+    """A region of which nobody uses a result."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            torch.ops.aten._assert_async.msg(x[0] > 0, "first")
+            torch.rand(3)
+        return x + torch.rand(1)
+
+
+def test_torch_keeps_regions_that_check_and_draw():
+    """Its reader sweeps such regions from what is called functional."""
+    program = export(ChecksAndDraws(), (torch.ones(4),)).run_decompositions()
+    module = loaded_there(saved(program)).module()
+    found = []
+    for each in (ChecksAndDraws(), module):
+        torch.manual_seed(0)
+        found.append(each(torch.ones(4)))
+    torch.testing.assert_close(*found)
+    # Torch's own module leaves gradients off when its region raises.
+    with pytest.raises(RuntimeError, match="first"), torch.enable_grad():
+        module(-torch.ones(4))

@@ -53,8 +53,8 @@ def answers(case: Case, expected: list, reader, *, may_lack_rounds: bool = False
             assert isinstance(right, Exception) or may_lack_rounds, f"call {at}"
             continue
         assert not isinstance(right, Exception), f"call {at}: {right!r}"
-        same(left[0], right[0], f"the result of call {at}")
-        same(left[1], right[1], f"the inputs of call {at}")
+        same(left.result, right.result, f"the result of call {at}")
+        same(left.inputs, right.inputs, f"the inputs of call {at}")
 
 
 def test_the_few_are_there():

@@ -22,8 +22,10 @@ from monograph.archive.schema.values import ValueWriter
 from monograph.archive.torch_export_files import leaf_paths
 from monograph.archive.versions import OPSETS, SCHEMA
 from monograph.diagnostics import problem
+from monograph.host.operator_types import HigherOrderOperator
 from monograph.integers import Facts, relation_text
 from monograph.passes.graph_walks import calls
+from monograph.passes.rewrites.dead_code import has_effect
 from monograph.program import ExportedProgram, InputKind, TensorClause
 from monograph.program.contract import (
     answer_text,
@@ -36,6 +38,8 @@ from monograph.program.dialect import ATEN, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from torch.fx.node import Node
 
     from monograph.archive.schema.values import Json
 
@@ -130,12 +134,21 @@ def _paths(program: ExportedProgram) -> list[str]:
 
 
 def _verifier(program: ExportedProgram) -> str:
-    """The dialect as others call it; they know no functional graph that writes to its copies."""
-    if program.dialect == TRAINING or any(
-        any(written_by(node)) for node in calls(program.graph_module)
-    ):
-        return TRAINING
-    return ATEN
+    """The dialect as others call it.
+
+    They know no functional graph that writes to its copies, and sweep from functional ones every
+    region whose result nobody uses, whatever it checks or draws.
+    """
+    is_taken_for_training = program.dialect == TRAINING or any(
+        any(written_by(node)) or (not node.users and _is_region_with_effect(node))
+        for node in calls(program.graph_module)
+    )
+    return TRAINING if is_taken_for_training else ATEN
+
+
+def _is_region_with_effect(node: Node) -> bool:
+    is_region = isinstance(node.target, HigherOrderOperator)
+    return is_region and has_effect(node.graph.owning_module, node)
 
 
 def _reshaped_inputs(program: ExportedProgram) -> Iterator[tuple[str, TensorType]]:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from monograph.archive.schema.values import Json, ValueWriter
 
 POSITIONAL, KEYWORD = 1, 2
-ITEM: Final = torch.ops.aten.item.default
+_aten = torch.ops.aten
+ITEMS: Final = (_aten.item.default, _aten._local_scalar_dense.default)  # noqa: SLF001  (a name)
 CONSTANTS = (int, float, bool, str, type(None))
 
 
@@ -189,7 +190,7 @@ class GraphSerializer:
         value = node.meta["val"]
         if (
             self.path
-            and node.target is ITEM
+            and node.target in ITEMS
             and any(user.target is ASSERT_SCALAR for user in node.users)
         ):
             value = True  # Readers learn that from the assertion, and find no symbol then.
