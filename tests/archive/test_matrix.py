@@ -106,7 +106,7 @@ NOT_READ_LOWERED = {
     "writes_to_an_intermediate": "auto_functionalized",
     "writes_and_returns": "auto_functionalized",
 }
-"""What stock lowered and our reader refuses: sums of truths; its wrapper of operators that write."""
+"""What our reader refuses of stock: sums of truths; its wrapper of operators that write."""
 
 SOLVED_THERE = {"bool_checked", "checked_tensor"}
 """Stock, lowering, asserts a truth as a number; of it, saved here, its reader solves for one."""
