@@ -336,7 +336,7 @@ def retried(x):
     return y, k
 
 
-@branching(*ALL, refused="branch-side-effect")
+@branching(*ALL)
 def left_in_no_grad(x):
     """A `return` under an `if`, in a mode."""
     with torch.no_grad():

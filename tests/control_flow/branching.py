@@ -663,7 +663,7 @@ def modes_inside(x):
     return y
 
 
-@branching(UP, DOWN, refused="branch-side-effect")
+@branching(UP, DOWN)
 def left_by_return(x):
     """A return leaves a mode that was entered before the branch."""
     with torch.no_grad():
@@ -701,7 +701,7 @@ def caught_around(x):
         return x * 9
 
 
-@branching(UP, DOWN, refused="data-dependent-branch")
+@branching(UP, DOWN)
 def while_handling(x):
     """A branch while an exception is handled."""
     try:

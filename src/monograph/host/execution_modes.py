@@ -82,10 +82,12 @@ def restore_autocast(state: tuple[Any, ...]) -> None:
     depth, cache, *devices = state
     for device, (enabled, dtype) in devices:
         _set_autocast(device, enabled, dtype, cache)
-    while torch.autocast_increment_nesting() - 1 > depth:
-        torch.autocast_decrement_nesting()
-        torch.autocast_decrement_nesting()
-    if torch.autocast_decrement_nesting() == 0:
+    now = torch.autocast_increment_nesting()
+    while now <= depth:
+        now = torch.autocast_increment_nesting()
+    while now > depth:
+        now = torch.autocast_decrement_nesting()
+    if now == 0:
         torch.clear_autocast_cache()
 
 

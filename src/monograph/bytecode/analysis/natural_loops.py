@@ -30,17 +30,28 @@ def natural_loops(successors: Sequence[tuple[int, ...]], ranks: Sequence[int]) -
             if way != EXIT:
                 backwards[way].append(index)
     start = count  # a node before the first instruction, so that this may be a header
-    tree = dominators(
-        start,
-        lambda node: (0,) if node == start else [way for way in successors[node] if way != EXIT],
-        lambda node: [*backwards[node], start] if node == 0 else backwards[node],
-    )
+
+    def tree_from(entries: frozenset[int]) -> dict[int, int | None]:
+        return dominators(
+            start,
+            lambda node: (
+                [*entries] if node == start else [way for way in successors[node] if way != EXIT]
+            ),
+            lambda node: [*backwards[node], start] if node in entries else backwards[node],
+        )
+
+    tree = tree_from(frozenset({0}))
+    handlers = frozenset(node for node in range(count) if not backwards[node]) - {0}
+    among_handlers: dict[int, int | None] | None = None
     bodies: dict[int, set[int]] = {}
     for index, ways in enumerate(successors):
         for header in ways:
             if header == EXIT or ranks[header] > ranks[index]:
                 continue  # it does not lead back
-            if dominates(header, index, tree):
+            within = tree
+            if tree[index] is None and index != 0:  # only exceptions lead here
+                within = among_handlers = among_handlers or tree_from(handlers)
+            if dominates(header, index, within):
                 bodies.setdefault(header, {header}).update(_body(header, index, backwards))
     found = [Loop(header, frozenset(body)) for header, body in bodies.items()]
     return tuple(sorted(found, key=lambda loop: len(loop.body)))

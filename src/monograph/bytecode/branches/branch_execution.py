@@ -45,12 +45,14 @@ class End:
 
     By returning although the ways join, where it leaves early, or `elsewhere`: at `outs`, or where
     the run ends that this is a part of. `value` is what it returned or raised; `frame` has the
-    state in which it stood, with what left before in its `leavings`.
+    state in which it stood, with what left before in its `leavings`, and `context` is what whoever
+    ran it says was in force there.
     """
 
     kind: Literal["joined", "returned", "raised", "yielded", "elsewhere"]
     frame: InterpreterFrame
     value: Any = None
+    context: Any = None
 
 
 # --- running copies -----------------------------------------------------------------------------

@@ -63,11 +63,13 @@ class Leaving:
     """A way that leaves for a place behind where a frame stands: taken instead, if `flag` says so.
 
     `state` is what the frame holds there, its stack first; of a return (EXIT), its value alone.
+    `context` is what is in force there.
     """
 
     place: int
     flag: Any
     state: tuple[Any, ...]
+    context: Any
     n_stack: int = 0
 
 

@@ -12,6 +12,7 @@ from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
 from monograph.capture.recording.scopes import ModeRegion
 from monograph.capture.torch_overrides.caught_errors import note_written_late
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +92,9 @@ def _inner_regions(state: State, around: State) -> State:
         return state[len(around) :]
     # A grad mode around the call was undone inside of it.
     enabled = next((each.settings[0] for each in reversed(state) if each.kind == "grad"), None)
-    outer = next(region for region in reversed(around) if region.kind == "grad")
+    outer = next((region for region in reversed(around) if region.kind == "grad"), None)
+    if outer is None:
+        raise problem("branch-side-effect", operator="if", kind="switch", name="")
     undone = not outer.settings[0] if enabled is None else enabled
     kept = tuple(region for region in state if region not in around and region.kind != "grad")
     return (ModeRegion("grad", (undone,), outer.owner), *kept)

@@ -28,7 +28,6 @@ from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
 from monograph.abstract.symbols import showing, to_python
 from monograph.abstract.tensor import AbstractTensor
@@ -55,6 +54,11 @@ from monograph.capture import caught_refusals
 from monograph.capture.branch_equivalence import is_about_small
 from monograph.capture.control_flow.branches.join_point import arrive
 from monograph.capture.control_flow.branches.object_merge import SavedValues
+from monograph.capture.control_flow.dynamic_context import (
+    context_of,
+    enter_context,
+    within_context,
+)
 from monograph.capture.control_flow.higher_order.operators import record_both
 from monograph.capture.control_flow.loops.while_capture import as_truth, loop
 from monograph.capture.internal_errors import refusal_of
@@ -100,7 +104,7 @@ def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: b
     Raises: branches-disagree, branch-side-effect, branch-writes, and what either way refuses.
     """
     condition = _condition(recorder, value, on_sizes=on_sizes)
-    if condition is None or frame.names is not None or _is_handling(frame):
+    if condition is None or frame.names is not None:
         return NotImplemented
     has_example = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
     test = loop_test(frame)
@@ -125,12 +129,6 @@ def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: b
         if _may_be_merged_later(recorder, frame):
             raise Restart("merge later", reason) from None
         raise reason from None
-
-
-def _is_handling(frame: InterpreterFrame) -> bool:
-    """Whether an exception is being handled: that is no part of the frame that is copied."""
-    handling = frame.interpreter.handling
-    return handling.error is not None or handling.previous is not None
 
 
 def inverted(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> Any:
@@ -218,6 +216,12 @@ def _joined_at_one_of(
     recorder: Recorder, frame: InterpreterFrame, condition: Any, places: Iterator[Ways]
 ) -> Any:
     before = (SavedValues(frame.stack), SavedValues(frame.slots), frame.ip, frame.leavings)
+    context = context_of(recorder, frame)
+
+    def put_back() -> None:
+        frame.stack[:], frame.slots[:], frame.ip, frame.leavings = before
+        enter_context(recorder, frame, context)
+
     is_apart = (frame.code, frame.ip) in recorder.options.apart
     reason: Restart | None = None
     for n, each in enumerate(places):
@@ -226,7 +230,7 @@ def _joined_at_one_of(
                 go = partial(_start, recorder, frame, each)
                 signal = _both(recorder, frame, condition, each, go)
         except BaseException as error:
-            _put(frame, *before)
+            put_back()
             if isinstance(error, MonographError):
                 _doubt_around(recorder, frame)
             if isinstance(error, Restart) and error.reason == "no merge":
@@ -239,7 +243,7 @@ def _joined_at_one_of(
         try:
             return gone_on(recorder, frame, signal)
         except BaseException:
-            _put(frame, *before)
+            put_back()
             raise
     assert reason is not None, "every other way out returns or raises"
     raise reason.cause from reason
@@ -278,12 +282,6 @@ def _may_be_merged_later(recorder: Recorder, frame: InterpreterFrame) -> bool:
     return (
         bool(frame.body.stops) and recorder.region is not None and recorder.region.operator == _NAME
     )
-
-
-def _put(
-    frame: InterpreterFrame, stack: list[Any], slots: list[Any], ip: int, leavings: tuple[Any, ...]
-) -> None:
-    frame.stack[:], frame.slots[:], frame.ip, frame.leavings = stack, slots, ip, leavings
 
 
 def _both(
@@ -373,6 +371,7 @@ def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
     def go(answer: bool) -> End:  # noqa: FBT001 - the flag's answer
         copied = snapshot(frame)
         if answer:
+            enter_context(recorder, frame, head.context)
             return run_on(copied, found, head)
         copied.leavings = tuple(rest)
         if rest and _settle(recorder, copied) is RETURN:
@@ -380,7 +379,7 @@ def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
         return run_on(copied, found)
 
     try:
-        signal = _both(recorder, frame, head.flag, found, partial(_go, recorder, go))
+        signal = _both(recorder, frame, head.flag, found, partial(_go, recorder, frame, go))
         return gone_on(recorder, frame, signal)
     except Restart as restart:
         if restart.reason != "one side":
@@ -388,6 +387,7 @@ def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
         if restart.cause[0] or is_caught(frame.back):
             raise Restart("no merge") from None
         _assert_not(recorder, truth_value(head.flag.logical_not()), restart)
+        enter_context(recorder, frame, head.context)
         end = run_on(frame, found, head)
         return finish(frame, end.value) if end.kind == "returned" else MOVED
 
@@ -403,7 +403,7 @@ def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[
 def _start(recorder: Recorder, frame: InterpreterFrame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
     begun = len(recorder.facts.assertions)
     try:
-        return _go(recorder, partial(run_to, frame, found), answer)
+        return _go(recorder, frame, partial(run_to, frame, found), answer)
     except MonographError as refusal:
         if not never_returns(frame, found, answer):
             raise
@@ -413,11 +413,15 @@ def _start(recorder: Recorder, frame: InterpreterFrame, found: Ways, answer: boo
         raise _one_side(recorder, answer, error, begun) from None
 
 
-def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  # noqa: FBT001 - the condition's answer
-    modes = (is_grad_enabled(), recorder.scopes.autocast)
+def _go(
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    run: Callable[[bool], End],
+    answer: bool,  # noqa: FBT001 - the condition's answer
+) -> End:
     begun = len(recorder.facts.assertions)
     try:
-        end = run(answer)
+        end = within_context(recorder, frame, partial(run, answer))
     except TypeError as error:
         raise problem("branch-copies", reason=str(error)) from error
     if end.kind == "raised":
@@ -427,10 +431,6 @@ def _go(recorder: Recorder, run: Callable[[bool], End], answer: bool) -> End:  #
         if refusal is not None:
             raise refusal from end.value
         raise _one_side(recorder, answer, end.value, begun)
-    if modes != (is_grad_enabled(), recorder.scopes.autocast):
-        torch.set_grad_enabled(modes[0])
-        refusal = problem("branch-side-effect", operator=_NAME, kind="switch", name="")
-        raise Restart("merge later", refusal)
     return end
 
 

@@ -26,6 +26,7 @@ from monograph.bytecode.evaluation.frame import MISSING
 from monograph.capture.control_flow.branches.object_merge import met_writes, write
 from monograph.capture.control_flow.branches.reaching_assignments import ReachingAssignments
 from monograph.capture.control_flow.branches.state_merge import ABSENT, MergedValues, StateMerge
+from monograph.capture.control_flow.dynamic_context import enter_context
 from monograph.capture.control_flow.higher_order.operators import Branches
 from monograph.capture.control_flow.higher_order.result_merge import merge_leaves
 from monograph.capture.control_flow.loops.while_capture import as_truth
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from monograph.bytecode.branches.branch_targets import Ways
     from monograph.bytecode.evaluation.frame import Mark
     from monograph.capture.control_flow.branches.state_merge import MergedContainer, MergedValue
+    from monograph.capture.control_flow.dynamic_context import DynamicContext
     from monograph.capture.control_flow.region import Region
     from monograph.capture.recording.recorder import Recorder
     from monograph.integers import Expr
@@ -55,6 +57,7 @@ class _EarlyExit:
     place: int
     flags: tuple[Any, Any]
     state: list[MergedValue]
+    context: DynamicContext
     n_stack: int
 
 
@@ -99,6 +102,9 @@ def _arrive(
     before: frozenset[Expr],
 ) -> Mark:
     ends: list[End] = [region.result for region in regions]
+    enter_context(recorder, frame, _one_context([e.context for e in ends if place_of(e) == place]))
+    for region in regions:
+        region.around = recorder.scopes.regions()
     at_exit = bool(recorder.options.apart) and place == EXIT
     at_exit = at_exit and not frame.code.co_flags & CO_GENERATOR
     roots = [root for region in regions for root, _ in region.written] if at_exit else []
@@ -127,6 +133,7 @@ def _arrive(
             left.place,
             _flag(truth, left.flags) if _is_one_side(left.flags) else next(answers),
             tuple(made.value(each) for each in left.state),
+            left.context,
             left.n_stack,
         )
         for left in lefts
@@ -195,23 +202,35 @@ def _left(
     """What leaves for one place, on either side."""
     flags: list[Any] = []
     states: list[Sequence[Any] | None] = []
+    contexts: list[DynamicContext] = []
     n_stack = 0
     for end in ends:
         before = next((each for each in end.frame.leavings if each.place == place), None)
         if before is not None:
             flags.append(before.flag)
             states.append(before.state)
+            contexts.append(before.context)
             n_stack = before.n_stack
         elif place_of(end) == place:
             flags.append(True)
             states.append(_state(end, place))
+            contexts.append(end.context)
             n_stack = 0 if place == EXIT else len(end.frame.stack)
         else:
             flags.append(False)
             states.append(None)
     names = _names(frame, [None if each is None else list(each) for each in states], place)
     one, other = flags
-    return _EarlyExit(place, (one, other), _met(join, states, names, place, origins), n_stack)
+    state = _met(join, states, names, place, origins)
+    return _EarlyExit(place, (one, other), state, _one_context(contexts), n_stack)
+
+
+def _one_context(found: Sequence[DynamicContext]) -> DynamicContext:
+    """What is in force at a place, for all ways that come there. Raises: Restart."""
+    if not all(each.is_like(found[0]) for each in found):
+        refusal = problem("branch-side-effect", operator="if", kind="switch", name="")
+        raise Restart("merge later", refusal)
+    return found[0]
 
 
 def _as_tensors(regions: Sequence[Region], flags: Sequence[tuple[Any, Any]]) -> list[list[Any]]:

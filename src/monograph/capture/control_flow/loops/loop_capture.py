@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from monograph.abstract.layout import is_dense
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.control_flow.dynamic_context import context_of, within_context
 from monograph.capture.control_flow.loops.carried_state import CarriedState
 from monograph.capture.control_flow.loops.loop_carried_writes import CarriedWrites
 from monograph.capture.control_flow.region import gives_itself
@@ -97,6 +98,15 @@ class LoopCapture(Generic[Ended]):
         root = item.storage_root
         is_row = any(root is each.storage_root for each in self.rows)
         return is_row or (root.node is not None and root.node.graph is not self.region.graph)
+
+    def run(self, run: Callable[[], End]) -> End:
+        """Run an iteration: the next begins with what is in force. Raises: branch-side-effect."""
+        before = context_of(self.recorder, self.frame)
+        end = within_context(self.recorder, self.frame, run)
+        goes_on = end.kind == "joined" or bool(end.frame.leavings)
+        if goes_on and not end.context.is_like(before):
+            raise problem("branch-side-effect", operator=self.name, kind="switch", name="")
+        return end
 
     def check_end(self, end: End, *kinds: str) -> End:
         """How an iteration ended, if it is one of these ways. Raises: loop-raises, loop-leaves."""

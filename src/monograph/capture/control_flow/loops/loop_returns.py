@@ -41,6 +41,7 @@ class LoopReturns:
         self.leaves: list[Any] | None = None
         """What an iteration returned, flat; None as long as none was seen to return."""
         self.spec: Any = None
+        self.context: Any = None
         self.types: dict[int, TensorType] = {}
         """Of the leaves that iterations make."""
         self.roots: list[list[Any]] = []
@@ -63,7 +64,7 @@ class LoopReturns:
 
         Raises: Restart, loop-leaves.
         """
-        flag, value = _returned(end)
+        flag, value, self.context = _returned(end)
         if flag is None:
             return None, []
         leaves, spec = pytree.tree_flatten(value)
@@ -112,19 +113,19 @@ class LoopReturns:
                 tensors = [each for each in others if isinstance(each, AbstractTensor)]
                 self.recorder.aliases.may_alias([value, *roots, *tensors])
             leaves[n] = value if isinstance(leaves[n], AbstractTensor) else value.item()
-        return (Leaving(EXIT, flag, (unflatten(leaves, self.spec),)),)
+        return (Leaving(EXIT, flag, (unflatten(leaves, self.spec),), self.context),)
 
 
-def _returned(end: End) -> tuple[Any, Any]:
-    """Whether an iteration returned, and what; it may also leave for nowhere else."""
+def _returned(end: End) -> tuple[Any, Any, Any]:
+    """Whether an iteration returned, what, and in which context; it leaves for nowhere else."""
     if end.kind == "returned" and not end.frame.leavings:
-        return number_tensor(True, torch.bool), end.value
+        return number_tensor(True, torch.bool), end.value, end.context
     if not end.frame.leavings:
-        return None, None
+        return None, None, None
     if [each.place for each in end.frame.leavings] != [EXIT]:
         raise problem("loop-leaves", how="elsewhere")
     (leaving,) = end.frame.leavings
-    return leaving.flag, leaving.state[0]
+    return leaving.flag, leaving.state[0], leaving.context
 
 
 __all__ = ["LoopReturns"]

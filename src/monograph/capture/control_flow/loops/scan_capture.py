@@ -12,6 +12,7 @@ An iteration may write to tensors from outside: see `carried_writes`.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -67,9 +68,7 @@ def repeat(recorder: Recorder, frame: InterpreterFrame, rounds: SymbolicIterator
     Raises: what an iteration refuses, loop-carry-changes, loop-raises, loop-leaves.
     """
     test = for_test(frame)
-    handling = frame.interpreter.handling
-    is_handling = handling.error is not None or handling.previous is not None
-    if test is None or frame.names is not None or is_handling:
+    if test is None or frame.names is not None:
         return NotImplemented
     source: Any = rounds.source
     if known(le(source.count, 0)) is True:
@@ -286,7 +285,7 @@ class _ForCapture(LoopCapture[Any]):
         raise Restart("carry")
 
     def _run(self, state: tuple[list[Any], list[Any]], value: Any) -> End:
-        end = run_iteration(self.frame, self.test, *state, value)
+        end = self.run(partial(run_iteration, self.frame, self.test, *state, value))
         if end.kind == "elsewhere":
             returns = any(each.place == EXIT for each in end.frame.leavings)
             raise problem("loop-leaves", loop=NAME, how="returned" if returns else "left")

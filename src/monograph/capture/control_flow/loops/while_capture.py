@@ -117,7 +117,7 @@ class _WhileCapture(LoopCapture[list[Any]]):
         if self.source is not None:
             value = self._value(self.source, number)
             run = partial(run_round_of_for, self.frame, self.test, *state, value)
-        end = self.check_end(run(), "joined", "returned")
+        end = self.check_end(self.run(run), "joined", "returned")
         returned, more = self.returns.ended(end)
         if end.kind == "returned" and not end.frame.leavings:
             going, values = returned.logical_not(), given[:n_carried]
