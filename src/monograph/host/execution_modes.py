@@ -6,6 +6,9 @@ from typing import Any, Final
 
 import torch
 
+# As they are, not as user code is watched asking them.
+from torch import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
+
 __all__ = [
     "AUTOCAST_STATE",
     "MODE_SETTERS",
@@ -51,8 +54,8 @@ def _autocast_state() -> tuple[Any, ...]:
     depth = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
     devices = ("cpu", "cuda")
-    modes = [(torch.is_autocast_enabled(each), torch.get_autocast_dtype(each)) for each in devices]
-    return depth, torch.is_autocast_cache_enabled(), *zip(devices, modes, strict=True)
+    modes = [(is_autocast_enabled(each), get_autocast_dtype(each)) for each in devices]
+    return depth, is_autocast_cache_enabled(), *zip(devices, modes, strict=True)
 
 
 AUTOCAST_STATE: Final = _autocast_state

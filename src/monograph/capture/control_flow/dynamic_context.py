@@ -38,21 +38,20 @@ class DynamicContext(NamedTuple):
 
     def is_like(self, other: DynamicContext) -> bool:
         """Whether the same is in force."""
-        return self.error is other.error and self[2:] == other[2:]
+        return self.error is other.error and self[2:5] == other[2:5]
 
 
 def context_of(recorder: Recorder, frame: InterpreterFrame) -> DynamicContext:
     """What is in force now."""
     scopes = recorder.scopes
-    with heard_by(None):
-        return DynamicContext(
-            dict(scopes.outer_grads),
-            frame.interpreter.handling.error,
-            is_grad_enabled(),
-            scopes.grad,
-            scopes.autocast,
-            AUTOCAST_STATE(),
-        )
+    return DynamicContext(
+        dict(scopes.outer_grads),
+        frame.interpreter.handling.error,
+        is_grad_enabled(),
+        scopes.grad,
+        scopes.autocast,
+        AUTOCAST_STATE() if scopes.autocast else (),
+    )
 
 
 def enter_context(recorder: Recorder, frame: InterpreterFrame, context: DynamicContext) -> None:
@@ -60,11 +59,12 @@ def enter_context(recorder: Recorder, frame: InterpreterFrame, context: DynamicC
     scopes = recorder.scopes
     frame.interpreter.handling.error = context.error
     scopes.grad, scopes.outer_grads = context.forward_grad, dict(context.outer_grads)
-    scopes.autocast = context.casts
-    with heard_by(None):
-        set_grad_enabled(context.grad)
-        if AUTOCAST_STATE() != context.autocast:
-            restore_autocast(context.autocast)
+    if is_grad_enabled() is not context.grad:
+        with heard_by(None):
+            set_grad_enabled(context.grad)
+    if scopes.autocast != context.casts:
+        scopes.autocast = context.casts
+        restore_autocast(context.autocast or scopes.without_casts)
 
 
 def within_context(recorder: Recorder, frame: InterpreterFrame, run: Callable[[], End]) -> End:

@@ -21,6 +21,7 @@ from monograph.capture.recording.scope_tracking import MODULE_CALL
 from monograph.diagnostics import Frame, frame_filter
 from monograph.host.autograd import are_transforms_active
 from monograph.host.calling import BUILTINS
+from monograph.host.execution_modes import AUTOCAST_STATE
 from monograph.host.flags import autocast_settings
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ class Scopes:
         self.caller_inference = is_inference_mode_enabled()
         self.depth = 0
         self.autocast: State = ()
+        self.without_casts: tuple[Any, ...] = ()
+        """What autocast was set to before forward entered any."""
         self.calls: dict[str, int] = {}
         """How often each module was called, by its key in `nn_module_stack` without the count."""
         self.asking: dict[int, ModuleCall] = {}
@@ -349,6 +352,8 @@ class Scopes:
     def begin_cast(self, cast: Any) -> None:
         """Forward enters `torch.autocast`."""
         settings = autocast_settings(cast)
+        if not self.autocast:
+            self.without_casts = AUTOCAST_STATE()
         self.autocast = (*self.autocast, ModeRegion("autocast", settings, self.current.key))
 
     def end_cast(self) -> None:
