@@ -155,6 +155,7 @@ def clean(text: str, folder: Path) -> str:
     """Without names of folders of this machine, and without spaces at the ends of lines."""
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
     text = INSTALLED.sub("...", text.replace(f"{folder}{os.sep}", ""))
+    text = text.replace(f"PyTorch {torch.__version__}", "PyTorch 2.13.0+cpu")
     return text.strip("\n") + "\n" if text.strip() else ""
 
 

@@ -32,6 +32,7 @@ import monograph.rules
 from monograph.abstract.tensor_type import TensorType, type_of
 from monograph.diagnostics import MonographError, UnsupportedError
 from monograph.host.process_groups import NAMESPACES
+from monograph.host.versions import version
 from monograph.integers import Expr, Facts, evaluate, is_symbol, use
 from monograph.rules.registry import RULES, find_rule
 from tests.laws.symbolic import OTHER_SIZES, Symbols, holds, instantiate
@@ -152,6 +153,10 @@ def repr_of_call(types: Any) -> str:
     return repr(mapped(types, lambda v: v.key if isinstance(v, TensorType) else v))
 
 
+DIVIDE_BY_SIZES = {"aten._scaled_dot_product_flash_attention_for_cpu.default"}
+"""Kernels that end the process (SIGFPE) where there are no rows, since PyTorch 2.15."""
+
+
 @dataclass
 class Check:
     """One call of one operator, compared with its rule."""
@@ -246,6 +251,8 @@ class Check:
             except ValueError:
                 continue
             sizes = {str(symbol): size for symbol, size in env.items()}
+            if str(self.func) in DIVIDE_BY_SIZES and version() not in ("2.13", "2.14"):
+                continue
             try:
                 real = self.func(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - values may be at fault, not sizes
