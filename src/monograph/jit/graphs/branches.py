@@ -195,7 +195,11 @@ class _Phi:
         else:
             real = plain(real)
             is_new = id(real) not in segment.nodes and not segment.guards.is_known(real)
-            value = real if is_new else ChosenTensor.of(real, node.args[0], answer=self.answer)
+            value = (
+                real
+                if is_new
+                else ChosenTensor.of(real, node.all_input_nodes[0], answer=self.answer)
+            )
             segment.is_symbolic |= not is_new
             varies = one.shape != two.shape or any(
                 id(each) in side.tainted
