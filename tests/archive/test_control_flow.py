@@ -8,6 +8,7 @@ import torch
 import monograph
 from tests.archive.peers import loaded, quietly, saved, saved_there
 from tests.control_flow import branches, loops  # noqa: F401  they enter the programs
+from tests.control_flow.loops import LoopWithParameters
 from tests.control_flow.registry import PROGRAMS
 from tests.control_flow.test_programs import check
 from tests.seeding import reseed
@@ -51,3 +52,19 @@ def test_torchs_associative_scans_are_read_lowered(name):
     with quietly():
         lowered = theirs.run_decompositions()
     check(each, module, loaded(saved_there(lowered)).module(), static=True)
+
+
+def test_gradients_of_parameters_in_a_loop_over_what_has_none():
+    """Those of Python's own loop: torch's `while_loop` loses what earlier rounds give."""
+    x = torch.randn(2, 4, dtype=torch.float64)
+    module = LoopWithParameters().double()
+    program = monograph.export(module, (x,)).run_decompositions()
+    expected = x
+    for _ in range(3):
+        expected = torch.tanh(module.linear(expected))
+    expected = torch.autograd.grad(expected.square().sum(), module.linear.parameters())
+    for each in (program.module(), loaded(saved(program)).module()):
+        each(x).square().sum().backward()
+        found = [parameter.grad for parameter in each.parameters()]
+        torch.testing.assert_close(found, list(expected))
+        each.zero_grad()

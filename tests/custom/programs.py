@@ -182,6 +182,20 @@ def writes_to_an_input(x, y):
     return x.sum()
 
 
+@program(two)
+def writes_to_a_slice(x, y):
+    z = torch.cat([x, y])
+    add_in_place(z[: x.shape[0]], y)
+    return z * 2
+
+
+@program(two)
+def writes_to_a_transposed_view(x, y):
+    z = x * 2
+    add_in_place(z.t(), y.t())
+    return z.sum(0)
+
+
 @custom_op("own::norm_in_place", mutates_args=("x",))
 def norm_in_place(x: Tensor) -> Tensor:
     norm = x.norm()
@@ -325,6 +339,14 @@ def writes_to_a_list(x, y):
     xs = [x.clone(), x * 2]
     add_to_each(xs, y)
     return xs[0] + xs[1]
+
+
+@program(two)
+def writes_to_views_in_a_list(x, y):
+    z = torch.cat([x, x, y])
+    n = x.shape[0]
+    add_to_each([z[n : 2 * n], z[2 * n :]], y)
+    return z.cos()
 
 
 LIBRARY.define("padded(Tensor x, SymInt[] sizes, str mode='zeros', bool? after=None) -> Tensor")

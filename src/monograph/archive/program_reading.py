@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.node import Node
 
 from monograph.archive.budget import Budget
 from monograph.archive.errors import Refused, reading
@@ -17,7 +18,7 @@ from monograph.archive.schema.graph_reading import GraphDeserializer
 from monograph.archive.schema.json_fields import listed, mapping, text
 from monograph.archive.schema.signatures import read_argument, read_signature
 from monograph.archive.schema.structures import read_structure
-from monograph.archive.schema.values import ValueReader
+from monograph.archive.schema.values import ValueReader, plain_value
 from monograph.archive.sidecar import restore_frames, restore_values
 from monograph.archive.torch_export_files import (
     contract_of_torch,
@@ -28,6 +29,7 @@ from monograph.archive.torch_export_files import (
 from monograph.archive.versions import check_schema
 from monograph.diagnostics import MonographError
 from monograph.host.trees import has_objects, unflatten
+from monograph.integers import Interval, Relation, declared_interval
 from monograph.program import (
     ConstantArgument,
     ExportedProgram,
@@ -40,6 +42,7 @@ from monograph.program import (
     ValueClause,
     ranges_of,
 )
+from monograph.program.calling.assertions import ASSERT_SCALAR
 from monograph.program.calling.checks import solution_plan
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from monograph.archive.schema.symbols import SymbolReader
     from monograph.archive.schema.values import Json
     from monograph.archive.sidecar import Sidecar
+    from monograph.integers import Facts
     from monograph.program import Contract, ExportGraphSignature, GraphModule
 
 
@@ -232,15 +236,30 @@ def _foreign(
 ) -> _Declared:
     names = names_of_torch(root)
     verifiers = listed(written.get("verifiers", []))
+    contract = contract_of_torch(written, module, signature, root.in_spec, names, symbols)
+    _assume_truths(module, symbols.facts)
     return _Declared(
         symbols=symbols,
-        contract=contract_of_torch(written, module, signature, root.in_spec, names, symbols),
+        contract=contract,
         call_names=names,
         report=Report(),
         training=True,
         dialect="TRAINING" if "TRAINING" in verifiers else "ATEN",
         mutated_in_place=None,
     )
+
+
+def _assume_truths(module: GraphModule, facts: Facts) -> None:
+    """Know the truths of the data that the graph asserts: torch's reader solves for these too."""
+    for node in module.graph.find_nodes(op="call_function", target=ASSERT_SCALAR):
+        asserted: Any = node.args[0]
+        relation = plain_value(asserted.meta["val"]) if isinstance(asserted, Node) else None
+        if not isinstance(relation, Relation) or relation.kind != "eq":
+            continue
+        symbols = tuple(relation.symbols)
+        is_truth = len(symbols) == 1 and declared_interval(symbols[0]) == Interval(0, 1)
+        if is_truth and facts.prove(relation) is None:
+            facts.assume(relation)
 
 
 def _check_state(

@@ -512,6 +512,8 @@ class ExpressionReader:
         if function is not None:
             if head in {"And", "Or", "Not"}:
                 return function(*args)
+            if head == "ToFloat":
+                args = [chosen(a, 1, 0) if isinstance(a, bool | Relation) else a for a in args]
             if head in {"Add", "Mul"} and any(isinstance(arg, Real) for arg in args):
                 found = self._signed(head, node, _numbers(args))
                 if found is not None:

@@ -11,11 +11,14 @@ import inspect
 import json
 import operator
 import re
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.aliasing import aliasing_of
+from monograph.abstract.tensor import make_tensor
 from monograph.archive.errors import Refused
 from monograph.archive.schema.arguments import ArgumentReader
 from monograph.archive.schema.enums import find_operator
@@ -23,6 +26,7 @@ from monograph.archive.schema.graph_writing import unescaped
 from monograph.archive.schema.json_fields import (
     boolean,
     identifier,
+    integer,
     listed,
     mapping,
     one_line,
@@ -32,6 +36,7 @@ from monograph.archive.schema.json_fields import (
 from monograph.host.dispatch import schema_of
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.passes.graph_builder import GraphBuilder, argument_type, same_layout
 from monograph.program import GraphModule
 
 if TYPE_CHECKING:
@@ -45,6 +50,20 @@ KINDS = ("int", "float", "bool")
 DEEPEST = 64
 LARGEST_DEGREE = 256
 PLACEHOLDER_CONSTANTS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
+
+
+@dataclass(slots=True)
+class _Copy:
+    """What a wrapped operator gives for a tensor that it writes to."""
+
+    meta: dict[str, Any]
+    base: Any
+    name: str
+    value: Any
+    written: Node | None = None
+    """The copy, or the copy of a view that `scatter` puts back."""
+    scatter: Any = None
+    parts: list[Any] = field(default_factory=list[Any])
 
 
 class GraphDeserializer:
@@ -167,6 +186,9 @@ class GraphDeserializer:
 
     def _call(self, call: Json) -> None:
         name = text(call["target"])
+        if name == AUTO_FUNCTIONALIZED:
+            self._functionalized(call)
+            return
         target = self.operators.get(name)
         if target is None:
             target = self.operators[name] = find_operator(name)
@@ -191,6 +213,75 @@ class GraphDeserializer:
             node.meta["val"] = None
         else:
             self._results(node, target, outputs)
+
+    def _functionalized(self, call: Json) -> None:
+        """An operator that writes, as torch wraps it: it writes to copies, which are results too.
+
+        Raises: Refused.
+        """
+        given = {text(mapping(each)["name"]): each["arg"] for each in listed(call["inputs"])}
+        name = text(mapping(given.pop(""))["as_operator"])
+        target = find_operator(name)
+        if not isinstance(target, OpOverload):
+            raise Refused(f"it wraps {name[:80]}, which has no schema")
+        n_results, outputs = len(schema_of(target).returns), listed(call["outputs"])
+        bases = listed(mapping(given.pop("_all_bases"))["as_tensors"])
+        meta = node_metadata(mapping(call.get("metadata", {})))
+        copies = [
+            _Copy(meta, self.arguments.read({"as_tensor": base}), *self._typed(output, None))
+            for base, output in zip(bases, outputs[max(n_results, 1) :], strict=True)
+        ]
+        for each in aliasing_of(target).written:
+            length = given.pop(f"_{each}_length", None)
+            if length is None:
+                given[each] = self._written(f"_{each}", given, copies)
+            elif only_key(length)[0] == "as_none":
+                given[each] = length
+            else:
+                places = range(integer(length["as_int"], 0, len(given)))
+                parts = [self._written(f"_{each}_{i}", given, copies) for i in places]
+                given[each] = {"as_tensors": [mapping(part)["as_tensor"] for part in parts]}
+        inputs = [{"name": key, "arg": arg} for key, arg in given.items()]
+        results = {"name": name.split(".")[-2], "outputs": outputs[:n_results]}
+        self._call({**call, "target": name, "inputs": inputs, **results})
+        for copy in copies:
+            if copy.scatter is not None:
+                arguments = (copy.base, copy.written, *copy.parts)
+                self._made(copy, copy.name, copy.scatter, arguments, copy.value)
+
+    def _written(self, prefix: str, given: Json, copies: list[_Copy]) -> Json:
+        """What a wrapped operator writes to: a copy of a tensor, or of a view of it."""
+        index = given.pop(f"{prefix}_base_index")
+        if only_key(index)[0] == "as_none":
+            return index
+        copy = copies[integer(index["as_int"], 0, len(copies) - 1)]
+        given.pop(f"{prefix}_alias", None)
+        if copy.written is not None:
+            raise Refused("it wraps an operator that writes to a tensor by two arguments")
+        for view, (scatter, fields) in SCATTERS.items():
+            parts = [given.pop(f"{prefix}_{each}", None) for each in fields]
+            if None not in parts:
+                copy.scatter, copy.parts = scatter, [self.arguments.read(each) for each in parts]
+                viewed = self._made(copy, self._free("view"), view, (copy.base, *copy.parts))
+                copy.written = self._made(copy, self._free("copy"), CLONE, (viewed,))
+        if copy.written is None:
+            copy.written = self._made(copy, copy.name, CLONE, (copy.base,), copy.value)
+        return {"as_tensor": {"name": copy.written.name}}
+
+    def _made(
+        self, copy: _Copy, name: str, target: Any, args: tuple[Any, ...], value: Any = None
+    ) -> Node:
+        """A call that the file leaves out, of a tensor: as `value` says, or as it is inferred."""
+        node = self._append(name, "call_function", target, args)
+        node.meta.update(copy.meta)
+        types = [argument_type(each) for each in args]
+        inferred: Any = GraphBuilder(self.values.facts).inferred(target, types, {})
+        if value is None:
+            value = make_tensor(inferred, None, self.values.recorder)
+        if not same_layout(value.tensor_type, inferred):
+            raise Refused(f"{name[:80]!r} is a copy that keeps gaps in memory")
+        self._bind(name, node, value)
+        return node
 
     def _check_arithmetic(self, node: Node) -> None:
         """Hold that a function has its arguments, and that products of products stay small.
@@ -321,6 +412,19 @@ class GraphDeserializer:
 
 
 UNSAFE = "archive-unsafe"
+AUTO_FUNCTIONALIZED = "torch.ops.higher_order.auto_functionalized_v2"
+CLONE = torch.ops.aten.clone.default
+SCATTERS: Final[Mapping[Any, tuple[Any, tuple[str, ...]]]] = {
+    torch.ops.aten.slice.Tensor: (
+        torch.ops.aten.slice_scatter.default,
+        ("slice_dim", "slice_start", "slice_end"),
+    ),
+    torch.ops.aten.as_strided.default: (
+        torch.ops.aten.as_strided_scatter.default,
+        ("size", "stride", "storage_offset"),
+    ),
+}
+"""Views that a wrapped operator writes to: what puts one back, and the names of its arguments."""
 NUMBERS: Final = (int, float, complex, torch.fx.Node)
 SCHEMA_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "Device": (torch.device, str),
