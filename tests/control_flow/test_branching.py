@@ -11,6 +11,7 @@ from tests.control_flow import (  # noqa: F401 - they enter programs
     asked,
     contexts,
     heap,
+    iterators,
     once_wrong,
     switches,
     unmodified,

@@ -12,7 +12,7 @@ from types import BuiltinFunctionType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.frame import Mark
-from monograph.bytecode.evaluation.generators import InterpretedGenerator
+from monograph.bytecode.evaluation.generators import SERIAL, InterpretedGenerator
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 from monograph.bytecode.semantics.iteration import IteratorAdapter, SequenceIterator
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.evaluation.frame import InterpreterFrame
 
-__all__ = ["clone", "resume", "snapshot", "stand_alike"]
+__all__ = ["ITERATORS", "are_alike", "clone", "resume", "snapshot", "stand_alike"]
 
 _EMPTY: tuple[Any, ...] = ({}, {}.keys(), {}.values(), {}.items(), set[Any](), [], (), "", b"")
-_ITERATORS = frozenset(
+ITERATORS = frozenset(
     {
         *(type(iter(made)) for made in _EMPTY),
         *(type(iter(range(0))), type(iter(range(1 << 70))), type(reversed([]))),
@@ -66,7 +66,7 @@ def resume(frame: InterpreterFrame, interrupted: bool = False) -> tuple[Mark, An
 def clone(value: Any, memo: dict[int, Any]) -> Any:
     """Return an iterator at the same place as this one; anything else is returned as it is."""
     kind = type(value)
-    if kind not in _ITERATORS and kind not in _OF_OURS:
+    if kind not in ITERATORS and kind not in _OF_OURS:
         if type(getattr(kind, "__next__", None)) is WrapperDescriptorType:
             raise problem("branch-copies", reason=_REASON.format(kind.__name__))
         if not kind.__flags__ & _HEAP_TYPE:
@@ -87,10 +87,10 @@ def stand_alike(one: Any, other: Any) -> bool:
     kind = type(one)
     if kind is not type(other):
         return False
-    if kind in _ITERATORS:
+    if kind in ITERATORS:
         return _made_alike(one.__reduce__(), other.__reduce__())
     if kind is InterpretedGenerator:
-        return _frames_alike(one.frame, other.frame)
+        return are_alike(one.frame, other.frame)
     if kind is IteratorAdapter:
         return stand_alike(one.iterator, other.iterator)
     if kind is SymbolicIterator:
@@ -100,7 +100,8 @@ def stand_alike(one: Any, other: Any) -> bool:
     return False
 
 
-def _frames_alike(one: InterpreterFrame | None, other: InterpreterFrame | None) -> bool:
+def are_alike(one: InterpreterFrame | None, other: InterpreterFrame | None) -> bool:
+    """Whether two copies of one frame stand at one place, with the same values."""
     if one is None or other is None:
         return one is other
     if one.code is not other.code or one.ip != other.ip:
@@ -156,7 +157,7 @@ def _clone_generator(generator: InterpretedGenerator, memo: dict[int, Any]) -> A
     made = object.__new__(InterpretedGenerator)
     memo[id(generator)] = made
     made.__name__, made.__qualname__ = generator.__name__, generator.__qualname__
-    made.running, made.frame = False, None
+    made.running, made.frame, made.serial = False, None, next(SERIAL)
     made.handling = copy.copy(generator.handling)
     if generator.frame is not None:
         made.frame = snapshot(generator.frame, memo)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from types import GeneratorType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.frame import MISSING, YIELD, Handling, InterpreterFrame
 from monograph.bytecode.evaluation.special_methods import ours
@@ -14,14 +15,27 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.evaluation.frame import ThreadState
 
-__all__ = ["InterpretedGenerator", "raise_into"]
+__all__ = ["SERIAL", "InterpretedGenerator", "raise_into"]
+
+SERIAL: Final = itertools.count()
+"""Numbers generators in the order in which they are made."""
+_DYING: Final = -1
+"""Of one that nobody can ask any more: no hook is told that it ends."""
 
 
 @ours
 class InterpretedGenerator:
     """A generator; `isinstance(g, types.GeneratorType)` holds, as its `__class__` says so."""
 
-    __slots__ = ("__name__", "__qualname__", "__weakref__", "frame", "handling", "running")
+    __slots__ = (
+        "__name__",
+        "__qualname__",
+        "__weakref__",
+        "frame",
+        "handling",
+        "running",
+        "serial",
+    )
 
     def __init__(self, frame: InterpreterFrame) -> None:
         """Wrap a frame that has not started."""
@@ -32,6 +46,7 @@ class InterpretedGenerator:
         self.frame: InterpreterFrame | None = frame
         self.running = False
         self.handling = Handling()
+        self.serial = next(SERIAL)
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  (read only)
@@ -122,6 +137,7 @@ class InterpretedGenerator:
         # This may happen between any two steps of the interpreter, also while it raises something.
         interpreter = frame.interpreter
         passing, clean = interpreter.passing, interpreter.clean
+        self.serial = _DYING
         try:
             self.close()
         finally:
@@ -134,7 +150,11 @@ class InterpretedGenerator:
     def _ready(self) -> InterpreterFrame | None:
         if self.running:
             raise ValueError("generator already executing")
-        return self.frame
+        frame = self.frame
+        is_seen = frame is not None and self.serial != _DYING
+        if is_seen and frame.interpreter.written is not None:
+            frame.interpreter.written("hidden", self, "", None, frame.interpreter.current)
+        return frame
 
     def _finish(self) -> None:
         frame = self.frame

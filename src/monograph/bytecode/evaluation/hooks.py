@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import InterpreterFrame
     from monograph.bytecode.evaluation.symbolic_iterators import SymbolicIterator
 
-    Place = Literal["attribute", "cell", "contents", "global", "item"]
+    Place = Literal["attribute", "cell", "contents", "global", "hidden", "item"]
 
 __all__ = ["Hooks"]
 
@@ -98,6 +98,7 @@ class Hooks:
         cell       owner is the cell, key the name of the variable
         contents   any change of a list, dict, set, deque, bytearray as a whole: copy it now
         global     owner is the module's dictionary
+        hidden     owner is an interpreted generator, which is about to go on or to end
         item       owner[key] of a list or a dict; `old` is MISSING where the key is new
         """
 

@@ -45,17 +45,23 @@ from monograph.capture.side_effects.container_contents import (
 )
 from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
+from monograph.capture.side_effects.iterator_advances import IteratorAdvances, is_native_iterator
 from monograph.capture.side_effects.opaque_objects import CALLED
 from monograph.capture.side_effects.reference_counts import OF_VARIABLE
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from monograph.bytecode import InterpreterFrame
+    from monograph.bytecode.evaluation.generators import InterpretedGenerator
+    from monograph.capture.recording.scopes import Scopes
 
 Chain = tuple[tuple[CodeType, int], ...]
 """Frames as (code, offset), innermost first."""
 
+_SHARED: Final = "from outside"
+"""What messages call an iterator that both sides of a branch can ask."""
 _WHOLE: Final = frozenset({"attributes", "contents", "hidden"})
 
 
@@ -332,7 +338,13 @@ class RegionEffects(Effects):
     But for `take`, which keeps what was written, and puts back what was there.
     """
 
-    def __init__(self, tell: Callable[[WriteTarget], None], *, tracks_objects: bool = True) -> None:
+    def __init__(
+        self,
+        tell: Callable[[WriteTarget], None],
+        advances: IteratorAdvances,
+        *,
+        tracks_objects: bool = True,
+    ) -> None:
         """`tell` announces that a place is about to be written to.
 
         One that does not track objects has no notion of which objects there were before, which
@@ -340,6 +352,7 @@ class RegionEffects(Effects):
         """
         super().__init__(())
         self.tell = tell
+        self.advances = advances
         self.tracks_objects = tracks_objects
         self._made = MadeSince() if tracks_objects else None
         self.taken: list[WriteTarget] = []
@@ -367,28 +380,90 @@ class RegionEffects(Effects):
         """Put back what was there before this part."""
         for place in reversed(self._find_lasting()):
             place.put_back()
+        self.advances.end()
 
     def take(self) -> None:
         """Keep what this part left where something was before, and put that back.
 
         Raises: Restart.
         """
+        moved = self._moved()
+        self.advances.end()
         places = self._find_lasting()
         self.taken = [replace(place, after=place.as_now().before) for place in places]
         for place in reversed(places):
             place.put_back()
+        self.taken += moved
 
     def forget(self) -> None:
         """Put back what was in every place, in objects that it made too."""
+        self.advances.end()
         for place in reversed(self._places.values()):
             if not place.is_as_before():
                 place.put_back()
+
+    def lasting(self) -> list[WriteTarget]:
+        """What was there before and is different now; iterators, too."""
+        for owner, by in self.advances.moved():
+            key = id(owner), "hidden"
+            self._places[key] = WriteTarget(
+                "hidden", owner, _SHARED, CALLED, gc.is_tracked(owner), by
+            )
+        return [*self._moved(), *super().lasting()]
+
+    def _moved(self) -> list[WriteTarget]:
+        """The generators from before that it advanced."""
+        return [
+            WriteTarget("hidden", owner, _SHARED, before, True, by, after=before.of(owner))
+            for owner, before, by in self.advances.moved_generators()
+        ]
 
     def made(self, value: Any) -> bool:
         """Whether an object was made in this part, for all one can tell. Raises: Restart."""
         if self._made is None:
             raise Restart("track objects")
         return gc.is_tracked(value) and self._made.includes(value)
+
+
+class SharedIterators:
+    """The iterators of one run: which are used, and which a side has advanced."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self._scopes = scopes
+        self.parts: list[RegionEffects] = []
+        """Those that the run is in."""
+        self.spent: dict[int, Any] = {}
+        """Those in C that a side of a branch has advanced, by identity."""
+
+    def region(self, tell: Callable[[WriteTarget], None], *, tracks_objects: bool) -> RegionEffects:
+        """A part that begins now."""
+        return RegionEffects(tell, IteratorAdvances(self.spent), tracks_objects=tracks_objects)
+
+    def given(self, values: Iterable[Any], frame: InterpreterFrame | None) -> None:
+        """C may advance these. Raises: branch-side-effect."""
+        if self.parts or self.spent:
+            self._used([each for each in values if is_native_iterator(each)], frame)
+
+    def resumed(self, generator: InterpretedGenerator, by: InterpreterFrame | None) -> None:
+        """It goes on, or ends. Raises: branch-side-effect."""
+        frame = generator.frame
+        if frame is not None and (self.parts or self.spent):
+            held = filter(is_native_iterator, (*frame.stack, *frame.slots))
+            self._used([generator, *held], by)
+
+    def _used(self, iterators: Sequence[Any], frame: InterpreterFrame | None) -> None:
+        if any(id(each) in self.spent for each in iterators):
+            raise problem(
+                "branch-side-effect",
+                at=self._scopes.user_frames(sys._getframe()),
+                operator="if",
+                kind="hidden",
+                name="from outside",
+                reason="one of them has advanced it",
+            )
+        for part in self.parts:
+            for each in iterators:
+                part.advances.note(each, chain_of(frame))
 
 
 def added(now: list[Any], before: list[Any]) -> list[Any] | None:

@@ -61,7 +61,7 @@ from monograph.capture.side_effects.observations import Assumption, Island, is_p
 from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
 from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
-from monograph.capture.side_effects.tracking import Effects, RegionEffects, WriteTarget
+from monograph.capture.side_effects.tracking import Effects, SharedIterators, WriteTarget
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.impure_functions import Switch
     from monograph.capture.side_effects.module_state import ModuleState
     from monograph.capture.side_effects.observations import Observations
+    from monograph.capture.side_effects.tracking import RegionEffects
 
 
 switches = deferred("monograph.capture.strict.switches:Switches")
@@ -149,7 +150,8 @@ class Strict(Hooks):
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
-        self._parts: list[RegionEffects] = []
+        self._iterators = SharedIterators(self.scopes)
+        self._parts = self._iterators.parts
         self._plain: Plain | None = None
         """What watches user code that C calls, once it may."""
         self._harmless: dict[int, Any] = {}
@@ -394,7 +396,8 @@ class Strict(Hooks):
         self._reads.read(value, Called("object" if kind == "attribute" else kind, called), frame)
 
     def _give(self, values: Iterable[Any]) -> None:
-        """C is given these. Raises: write-outlives-call, of an opaque object from outside."""
+        """C is given these. Raises: write-outlives-call; branch-side-effect, of iterators."""
+        self._iterators.given(values, self._interpreter.current)
         self._reads.give_now(values, self._interpreter.current)
 
     def _assume(
@@ -513,6 +516,9 @@ class Strict(Hooks):
 
         Raises: write-after-branch, branch-side-effect.
         """
+        if kind == "hidden":
+            self._iterators.resumed(owner, frame)
+            return
         if isinstance(owner, torch.Tensor):
             if not isinstance(owner, AbstractTensor) or key in _OF_TENSORS:
                 return
@@ -540,9 +546,9 @@ class Strict(Hooks):
         Raises: branch-side-effect; Restart.
         """
         merges = operator == "if"
-        with RegionEffects(
-            self._write_again, tracks_objects=not merges or self._recorder.tracks_objects
-        ) as part:
+        tracks = not merges or self._recorder.tracks_objects
+        part = self._iterators.region(self._write_again, tracks_objects=tracks)
+        with part:
             self._parts.append(part)
             try:
                 yield part
@@ -566,9 +572,8 @@ class Strict(Hooks):
         frame = self._interpreter.current
         self.written(place.kind, place.owner, place.name, place.before, frame)
 
-    def watching(self, recorder: Recorder) -> AbstractContextManager[None]:
+    def watching(self, _: Recorder) -> AbstractContextManager[None]:
         """What is interpreted is watched; what C calls is watched when it does."""
-        del recorder
         return CALL_EVENTS.held()
 
     def lasting(self, seen: object = None) -> list[Effect]:

@@ -269,6 +269,7 @@ _KINDS = {
     "contents": "the content of",
     "context": "the context variable",
     "global": "the global",
+    "hidden": "an iterator",
     "switch": "a mode of PyTorch (gradients, autocast) that was entered outside of it",
 }
 

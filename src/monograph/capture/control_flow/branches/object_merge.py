@@ -53,7 +53,7 @@ def can_merge(place: WriteTarget) -> bool:
     """Whether writes there may be one: to variables, attributes, lists and dicts."""
     if place.kind == "contents":
         return isinstance(place.owner, list | dict)
-    return place.kind in {"attribute", "cell", "global"}
+    return place.kind in {"attribute", "cell", "global", "hidden"}
 
 
 def met_writes(
@@ -127,6 +127,10 @@ def _met(
     place = next(each for each in pair if each is not None)
     left, right = (place.before if each is None else each.after for each in pair)
     keys = None
+    if place.kind == "hidden":
+        if not left.is_like(right):
+            raise _refused(recorder, frame, pair, "it goes on elsewhere after either")
+        return MergedWrite(replace(place, before=left), ())
     if place.kind != "contents":
         if (left is MISSING) is not (right is MISSING):
             raise _refused(recorder, frame, pair, "it is there after one side alone")
@@ -177,7 +181,9 @@ def write(changes: Sequence[MergedWrite], made: MergedValues, part: RegionEffect
     for change in changes:
         values = [made.value(each) for each in change.joined]
         now: Any = values
-        if change.place.kind != "contents":
+        if change.place.kind == "hidden":
+            now = change.place.before
+        elif change.place.kind != "contents":
             now = values[0]
         elif change.keys is not None:
             now = dict(zip(change.keys, values, strict=True))
