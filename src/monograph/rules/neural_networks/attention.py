@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -11,6 +11,7 @@ from monograph.abstract.layout import dense_like_strides
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.host.overloads import aten
+from monograph.host.versions import version
 from monograph.rules.elementwise.conversions import fresh_strides
 from monograph.rules.operand_checks import need_same_dtype, refusal
 from monograph.rules.registry import shared_rule
@@ -72,6 +73,12 @@ def _common_batch(
     return broadcast_shapes(batch, key.shape[:-2], value.shape[:-2])
 
 
+_SINCE_2_14: Final = version() != "2.13"
+"""Whether the kernel takes tensors of rank 3, and keys of one head without `enable_gqa`."""
+_RANKS_OF_MASKS: Final = {4: (2, 4), 3: (1, 2, 3, 4) if _SINCE_2_14 else ()}
+"""By the rank of the query, which is taken if it has an entry that is not empty."""
+
+
 def _runs_flash(
     query: TensorType,
     key: TensorType,
@@ -84,23 +91,25 @@ def _runs_flash(
 
     Source: `sdp_utils_cpp.cpp`, `use_flash_attention_cpp` (observed, not copied).
     """
-    if dropout_p > 0.0 or not (len(query.shape) == len(key.shape) == len(value.shape) == 4):
+    ranks = _RANKS_OF_MASKS.get(len(query.shape), ())
+    if dropout_p > 0.0 or not ranks or not len(query.shape) == len(key.shape) == len(value.shape):
         return False
-    if mask is not None and (mask.requires_grad or len(mask.shape) not in (2, 4)):
+    if mask is not None and (mask.requires_grad or len(mask.shape) not in ranks):
         return False
     for t in (query, key, value):
         if t.strides is not None and not equal(t.strides[-1], 1):
             return False
     # Without a query there are no elements, and any layout is right.
     if query.shape == key.shape == value.shape:
-        return not surely_equal(query.shape[2], 0)
-    pairs = [(query.shape[0], t.shape[0]) for t in (key, value)]
-    pairs += [(key.shape[1], value.shape[1]), (query.shape[3], value.shape[3])]
-    if not enable_gqa:
-        pairs.append((query.shape[1], key.shape[1]))
+        return not surely_equal(query.shape[-2], 0)
+    pairs = [*zip(query.shape[:-3] * 2, key.shape[:-3] + value.shape[:-3], strict=True)]
+    heads = key.shape[-3]
+    pairs += [(heads, value.shape[-3]), (query.shape[-1], value.shape[-1])]
     if not all(equal(left, right) for left, right in pairs):
         return False
-    return not surely_equal(query.shape[2], 0) and not equal(key.shape[2], 0)
+    if not (enable_gqa or equal(query.shape[-3], heads) or (_SINCE_2_14 and equal(heads, 1))):
+        return False
+    return not surely_equal(query.shape[-2], 0) and not equal(key.shape[-2], 0)
 
 
 @shared_rule(aten._scaled_dot_product_flash_attention_for_cpu.default)

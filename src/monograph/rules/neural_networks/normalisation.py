@@ -6,7 +6,7 @@ rms_norm follow channels_last.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -14,6 +14,7 @@ from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.host.overloads import aten
+from monograph.host.versions import version
 from monograph.integers import product
 from monograph.rules.memory_formats import following
 from monograph.rules.operand_checks import refusal
@@ -243,6 +244,10 @@ def group_norm(
     return following(input, input.shape)
 
 
+_NEEDS_DENSE: Final = version() == "2.13"
+"""Whether `native_group_norm` takes dense tensors only; since 2.14 it makes them so."""
+
+
 @shared_rule(aten.native_group_norm.default)
 def native_group_norm(
     input: TensorType,
@@ -257,7 +262,7 @@ def native_group_norm(
     _check_channels(C, "group_norm", weight, bias)
     need_equal(product(input.shape), N * C * HxW, "group_norm")
     result = following(input, input.shape)
-    if result.strides is None and not is_contiguous(input):
+    if _NEEDS_DENSE and result.strides is None and not is_contiguous(input):
         raise refusal("native_group_norm", "it takes dense tensors only")
     given = weight or bias
     dtype = input.dtype if given is None else given.dtype
