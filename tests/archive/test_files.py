@@ -212,6 +212,21 @@ class Nine(torch.nn.Module):
         return x
 
 
+@pytest.mark.parametrize("given", [3, None, torch.nn.Linear(2, 2)])
+def test_what_is_no_program(given, tmp_path):
+    """One line says what is wanted."""
+    with pytest.raises(TypeError, match=f"ExportedProgram.*not '{type(given).__name__}'"):
+        monograph.save(given, tmp_path / "program.pt2")
+
+
+def test_calls_of_another_structure_are_caught_as_torchs():
+    """There they are a ValueError."""
+    program = monograph.export(torch.nn.Linear(2, 2), (torch.randn(3, 2),))
+    with pytest.raises(ValueError, match="expected no argument") as caught:
+        program.module()(torch.randn(3, 2), torch.randn(3, 2))
+    assert isinstance(caught.value, ContractError)
+
+
 def test_a_contract_is_as_strict_after_loading():
     """The same calls are refused with the same message, line and all."""
     shapes = {"x": {0: monograph.Dim.DYNAMIC(min=9), 1: monograph.Dim.AUTO}}

@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -43,7 +44,7 @@ from monograph.program import ExportedProgram
 from monograph.program.transforms.state_assignment import without_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import IO
 
     from monograph.archive.files.external_weights import ExternalWeights
@@ -98,11 +99,11 @@ def save(
     `pickle_protocol` is the newest that whoever reads the file knows; examples are written in 2.
 
     Raises: archive-cannot-hold, archive-unknown-type, archive-unlike-module, wrong-after-saving;
-        ValueError (a module for several programs).
+        TypeError (no program), ValueError (a module for several programs).
     """
+    programs = _by_name(ep)
     if verify and module is not None:
         extra_files = {**_evidence(ep, module), **(extra_files or {})}
-    programs = {MODEL: ep} if isinstance(ep, ExportedProgram) else dict(ep)
     written = without_data(programs) if weights is False else programs
     beside = Path(f).parent if isinstance(f, str | os.PathLike) else None
     elsewhere = external_weights(Path(weights), beside) if weights else None
@@ -128,6 +129,17 @@ def save(
         for path in made:
             path.unlink(missing_ok=True)
         raise
+
+
+def _by_name(ep: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    if isinstance(ep, ExportedProgram):
+        return {MODEL: ep}
+    if isinstance(ep, Mapping):
+        return dict(ep)
+    raise TypeError(
+        f"`save` takes an ExportedProgram, or several by name, not {type(ep).__qualname__!r}:"
+        " `monograph.from_torch(program)` makes one of torch.export's"
+    )
 
 
 def _evidence(program: Any, module: Callable[..., Any]) -> Mapping[str, str]:

@@ -10,7 +10,8 @@
         ExportErrors           several of these, found in one run
           SpecErrors           several, every one a SpecError, and so is the group;
           ConstraintViolations, DataDependentErrors, UnsupportedErrors, SideEffectErrors: likewise
-      ContractError            a call the program cannot vouch for (RuntimeError, AssertionError)
+      ContractError            a call the program cannot vouch for (RuntimeError, ValueError,
+                               AssertionError)
       ArchiveError             a file that cannot be read or written
       HandOverError            another system does not take the program, or we not one of its
       BugError                 ours; asks for a report
@@ -288,7 +289,7 @@ _GROUPS: Final[tuple[tuple[type[MonographError], type[ExportErrors]], ...]] = (
 )
 
 
-class ContractError(MonographError, RuntimeError, AssertionError):
+class ContractError(MonographError, RuntimeError, ValueError, AssertionError):
     """A call that the program cannot vouch for; nothing has run."""
 
 
