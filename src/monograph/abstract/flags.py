@@ -76,6 +76,16 @@ class Flags(MemoryAccess):
         """Whether the tensor views another; no is the only answer, as of `_base`."""
         return not self.recorder.asked(self, "has_no_base")
 
+    def __getattr__(self, name: str) -> Any:
+        """Asked for what PyTorch gives no tensor, and user code has not set here.
+
+        Raises: AttributeError; outside-read (user code gave an input attributes).
+        """
+        if name != "recorder" and not name.startswith("__"):
+            self.recorder.asked(self, "has_no_attributes")
+        message = f"'Tensor' object has no attribute '{name}'"
+        raise AttributeError(message, name=name, obj=self)
+
     @property
     def _cdata(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Refused: it tells which object a tensor is."""
@@ -139,7 +149,9 @@ def described(tensor: Any, question: str) -> bool:
     """The answer of a tensor that only describes: nobody is told anything that it does not know."""
     if question == "requires_grad":
         return tensor.tensor_type.requires_grad
-    return question in {"is_leaf", "has_no_grad", "has_no_grad_fn", "has_no_base"}
+    return question in {
+        *("is_leaf", "has_no_grad", "has_no_grad_fn", "has_no_base", "has_no_attributes")
+    }
 
 
 __all__ = ["Flags", "described"]

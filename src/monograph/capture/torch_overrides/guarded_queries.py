@@ -76,6 +76,8 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
         is_made = root is not None and root.op == "call_function"
         return is_made and recorder.answers_noted.owner(tensor) is None
     told = _Asked(recorder, tensor, question)
+    if question == "has_no_attributes" and not told.is_given:
+        return True
     subject = None if question == "requires_grad" and told.is_written else told.subject
     answer = _DERIVED[question](told) if subject is None else told.of_subject(subject)
     if not answer and question in _WITHOUT_HISTORY:
@@ -107,6 +109,7 @@ _WITHOUT_HISTORY: Final = {
     "has_no_grad": (".grad", "a gradient that was computed before the call"),
     "has_no_grad_fn": (".grad_fn", "what autograd remembers of earlier operators"),
     "has_no_base": ("._base", "which tensor a view was made of"),
+    "has_no_attributes": (".__dict__", "what was set on a tensor before the call"),
 }
 
 
@@ -133,6 +136,12 @@ class _Asked(NamedTuple):
     def counts(self) -> bool:
         """Whether it is user code that asks, during the run."""
         return listening() is self.recorder and not _is_asked_by_torch(self.recorder)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether user code asks it of an input."""
+        subject = self.subject
+        return subject is not None and subject.argument is not None and self.counts
 
     def of_subject(self, subject: Subject) -> bool:
         """The answer of a tensor that differs between calls."""
@@ -209,6 +218,7 @@ _DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
     "has_no_grad": lambda _: True,
     "has_no_grad_fn": _Asked.is_leaf,
     "has_no_base": _Asked.has_no_base,
+    "has_no_attributes": lambda _: True,
     "is_conj": lambda told: told.bit("is_conj"),
     "is_neg": lambda told: told.bit("is_neg"),
     "is_inference": _Asked.is_inference,
