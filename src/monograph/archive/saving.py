@@ -131,11 +131,11 @@ def save(
         raise
 
 
-def _by_name(ep: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+def _by_name(ep: Any) -> dict[str, ExportedProgram]:
     if isinstance(ep, ExportedProgram):
         return {MODEL: ep}
     if isinstance(ep, Mapping):
-        return dict(ep)
+        return {**ep}
     raise TypeError(
         f"`save` takes an ExportedProgram, or several by name, not {type(ep).__qualname__!r}:"
         " `monograph.from_torch(program)` makes one of torch.export's"

@@ -151,9 +151,11 @@ class InterpretedGenerator:
         if self.running:
             raise ValueError("generator already executing")
         frame = self.frame
-        is_seen = frame is not None and self.serial != _DYING
-        if is_seen and frame.interpreter.written is not None:
-            frame.interpreter.written("hidden", self, "", None, frame.interpreter.current)
+        if frame is None or self.serial == _DYING:
+            return frame
+        interpreter = frame.interpreter
+        if interpreter.written is not None:
+            interpreter.written("hidden", self, "", None, interpreter.current)
         return frame
 
     def _finish(self) -> None:
