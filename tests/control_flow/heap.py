@@ -234,7 +234,7 @@ class BufferReplacedOnOneSide(nn.Module):
         return either, old, self.count
 
 
-@branching(UP, DOWN)
+@branching(UP, DOWN, refused="branch-returns")
 class BufferReplacedAndUsed(BufferReplacedOnOneSide):
     """What it was is a result, too, and what is computed from it or the argument."""
 

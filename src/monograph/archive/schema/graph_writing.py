@@ -26,6 +26,7 @@ from monograph.archive.source_paths import SourcePaths
 from monograph.capture.recording.guard_sources import with_file
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.host.overloads import aten
 from monograph.integers import Expr, Real, Relation
 from monograph.program.calling.assertions import ASSERT_SCALAR
 
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from monograph.archive.schema.values import Json, ValueWriter
 
 POSITIONAL, KEYWORD = 1, 2
-_aten = torch.ops.aten
-ITEMS: Final = (_aten.item.default, _aten._local_scalar_dense.default)  # noqa: SLF001  (a name)
+ITEMS: Final = (aten.item.default, aten._local_scalar_dense.default)  # noqa: SLF001  (a name)
 CONSTANTS = (int, float, bool, str, type(None))
 
 

@@ -416,7 +416,7 @@ def check_special(interpreter: ThreadState, value: Any, *names: str) -> None:
     raise NotRecordable(f"`{names[0]}` of an object of type `{kind.__name__}`")
 
 
-_ASKING_SIZES: Final = ("size", "numel", "nelement")
+_ASKING_SIZES: Final = ("size",)
 
 
 def is_size(segment: SegmentRecorder, name: str, owner: Any, values: list[Any]) -> bool:

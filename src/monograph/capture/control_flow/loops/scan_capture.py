@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
+from inspect import CO_GENERATOR
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -68,7 +69,7 @@ def repeat(recorder: Recorder, frame: InterpreterFrame, rounds: SymbolicIterator
     Raises: what an iteration refuses, loop-carry-changes, loop-raises, loop-leaves.
     """
     test = for_test(frame)
-    if test is None or frame.names is not None:
+    if test is None or frame.names is not None or frame.code.co_flags & CO_GENERATOR:
         return NotImplemented
     source: Any = rounds.source
     if known(le(source.count, 0)) is True:
