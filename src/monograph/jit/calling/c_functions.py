@@ -416,14 +416,11 @@ def check_special(interpreter: ThreadState, value: Any, *names: str) -> None:
     raise NotRecordable(f"`{names[0]}` of an object of type `{kind.__name__}`")
 
 
-_ASKING_SIZES: Final = ("size",)
-
-
 def is_size(segment: SegmentRecorder, name: str, owner: Any, values: list[Any]) -> bool:
     """Whether a call asks for a size that is a value of the graph."""
-    if name not in _ASKING_SIZES or not isinstance(owner, torch.Tensor):
+    if name != "size" or not isinstance(owner, torch.Tensor):
         return False
-    if not segment.has_sizes(owner) or (values and name != "size"):
+    if not segment.has_sizes(owner):
         return False
     if not values:
         return True
