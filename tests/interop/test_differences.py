@@ -162,13 +162,19 @@ RAISES = [
     (lowered_with_writes, "`unflatten` of lowered programs"),
     (other_formula, "`formula-fails`"),
     (lambda: export(Picks(), (X,)), "`TypeError` of example inputs"),
-    (lambda: export(Picks(), (X, X)).module()(X), "`ValueError` of a call of another structure"),
+    (lambda: export(Picks(), (X, X)).module()(X), "`ValueError` of another structure"),
     (lambda: sized(torch.ones(5, 5)), "`torch.sym_ite` of sizes"),
     (
         lambda: export(Model(lambda _, x: x.tolist()), (X.int(),)).module()(X.long()),
         "dtypes are always checked",
     ),
 ]
+
+
+def test_another_structure_is_a_value_error():
+    """It is caught as what torch.export raises."""
+    with pytest.raises(ValueError, match="contract-broken"):
+        export(Picks(), (X, X)).module()(X)
 
 
 @pytest.mark.filterwarnings("ignore")
