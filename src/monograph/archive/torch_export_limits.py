@@ -17,7 +17,7 @@ import torch
 from monograph.archive.schema.enums import OF_FLOATS
 from monograph.archive.schema.structures import is_named_there
 from monograph.host.objects import ObjectState
-from monograph.passes.graph_walks import calls
+from monograph.passes.graph_walks import calls, graph_modules
 from monograph.program import ConstantArgument, ExportedProgram
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ _FUNCTIONS: Final = {
 }
 
 _NUMBERS: Final = (bool, float, int, type(None))
+
+_NO_OPERANDS: Final = {torch.SymFloat: "float", torch.SymBool: "truth"}
+"""What it reads of tensors alone, or as a condition: of numbers, subgraphs take integers."""
 
 _OF_CODE: Final = frozenset(
     {
@@ -57,6 +60,10 @@ def _in_graph(program: ExportedProgram) -> Iterator[str]:
         if node.target in _FUNCTIONS:
             name = getattr(node.target, "__name__", node.target)
             yield f"it does not know the function `{name}` of numbers"
+    for path, module in graph_modules(program.graph_module):
+        for node in module.graph.find_nodes(op="placeholder") if path else ():
+            if (kind := _NO_OPERANDS.get(type(node.meta["val"]))) is not None:
+                yield f"a branch or loop is given {node.name!r}, a {kind}"
 
 
 def _in_calls(program: ExportedProgram) -> Iterator[str]:

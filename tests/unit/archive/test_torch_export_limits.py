@@ -2,12 +2,15 @@
 
 import io
 import logging
+from contextlib import nullcontext
 
+import pytest
 import torch
 from torch import nn
 
 import monograph
 from monograph.archive.torch_export_limits import unreadable_there
+from tests.archive.peers import loaded, loaded_there, saved
 
 
 class Texts(nn.Module):
@@ -35,6 +38,18 @@ class Truth(nn.Module):
         return x * 2, x.shape[0] > 4
 
 
+class Operand(nn.Module):
+    """A number or a truth of the data that the sides of a branch calculate with."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self.asked = asked
+
+    def forward(self, x):
+        k = self.asked(x).item()
+        return x + k if x.mean() > 0 else x * k
+
+
 def exported(module):
     """Export with a size that varies."""
     return monograph.export(module, (torch.ones(3),), dynamic_shapes=({0: monograph.Dim.AUTO},))
@@ -48,6 +63,27 @@ def test_reasons(caplog):
         monograph.save(program, io.BytesIO(), verify=False)
     assert "cannot read the file: its code cannot name the tensor 'lambda'" in caplog.text
     assert unreadable_there(exported(nn.ReLU())) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "reasons"),
+    [
+        (torch.sum, ["a branch or loop is given 'item', a float"]),
+        (torch.any, ["a branch or loop is given 'item', a truth"]),
+        (torch.argmax, []),
+    ],
+)
+@pytest.mark.parametrize("lowered", [False, True])
+def test_operands_of_branches(asked, reasons, lowered):
+    """torch.export reads the file where nothing is said, and nowhere else."""
+    program = exported(Operand(asked))
+    program = program.run_decompositions() if lowered else program
+    assert unreadable_there(program) == reasons
+    content = saved(program)
+    x = torch.tensor([-3.0, 2.0, 4.0])
+    torch.testing.assert_close(loaded(content).module()(x), Operand(asked)(x))
+    with pytest.raises(RuntimeError) if reasons else nullcontext():
+        torch.testing.assert_close(loaded_there(content).module()(x), Operand(asked)(x))
 
 
 def test_truths_are_read_by_both():
