@@ -194,8 +194,10 @@ class ExportedProgram:
     def validate(self) -> None:
         """Check that the program is well formed, with the state and the examples that it has now.
 
-        Raises: invalid-program; contract-broken, where the examples are no call of it.
+        Raises: invalid-program; contract-broken, where the examples are no call of it;
+            not-handed-over (it is asked by who writes programs of torch.export).
         """
+        refuse_foreign_caller(self)
         self.validate_graph()
         held = {**self.constants, **self.state_dict}
         verify_state(self.graph_module, self.graph_signature, held)
@@ -275,7 +277,7 @@ class ExportedProgram:
 
         Raises: write-through-view, not-functional, not-handed-over (ExecuTorch asks).
         """
-        refuse_foreign_caller()
+        refuse_foreign_caller(self)
         with self._boundary("lowered"):
             return _lowered(self, decomp_table)
 
@@ -341,7 +343,7 @@ class ExportedProgram:
 
         Raises: not-handed-over (it is asked by who wants a program of torch.export).
         """
-        refuse_foreign_caller()
+        refuse_foreign_caller(self)
         return ExportedProgram
 
     def __getattr__(self, name: str) -> NoReturn:
