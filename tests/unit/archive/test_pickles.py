@@ -100,6 +100,21 @@ def test_flags_are_kept():
         assert isinstance(again[1], torch.nn.Parameter)
 
 
+def test_attributes_of_tensors_are_left_out():
+    """torch.export leaves some on examples of which it was told `Dim.DYNAMIC`."""
+    given = (torch.arange(3.0), torch.nn.Parameter(torch.ones(2), requires_grad=False))
+    for each in given:
+        each.note = {0: []}
+    again = unpickled(memoryview(bytearray(saved_there(given))), Budget())
+    assert not hasattr(again[0], "note")
+    assert [type(each) for each in again] == [torch.Tensor, torch.nn.Parameter]
+    assert [each.tolist() for each in again] == [[0, 1, 2], [1, 1]]
+
+
+class Marked(torch.Tensor):
+    """A tensor of a class that nobody registered."""
+
+
 class Unknown:
     """A class nobody registered."""
 
@@ -108,5 +123,6 @@ def test_other_classes_are_refused():
     """On the way out and on the way in."""
     with pytest.raises(Refused):
         pickled((Unknown(),))
-    with pytest.raises(Refused):
-        unpickled(memoryview(bytearray(saved_there(Unknown()))), Budget())
+    for value in (Unknown(), torch.ones(2).as_subclass(Marked), torch.Tensor):
+        with pytest.raises(Refused):
+            unpickled(memoryview(bytearray(saved_there(value))), Budget())

@@ -102,8 +102,16 @@ def _rebuilt(storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> t
     return found.requires_grad_() if needs_gradient else found
 
 
-def _parameter(data: Any, needs_gradient: Any, _: Any) -> torch.nn.Parameter:
+def _parameter(data: Any, needs_gradient: Any, *_: Any) -> torch.nn.Parameter:
     return torch.nn.Parameter(data, requires_grad=bool(needs_gradient))
+
+
+def _without_attributes(make: Any, kind: Any, args: Any, _: Any) -> torch.Tensor:
+    """A tensor that had attributes, as torch.export gives them to what `Dim.DYNAMIC` is said of."""
+    names = [each.name if isinstance(each, _Global) else "" for each in (make, kind)]
+    if CALLS.get(names[0]) is not _rebuilt or names[1] != "torch.Tensor" or type(args) is not tuple:
+        raise Refused("a tensor is of an unknown class", UNSAFE)
+    return _rebuilt(*args)
 
 
 def _encoded(value: Any, coding: Any) -> bytes:
@@ -129,7 +137,9 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "builtins.complex": complex,
     "collections.OrderedDict": _ordered,
     "torch.Size": torch.Size,
+    "torch._tensor._rebuild_from_type_v2": _without_attributes,
     "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_parameter_with_state": _parameter,
     "torch._utils._rebuild_tensor_v2": _rebuilt,
     "torch._utils._rebuild_tensor_v3": _rebuilt,
     "torch.device": _device,
@@ -233,7 +243,7 @@ class _PickleMachine:
             self.push(CONSTANTS[full])
         elif full in CALLS:
             self.push(_Global(full, CALLS[full]))
-        elif full in STORAGES:
+        elif full in STORAGES or full == "torch.Tensor":
             self.push(_Global(full, None))
         else:
             kind = find_registered(full) or find_loaded(f"{module}:{name}")
