@@ -3,7 +3,9 @@
 import torch
 from torch import nn
 
-from tests.archive.peers import loaded, saved_there
+from tests.archive.peers import loaded, quietly, saved_there
+from tests.custom.programs import Model as Custom
+from tests.custom.programs import writes_to_a_slice
 
 
 class WritesPart(nn.Module):
@@ -23,3 +25,17 @@ def test_a_write_to_a_part_of_a_buffer_is_a_write_to_the_buffer():
     """The parts are results of one operator, which the graph takes by their places."""
     program = torch.export.export(WritesPart(), (torch.ones(4, 4),))
     assert "target='state'" in str(loaded(saved_there(program)).graph_signature)
+
+
+def test_a_wrapped_write_to_a_view_of_a_size_that_varies():
+    """The view that the file leaves out is inferred by what is known of its sizes."""
+    module = Custom(writes_to_a_slice)
+    shapes = (({0: torch.export.Dim.DYNAMIC},) * 2,)
+    arguments = [torch.arange(4.0), torch.ones(4)]
+    with quietly():
+        there = torch.export.export(module, tuple(arguments), dynamic_shapes=shapes)
+        content = saved_there(there.run_decompositions())
+    program = loaded(content)
+    for n in (2, 4, 7):
+        given = [torch.arange(float(n)), torch.ones(n)]
+        torch.testing.assert_close(program.module()(*given), module(*given))

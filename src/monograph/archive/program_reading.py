@@ -29,7 +29,7 @@ from monograph.archive.torch_export_files import (
 from monograph.archive.versions import check_schema
 from monograph.diagnostics import MonographError
 from monograph.host.trees import has_objects, unflatten
-from monograph.integers import Interval, Relation, declared_interval
+from monograph.integers import Interval, Relation, declared_interval, use
 from monograph.program import (
     ConstantArgument,
     ExportedProgram,
@@ -89,7 +89,8 @@ def assembled(
     if examples is not None and has_objects(root.in_spec):
         examples = _structured(examples, root.in_spec)
     names = [each.arg.name for each in signature.input_specs]
-    module = GraphDeserializer(parts["graph"], values, {}).module(names)
+    with use(symbols.facts):  # what a file leaves out of a wrapped operator is inferred
+        module = GraphDeserializer(parts["graph"], values, {}).module(names)
     _settle_truths(signature, calls, module)
     known = _foreign(written, module, signature, root, symbols) if side is None else _ours(side)
     _check_state(module, signature, state, constants)
