@@ -8,7 +8,7 @@ own in `test_stock.py` and `test_round_trip.py`; lowered programs of the former 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -75,6 +75,8 @@ class Case:
     calls: tuple[Callable[[], Inputs], ...]
     options: Callable[[tuple], dict[str, Any]] = lambda _: {}
     lowered: bool = False
+    varies: bool = False
+    """Whether sizes are declared to vary."""
 
     def exported(self) -> monograph.ExportedProgram:
         """Export it here."""
@@ -119,6 +121,7 @@ def of_sizes() -> Iterator[Case]:
                 "dynamic_shapes": each.declaration(args),
                 "control_flow": "capture" if each.name == "looped_over" else "refuse",
             },
+            varies=True,
         )
 
 
@@ -136,6 +139,7 @@ def of_data() -> Iterator[Case]:
             lambda _, each=each: {
                 "dynamic_shapes": None if each.shapes is None else each.shapes(monograph.Dim)
             },
+            varies=each.shapes is not None,
         )
 
 
@@ -160,7 +164,8 @@ def of_control_flow() -> Iterator[Case]:
         if not each.refused:
             calls = tuple([lambda n=n: ((columns(n, seed=n),), {}) for n in (5, 0, 1, 2, 9)])
             options = {"dynamic_shapes": ({1: AUTO},), "control_flow": "capture"}
-            yield Case("looped", each.name, each.make, calls[0], calls, lambda _, o=options: o)
+            looped = Case("looped", each.name, each.make, calls[0], calls, lambda _, o=options: o)
+            yield replace(looped, varies=True)
 
 
 def of_custom() -> Iterator[Case]:
@@ -175,6 +180,7 @@ def of_custom() -> Iterator[Case]:
             calls[0],
             calls,
             lambda _, shapes=shapes: {"dynamic_shapes": shapes},
+            varies=True,
         )
 
 
@@ -194,6 +200,7 @@ def of_contract() -> Iterator[Case]:
             lambda _, each=each: {
                 "dynamic_shapes": None if each.shapes is None else each.shapes(monograph.Dim)
             },
+            varies=each.shapes is not None,
         )
 
 
