@@ -56,6 +56,12 @@ def expanded_by_its_size(x):
     return x[:1].expand(x.shape[0], -1).contiguous()
 
 
+@probe("overlap", lambda: (m(3, 4),), shapes=two_sizes, calls=of((4, 6), (5, 3), (1, 4), (0, 2)))
+def flattened_behind_the_first(x):
+    """A view where the number of rows is even: nothing is left out then."""
+    return x[:, x.shape[0] % 2 :].ravel()
+
+
 @probe("overlap", lambda: (m(3, 4).T,), shapes=two_sizes, calls=of((4, 1), (1, 4), (0, 3)))
 def reshaped_to_itself(x):
     """A view for sizes of one, however it lies."""
@@ -185,6 +191,14 @@ def leaf_written_beneath(x):
     with torch.no_grad():
         y.mul_(2)
     return y * 3
+
+
+@probe("layout", lambda: (m(3, 4),), calls=AGAIN)
+def leaf_that_nothing_is_dropped_of(x):
+    """In place, and nothing is written: autograd does not refuse it."""
+    y = x.detach().clone().requires_grad_()
+    F.dropout(y, 0.0, inplace=True)
+    return F.alpha_dropout(y, 0.5, False, inplace=True) * 3
 
 
 @probe("layout", lambda: (m(3, 4),), calls=AGAIN)

@@ -126,16 +126,15 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.region: Any = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}
-        self._lineage: Lineage | None = None
+        self.families: Lineage | None = None
         self._requires_grad, self._assertions_seen = False, 0
         self._assertions_waiting: list[Guard] = []
 
     @property
     def lineage(self) -> Lineage:
         """Made when something is a view or written to."""
-        if self._lineage is None:
-            self._lineage = Lineage()
-        return self._lineage
+        self.families = self.families or Lineage()
+        return self.families
 
     @property
     def aliases(self) -> AliasAnalysis:
@@ -450,6 +449,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
         targets = {name: self._target(bound.get(name)) for name in op.mutated}
         followed = self._requires_grad and is_grad_enabled() and not op.writes_out
+        followed &= not op.aliasing.is_idle(args, kwargs)
         for tensor in itertools.chain(*targets.values()):
             self.lineage.check_leaf(tensor, op.overload, followed=followed)
             if self.region is not None:

@@ -59,6 +59,9 @@ def check_draws(overload: OpOverload, args: Any, kwargs: Mapping[str, Any], grap
         raise CannotDecomposeError(text.format(*words))
 
 
+_COPIES_IF_NOT_CONTIGUOUS: Final = frozenset({aten.contiguous.default, aten.ravel.default})
+
+
 class MemoryOf:
     """Holds the formula of an operator that copies if needed to whether the operator copies.
 
@@ -69,7 +72,7 @@ class MemoryOf:
     def __init__(self, overload: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> None:
         bound = aliasing_of(overload).bound(args, kwargs)
         self.form = bound.get("memory_format") or torch.contiguous_format
-        self.only_if_contiguous = overload is aten.contiguous.default
+        self.only_if_contiguous = overload in _COPIES_IF_NOT_CONTIGUOUS
         asked = bound.get("memory_format")
         is_told = asked not in {None, torch.preserve_format}
         self.asks_format = is_told and not self.only_if_contiguous
