@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import torch
 
-from tests.control_flow.branching import DOWN, UP, branching
+from tests.control_flow.branching import DOWN, UP, ZERO, branching
 
 REFUSED = "branch-side-effect"
 
@@ -175,3 +175,116 @@ def rounds_advance_a_generator(x):
     while x.sum() < 20:
         x = x + next(held.iterator)
     return x
+
+
+# --- held by a variable and by something else --------------------------------------------------
+
+
+@branching(UP, DOWN)
+def held_twice_and_not_advanced(x):
+    """The variable and the list hold one iterator behind the branch, too."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    x = x * 2 if x.sum() > 0 else x - 1
+    return x + next(numbers) + next(held[0]) * 10, numbers is held[0]
+
+
+@branching(UP, DOWN)
+def held_by_a_caller(x):
+    """By a variable of the caller's, and by one of a function with a branch."""
+
+    def inner(numbers, x):
+        y = x * 2 if x.sum() > 0 else x - 1
+        return y + next(numbers)
+
+    numbers, squares = iter([1, 2, 3]), _squares([4, 5, 6])
+    x = inner(numbers, inner(squares, x))
+    return x + next(numbers) * 10 + next(squares)
+
+
+@branching(UP, DOWN)
+def asked_within_a_for(x):
+    """By the loop and by its body, through a list, with a branch between them."""
+    numbers = iter([1, 2, 3, 4])
+    held = [numbers]
+    for number in numbers:
+        x = x * 2 if x.sum() > number else x - 1
+        x = x + next(held[0], 0)
+    return x
+
+
+@branching(UP, ZERO)
+def behind_a_side_that_raises(x):
+    """The way that raises is left out, and what it would have advanced."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    if x.sum() < 0:
+        message = f"{next(numbers)}"
+        raise ValueError(message)
+    return x + next(numbers) + next(held[0]) * 10
+
+
+@branching(UP, DOWN, refused=REFUSED)
+def variable_advances_on_one_side(x):
+    """And a list is asked behind the branch."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    first = next(numbers) if x.sum() > 0 else 0
+    return x + next(held[0]) + first
+
+
+@branching(UP, DOWN, refused=REFUSED)
+def variable_advances_on_both_sides(x):
+    """A generator, which the caller holds, too."""
+
+    def inner(numbers, x):
+        return x * next(numbers) if x.sum() > 0 else x - next(numbers)
+
+    numbers = _numbers()
+    return inner(numbers, x) + next(numbers)
+
+
+@branching(UP, DOWN, refused=REFUSED)
+def both_are_asked_on_one_side(x):
+    """The list first, so that the variable's copy is not where it should be."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    if x.sum() > 0:
+        x = x * next(held[0]) + next(numbers)
+    return x
+
+
+@branching(UP, DOWN, refused=REFUSED)
+def copy_is_asked_before_the_list(x):
+    """The other way round."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    if x.sum() > 0:
+        x = x * next(numbers) + next(held[0])
+    return x
+
+
+@branching(UP, DOWN, refused=REFUSED)
+def for_on_one_side(x):
+    """Left early."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    if x.sum() > 0:
+        for number in numbers:
+            x = x * number
+            break
+    return x + next(held[0])
+
+
+@branching(UP, DOWN, refused=REFUSED)
+def within_another_branch(x):
+    """The outer side has a copy, and the inner one a copy of that."""
+    numbers = iter([1, 2, 3])
+    held = [numbers]
+    if x.sum() > 0:
+        if x.sum() > 1:
+            x = x * 2
+        x = x + next(numbers)
+    else:
+        x = x - next(numbers)
+    return x + next(held[0])

@@ -71,7 +71,7 @@ class Interpreter(ThreadState):
         for name in _CALLED:
             setattr(self, name, getattr(hooks, name))
         self.uncatchable = (*hooks.uncatchable, BugError)
-        self.strange = {}
+        self.strange, self.clones, self.stale = {}, {}, {}
         self.body = link
         self.polyfills = POLYFILLS
         self.polyfilled_methods = METHOD_NAMES

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
-from monograph.bytecode.branches.frame_copies import snapshot
+from monograph.bytecode.branches.frame_copies import snapshot, standing
 from monograph.bytecode.evaluation.frame import MOVED, RETURN, YIELD, Mark
 from monograph.bytecode.evaluation.loop import run
 from monograph.bytecode.evaluation.tracing import plain_steps
@@ -218,6 +218,9 @@ def _stop(frame: InterpreterFrame, _: None) -> Mark:
 
 def move(frame: InterpreterFrame, join: int, stack: Sequence[Any], slots: Sequence[Any]) -> Mark:
     """Go on from where the ways join, with this state."""
+    if frame.interpreter.clones:
+        stack = [standing(frame.interpreter, each) for each in stack]
+        slots = [standing(frame.interpreter, each) for each in slots]
     frame.stack[:] = stack
     frame.slots[:] = slots
     frame.ip = join

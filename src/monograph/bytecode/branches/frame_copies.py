@@ -8,6 +8,7 @@ those, the hooks are told (`Hooks.written`), so that whoever runs copies can und
 from __future__ import annotations
 
 import copy
+import sys
 from types import BuiltinFunctionType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +22,10 @@ from monograph.diagnostics import problem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from monograph.bytecode.evaluation.frame import InterpreterFrame
+    from monograph.bytecode.evaluation.frame import InterpreterFrame, ThreadState
 
-__all__ = ["ITERATORS", "are_alike", "clone", "resume", "snapshot", "stand_alike"]
+__all__ = ["ITERATORS", "are_alike", "clone", "relatives", "resume", "snapshot", "stand_alike"]
+__all__ += ["standing"]
 
 _EMPTY: tuple[Any, ...] = ({}, {}.keys(), {}.values(), {}.items(), set[Any](), [], (), "", b"")
 ITERATORS = frozenset(
@@ -48,7 +50,40 @@ def snapshot(frame: InterpreterFrame, memo: dict[int, Any] | None = None) -> Int
     memo[id(frame)] = made
     made.stack = _cloned(frame.stack, memo)
     made.slots = _cloned(frame.slots, memo)
+    for original in memo.get(-1, ()):
+        here = sum(each is original for each in (*frame.stack, *frame.slots))
+        if _references(original) - here > _ALONE:
+            clone = memo[id(original)]
+            frame.interpreter.clones[id(clone)] = clone, original
+            if any(each is original for each in frame.stack):  # a `for` advances the copy unseen
+                frame.interpreter.stale[id(original)] = original
     return made
+
+
+_references = sys.getrefcount
+_ALONE: Final = next(_references(each) for each in [iter(())])
+"""References to an iterator that a list and a variable hold."""
+
+
+def standing(interpreter: ThreadState, value: Any) -> Any:
+    """The very iterator that others hold, too, in the place of a clone that stands as it does."""
+    clone, original = interpreter.clones.get(id(value), (None, None))
+    if clone is None or not stand_alike(original, clone):
+        return value
+    interpreter.stale.pop(id(original), None)
+    return original
+
+
+def relatives(interpreter: ThreadState, iterator: Any) -> list[Any]:
+    """What an iterator is a clone of, and what the clones of it are: not those beside it."""
+    clones, found, above = interpreter.clones, [iterator], iterator
+    for clone, original in clones.values():
+        if any(original is each for each in found):
+            found.append(clone)
+    while id(above) in clones:
+        above = clones[id(above)][1]
+        found.append(above)
+    return found[1:]
 
 
 def resume(frame: InterpreterFrame, interrupted: bool = False) -> tuple[Mark, Any]:  # noqa: FBT001, FBT002

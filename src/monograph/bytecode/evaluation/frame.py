@@ -113,6 +113,8 @@ class ThreadState:
     that are not what they look like, by identity: the hooks answer for them. `body` links code.
     `has_room` is whether its outermost frame raised the native recursion limit.
     `current` is the innermost frame, `caller` the native one that the outermost call came from.
+    `clones` are copies of iterators that others hold beside the frame that was copied, each with
+    what it is a copy of; `stale` are iterators that do not stand where eager code's do.
     Of the exception that is leaving frames, `passing` is itself, `clean` the entries of its
     traceback that are clean already; `told` is the one that native code was told is being handled.
     """
@@ -120,6 +122,7 @@ class ThreadState:
     alike: Callable[..., Any] | None
     body: Callable[[CodeType], Body]
     caller: FrameType | None
+    clones: dict[int, tuple[Any, Any]]
     clean: TracebackType | None
     compared: Callable[..., Any] | None
     current: InterpreterFrame | None
@@ -141,6 +144,7 @@ class ThreadState:
     repeat: Callable[..., Any] | None
     replacement: Callable[..., Any] | None
     run: Callable[..., Mark]
+    stale: dict[int, Any]
     strange: dict[int, Any]
     aside: Callable[[], Any]
     chosen_item: Callable[..., Any]

@@ -63,6 +63,8 @@ class IteratorAdvances:
         self._begun = next(SERIAL)
         self._generators: dict[int, tuple[InterpretedGenerator, GeneratorState, Chain]] = {}
         self._native: dict[int, tuple[Any, Any, Chain]] = {}
+        self.left_behind: set[int] = set()
+        """Those, by identity, of which it advanced a copy, or what they are copies of."""
 
     def note(self, iterator: Any, by: Chain) -> None:
         """It may be advanced from now on."""
@@ -86,6 +88,11 @@ class IteratorAdvances:
         ]
         self._native.clear()
         return found
+
+    def forget(self) -> None:
+        """What copies made of it does not count: no code goes on from there."""
+        for each in self.left_behind:
+            self._spent.pop(each, None)
 
     def end(self) -> None:
         """Put the generators back; whoever uses the others from now on is refused."""

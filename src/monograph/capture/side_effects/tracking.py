@@ -35,6 +35,7 @@ from torch import SymFloat, SymInt, Tensor
 from torch.nn import Module
 
 from monograph.bytecode import MISSING
+from monograph.bytecode.branches.frame_copies import relatives
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.container_contents import (
     attributes_of,
@@ -53,7 +54,7 @@ from monograph.diagnostics import problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from monograph.bytecode import InterpreterFrame
+    from monograph.bytecode import Interpreter, InterpreterFrame
     from monograph.bytecode.evaluation.generators import InterpretedGenerator
     from monograph.capture.recording.scopes import Scopes
 
@@ -378,6 +379,7 @@ class RegionEffects(Effects):
 
     def undo(self) -> None:
         """Put back what was there before this part."""
+        self.advances.forget()
         for place in reversed(self._find_lasting()):
             place.put_back()
         self.advances.end()
@@ -397,6 +399,7 @@ class RegionEffects(Effects):
 
     def forget(self) -> None:
         """Put back what was in every place, in objects that it made too."""
+        self.advances.forget()
         self.advances.end()
         for place in reversed(self._places.values()):
             if not place.is_as_before():
@@ -428,12 +431,12 @@ class RegionEffects(Effects):
 class SharedIterators:
     """The iterators of one run: which are used, and which a side has advanced."""
 
-    def __init__(self, scopes: Scopes) -> None:
-        self._scopes = scopes
+    def __init__(self, scopes: Scopes, interpreter: Interpreter) -> None:
+        self._scopes, self._interpreter = scopes, interpreter
         self.parts: list[RegionEffects] = []
         """Those that the run is in."""
-        self.spent: dict[int, Any] = {}
-        """Those in C that a side of a branch has advanced, by identity."""
+        self.spent = interpreter.stale
+        """Those that a side of a branch has advanced, or a copy of which, by identity."""
 
     def region(self, tell: Callable[[WriteTarget], None], *, tracks_objects: bool) -> RegionEffects:
         """A part that begins now."""
@@ -441,13 +444,13 @@ class SharedIterators:
 
     def given(self, values: Iterable[Any], frame: InterpreterFrame | None) -> None:
         """C may advance these. Raises: branch-side-effect."""
-        if self.parts or self.spent:
+        if self.parts or self.spent or self._interpreter.clones:
             self._used([each for each in values if is_native_iterator(each)], frame)
 
     def resumed(self, generator: InterpretedGenerator, by: InterpreterFrame | None) -> None:
         """It goes on, or ends. Raises: branch-side-effect."""
         frame = generator.frame
-        if frame is not None and (self.parts or self.spent):
+        if frame is not None and (self.parts or self.spent or self._interpreter.clones):
             held = filter(is_native_iterator, (*frame.stack, *frame.slots))
             self._used([generator, *held], by)
 
@@ -461,9 +464,12 @@ class SharedIterators:
                 name="from outside",
                 reason="one of them has advanced it",
             )
+        left = {id(o): o for each in iterators for o in relatives(self._interpreter, each)}
         for part in self.parts:
+            part.advances.left_behind |= left.keys() - self.spent.keys()
             for each in iterators:
                 part.advances.note(each, chain_of(frame))
+        self.spent.update(left)
 
 
 def added(now: list[Any], before: list[Any]) -> list[Any] | None:

@@ -150,7 +150,7 @@ class Strict(Hooks):
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
-        self._iterators = SharedIterators(self.scopes)
+        self._iterators = SharedIterators(self.scopes, self._interpreter)
         self._parts = self._iterators.parts
         self._plain: Plain | None = None
         """What watches user code that C calls, once it may."""
