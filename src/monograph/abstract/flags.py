@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
 
 
+ATTRIBUTES: Any = vars(torch.Tensor)["__dict__"]
+"""The descriptor of a tensor's own `__dict__`, which asks nobody."""
+
+
 class Flags(MemoryAccess):
     """The part of an abstract tensor that is about autograd and the kind of memory."""
 
@@ -21,8 +25,25 @@ class Flags(MemoryAccess):
     recorder: Any
 
     def __dir__(self) -> list[str]:
-        """What a tensor has, and what code put there."""
-        return sorted({*dir(self.__class__), *vars(self)})
+        """What a tensor has, and what code put there.
+
+        Raises: outside-read (user code gave an input attributes).
+        """
+        self.recorder.asked(self, "has_no_attributes")
+        return [name for name in super().__dir__() if name != "__copy__"]  # which is an override
+
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """What user code put on the tensor.
+
+        Raises: outside-read (user code gave an input attributes).
+        """
+        self.recorder.asked(self, "has_no_attributes")
+        return ATTRIBUTES.__get__(self)
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict[str, Any]) -> None:
+        ATTRIBUTES.__set__(self, attributes)
 
     @property
     def requires_grad(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - a plain attribute there
@@ -154,4 +175,4 @@ def described(tensor: Any, question: str) -> bool:
     }
 
 
-__all__ = ["Flags", "described"]
+__all__ = ["ATTRIBUTES", "Flags", "described"]

@@ -189,6 +189,8 @@ class Trace:
                 raise_swallowed(notes)
                 if self.recorder.shown:
                     check_shown(self.recorder)
+                if self.recorder.families is not None:
+                    self.recorder.families.check_attributes()
                 after = self.given.aftermath(result[0])
                 counted = self.given.counted(after, {leaf.path for leaf in self.inputs.leaves})
                 if counted:

@@ -6,7 +6,13 @@ natively, so what matters is which of them are Python functions that the policy 
 
 from __future__ import annotations
 
-from types import FunctionType, MethodDescriptorType, WrapperDescriptorType
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monograph.bytecode.evaluation.frame import MISSING
@@ -14,7 +20,17 @@ from monograph.bytecode.evaluation.frame import MISSING
 if TYPE_CHECKING:
     from monograph.bytecode.evaluation.frame import ThreadState
 
-__all__ = ["ATOMIC", "MUTABLE", "OURS", "SIMPLE", "find_c_method", "find_special", "lookup", "ours"]
+__all__ = [
+    "ATOMIC",
+    "MUTABLE",
+    "OURS",
+    "SIMPLE",
+    "find_c_method",
+    "find_special",
+    "lookup",
+    "ours",
+    "own_attributes",
+]
 
 Class = TypeVar("Class", bound=type)
 
@@ -70,6 +86,19 @@ def _lookup_past_metaclass(kind: type, name: str) -> Any:
         if name in namespace:
             return namespace[name]
     return MISSING
+
+
+def own_attributes(owner: Any) -> dict[str, Any]:
+    """Return the object's own `__dict__`, whatever its class calls so; an empty one if none."""
+    kind = type(owner)
+    for base in _get_mro(kind) if kind.__dictoffset__ else ():
+        found = _get_dict(base).get("__dict__")
+        if type(found) in _DICTS:
+            return found.__get__(owner)
+    return {}
+
+
+_DICTS = frozenset({GetSetDescriptorType, MemberDescriptorType})
 
 
 def find_special(interpreter: ThreadState, kind: type, name: str) -> FunctionType | None:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from monograph.bytecode.evaluation import native_calls
 from monograph.bytecode.evaluation.calling import call, call_function
 from monograph.bytecode.evaluation.frame import MISSING
-from monograph.bytecode.evaluation.special_methods import OURS, SIMPLE, find_special, lookup
+from monograph.bytecode.evaluation.special_methods import (
+    OURS,
+    SIMPLE,
+    find_special,
+    lookup,
+    own_attributes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +59,7 @@ def get_method(owner: Any, name: str) -> FunctionType | None:
     if kind.__getattribute__ is not _OBJECT_GET:
         return None
     found = lookup(kind, name)
-    if type(found) is not FunctionType or name in _variables(owner):
+    if type(found) is not FunctionType or name in own_attributes(owner):
         return None
     return found
 
@@ -83,12 +89,12 @@ def _read_object(interpreter: ThreadState, owner: Any, kind: type, name: str) ->
         special = find_special(interpreter, kind, "__getattr__")
         if special is None:
             return native_calls.read(owner, name)
-        value = _variables(owner).get(name, MISSING)
+        value = own_attributes(owner).get(name, MISSING)
         if value is not MISSING:
             return value
         return call_function(interpreter, special, [owner, name], {})
     if type(found) is FunctionType:
-        value = _variables(owner).get(name, MISSING)
+        value = own_attributes(owner).get(name, MISSING)
         return MethodType(found, owner) if value is MISSING else value
     getter = _python_getter(interpreter, found, owner, name)
     if getter is None:
@@ -139,7 +145,7 @@ def _python_getter(
     if special is None:
         return None
     is_data = lookup(kind, "__set__") is not MISSING or lookup(kind, "__delete__") is not MISSING
-    if not is_data and name in _variables(owner):
+    if not is_data and name in own_attributes(owner):
         return None
     return special, [found, owner, type(owner)]
 
@@ -210,14 +216,6 @@ def _read_super(interpreter: ThreadState, proxy: Any, name: str) -> Any:
             )
         break
     return native_calls.read(proxy, name)
-
-
-def _variables(owner: Any) -> Any:
-    """Return the object's own `__dict__`, or an empty one."""
-    try:
-        return _OBJECT_GET(owner, "__dict__")
-    except AttributeError:
-        return {}
 
 
 def set_attribute(interpreter: ThreadState, owner: Any, name: str, value: Any) -> None:
@@ -294,7 +292,7 @@ def _tell(interpreter: ThreadState, owner: Any, name: str) -> None:
     """Tell the hooks of a write to an object's own attribute, with the value it has."""
     if interpreter.written is None:
         return
-    old = _variables(owner).get(name, MISSING)
+    old = own_attributes(owner).get(name, MISSING)
     if old is MISSING:
         place = lookup(type(owner), name)
         if hasattr(type(place), "__set__"):  # a slot, or another place kept by C

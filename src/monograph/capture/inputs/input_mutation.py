@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.flags import ATTRIBUTES
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import CONSTANTS, flattened
 from monograph.capture.inputs.mutation_spec import (
@@ -91,7 +93,7 @@ class _LostError(Exception):
 class Given:
     """The objects that one run of user code is given, as they were."""
 
-    __slots__ = ("_arguments", "_known", "_leaves", "_names")
+    __slots__ = ("_inputs", "_known", "_leaves", "_names")
 
     def __init__(
         self, inputs: Inputs, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -101,7 +103,7 @@ class Given:
         positional = names[: len(names) - len(kwargs)]
         last = len(positional) - 1
         self._names: dict[int | str, str] = {i: positional[min(i, last)] for i in range(len(args))}
-        self._leaves = leaves
+        self._leaves, self._inputs = leaves, inputs.leaves
         self._known: dict[int, _Known] = {}
         for way, owner in objects_among(args, kwargs):
             if id(owner) in self._known:
@@ -116,12 +118,13 @@ class Given:
 
     def aftermath(self, result: Any) -> Aftermath:
         """What became of the objects in a run that returned `result`."""
+        given = [each for each in self._leaves if isinstance(each, AbstractTensor)]
+        lost: list[Any] = [*filter(ATTRIBUTES.__get__, given)]
         if not self._known:
-            return Aftermath()
+            return Aftermath(lost=tuple(lost))
         changed = [known for known in self._known.values() if known.is_changed()]
         writer = _SpecWriter(self._known, self._leaves, flattened(result, {"output": result})[0])
         found: list[Change] = []
-        lost: list[Any] = []
         for known in changed:
             try:
                 found.append(_change(known, writer))
@@ -150,15 +153,24 @@ class Given:
 
     def differences(self) -> dict[tuple[int, str], Callable[[], bool]]:
         """How to ask whether an object is changed, by what `lines` of a refusal go by."""
-        return {(key, GIVEN): known.is_changed for key, known in self._known.items()}
+        tensors = {
+            (id(each), GIVEN): partial(ATTRIBUTES.__get__, each)
+            for each in self._leaves
+            if isinstance(each, AbstractTensor)
+        }
+        return tensors | {(key, GIVEN): known.is_changed for key, known in self._known.items()}
 
     def refusal(
         self, owner: Any, lines: Mapping[tuple[int, str], tuple[Frame, ...]]
     ) -> MonographError:
         """The refusal of a run that changed this object."""
+        at = lines.get((id(owner), GIVEN), ())
+        if isinstance(owner, AbstractTensor):
+            pairs = zip(self._inputs, self._leaves, strict=True)
+            name = next(leaf.path for leaf, tensor in pairs if tensor is owner)
+            return problem("write-outlives-call", at=at, kind="object", name=name)
         root, _ = self._known[id(owner)].way
         name = self._names.get(root, str(root))
-        at = lines.get((id(owner), GIVEN), ())
         return problem("write-outlives-call", at=at, kind="argument", name=name)
 
 

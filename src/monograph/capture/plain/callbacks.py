@@ -19,6 +19,7 @@ from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, is_users
+from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.digests import GIVEN_AS_THEY_ARE
 from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
@@ -182,9 +183,7 @@ class Callbacks:
             return True
         if isinstance(value, np.ndarray):
             return value.dtype.hasobject
-        if isinstance(value, torch.nn.Module) or not hasattr(value, "__dict__"):
-            return False
-        held = vars(value)
+        held = {} if isinstance(value, torch.nn.Module) else attributes_of(value)
         return self._any(held.values(), len(held), depth)
 
 

@@ -8,6 +8,7 @@ not count what is written to it: it never refuses a gradient because of that.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -20,6 +21,7 @@ from monograph.abstract.aliasing import (
     Result,
     view_chain,
 )
+from monograph.abstract.flags import ATTRIBUTES
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.diagnostics import problem
@@ -40,12 +42,14 @@ class Lineage:
     """The families of one capture."""
 
     __slots__ = (
-        *("_apart", "_bases", "_beside", "_doubted", "_followed", "_names", "_views", "_writes"),
-        "n_writes",
+        *("_apart", "_bases", "_beside", "_by_layout", "_doubted", "_followed", "_names"),
+        *("_views", "_writes", "n_writes"),
     )
 
     def __init__(self) -> None:
         self._names: dict[int, list[AbstractTensor]] = {}
+        self._by_layout: list[AbstractTensor] = []
+        """What operators gave that is their argument where that lies as its type says."""
         self._doubted: list[tuple[AbstractTensor, AbstractTensor]] = []
         """Arguments, and what operators gave for them that may be the same object."""
         self._apart: dict[int, tuple[AbstractTensor, list[Node]]] = {}
@@ -78,15 +82,16 @@ class Lineage:
                 self.join(each, source)
                 if each.tensor_type.requires_grad is not t.requires_grad:
                     each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)
-            if Result.ARGUMENT in found:
-                self._name(each, source, is_sure=found == ARGUMENT)
-                if table.results(t, each.tensor_type, args, kwargs, lies=False) == ARGUMENT:
-                    each.__dict__ = source.__dict__  # what user code puts on one is on the other
+            if found == ARGUMENT:
+                always = table.results(t, each.tensor_type, args, kwargs, lies=False) == ARGUMENT
+                self._name(each, source, always=always)
+            elif Result.ARGUMENT in found:
+                self._doubted.append((source, each))
 
-    def _name(self, made: AbstractTensor, source: AbstractTensor, *, is_sure: bool) -> None:
-        if not is_sure:
-            self._doubted.append((source, made))
-            return
+    def _name(self, made: AbstractTensor, source: AbstractTensor, *, always: bool) -> None:
+        made.__dict__ = ATTRIBUTES.__get__(source)  # what user code puts on one is on the other
+        if not always:
+            self._by_layout.append(made)
         names = self._names.setdefault(id(source), [source])
         names.append(made)
         self._names[id(made)] = names
@@ -106,6 +111,12 @@ class Lineage:
                     name = str(target).partition(".")[2].partition(".")[0]
                     raise problem("outside-read", what="is", because=GAVE_ITSELF.format(name))
         return names
+
+    def check_attributes(self) -> None:
+        """What user code put on tensors is on all that are one object. Raises: as `names`."""
+        for each in itertools.chain(self._by_layout, *self._doubted):
+            if ATTRIBUTES.__get__(each):
+                self.names(each)
 
     def behind(self, node: Node | None) -> Iterator[Node]:
         """What a node is computed from, and itself; told once while nothing new is written."""

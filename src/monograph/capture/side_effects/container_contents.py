@@ -10,6 +10,8 @@ import operator
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.bytecode.evaluation.special_methods import own_attributes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,12 +24,7 @@ def same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in _ATOMS and one == other)
 
 
-def attributes_of(value: Any) -> dict[str, Any]:
-    """The `__dict__` of an object itself; a new one if it has none."""
-    if not type(value).__dictoffset__:
-        return {}
-    kind: Any = type if issubclass(type(value), type) else object
-    return kind.__getattribute__(value, "__dict__")
+attributes_of = own_attributes
 
 
 def content_of(owner: Any) -> Any:

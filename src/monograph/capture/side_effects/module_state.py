@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import torch
 from torch.nn import Parameter
 
+from monograph.abstract.flags import ATTRIBUTES
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.capture.recording.scalar_tensors import number_tensor
@@ -56,7 +57,7 @@ class StateTensor:
         """Whether it is seen otherwise, or has an attribute that was not there, or was another."""
         if self.abstract.tensor_type is not self.before and self.is_seen_otherwise():
             return True
-        real, abstract = vars(self.real), vars(self.abstract)
+        real, abstract = vars(self.real), ATTRIBUTES.__get__(self.abstract)
         if not abstract and not real:
             return False
         return not same_content(abstract, {n: v for n, v in real.items() if n != "_is_param"})
@@ -189,7 +190,7 @@ class ModuleState:
 
     def looked_after(self) -> set[int]:
         """The identities of everything whose writes are found by comparing with what was saved."""
-        found = set(self.remembered)
+        found = {*self.remembered, *map(id, self.stand_ins.values())}
         for module in self.modules:
             own = module.__dict__
             found |= {id(module), id(own), *map(id, map(own.__getitem__, TABLES))}

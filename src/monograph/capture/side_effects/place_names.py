@@ -6,6 +6,8 @@ import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monograph.abstract.tensor import AbstractTensor
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -43,6 +45,9 @@ def called(
 def _type_name(owner: Any) -> str:
     if isinstance(owner, FunctionType):
         return owner.__name__
+    if isinstance(owner, AbstractTensor):
+        subject = owner.recorder.answers_noted.owner(owner)
+        return "a tensor" if subject is None else subject.path
     return type(owner).__name__
 
 

@@ -524,13 +524,13 @@ class Strict(Hooks):
                 return
             check_own(key)
             self._recorder.aliases.check_write(owner, key)
+            self._effects.written(kind, owner, key, old, frame)
             region = self._recorder.region
-            if region is not None and (region.is_outside(owner) or region.stands_in(owner)):
-                for part in self._parts:
-                    part.written(kind, owner, key, old, frame)
-            return
-        self._recorder.aliases.check_write(owner)
-        self._effects.written(kind, owner, key, old, frame)
+            if region is None or not (region.is_outside(owner) or region.stands_in(owner)):
+                return
+        else:
+            self._recorder.aliases.check_write(owner)
+            self._effects.written(kind, owner, key, old, frame)
         for part in self._parts:
             part.written(kind, owner, key, old, frame)
 

@@ -11,7 +11,9 @@ Real tensors reach user code too (attributes, globals), so these are overrides o
 
 from __future__ import annotations
 
+import copy
 import functools
+import inspect
 import sys
 import weakref
 from contextlib import contextmanager
@@ -278,10 +280,12 @@ def _deep_copy(access: Access) -> Any:
             _aten.as_strided.default, (copied, t.shape, t.stride(), t.offset), {}
         )
     if isinstance(tensor, torch.nn.Parameter):
-        copied = torch.nn.Parameter(copied, follows)
-    elif follows:
+        memo[id(access.tensor)] = copied = torch.nn.Parameter(copied, follows)
+        return copied
+    if follows:
         copied.requires_grad_()
     memo[id(access.tensor)] = copied
+    vars(copied).update(copy.deepcopy(vars(access.tensor), memo))
     return copied
 
 
@@ -296,7 +300,9 @@ def _shallow_copy(access: Access) -> Any:
     tensor = access.abstract
     if tensor.requires_grad or isinstance(tensor, torch.nn.Parameter):
         access.refused()
-    return tensor.data
+    copied = tensor.data
+    vars(copied).update(vars(access.tensor))
+    return copied
 
 
 def _exchanged(access: Access) -> Any:
@@ -401,6 +407,18 @@ for _name in METHODS:
     OVERRIDES.override(torch.Tensor, _name)(functools.partial(_method, name=_name))
 for _name in PROPERTIES:
     OVERRIDES.override(torch.Tensor, _name)(functools.partial(_property, name=_name))
+
+
+@OVERRIDES.override(inspect, "getattr_static")
+def _static_attribute(original: Any) -> Any:
+    """The attribute of a tensor, whose class has a `__dict__` that asks."""
+
+    @functools.wraps(original)
+    def getattr_static(obj: Any, attr: str, *default: Any) -> Any:
+        own = vars(obj) if isinstance(obj, AbstractTensor) else {}
+        return own[attr] if attr in own else original(obj, attr, *default)
+
+    return getattr_static
 
 
 @OVERRIDES.override(torch.Tensor, "data")

@@ -25,6 +25,7 @@ from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.capture.recording.scalar_tensors import filler, number_tensor
 from monograph.capture.restart import Restart
+from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.diagnostics import Cause, problem
 from monograph.integers import Expr, Real, Relation, symbols
 
@@ -334,7 +335,7 @@ class MergedValues:
 
 def named_by_users(tensor: torch.Tensor) -> bool:
     """Whether a tensor has attributes that code gave it."""
-    return bool(vars(tensor))
+    return bool(attributes_of(tensor))
 
 
 __all__ = [
