@@ -9,6 +9,7 @@ its level is not set nobody listens, and a capture does not even make the lines.
     MONOGRAPH_LOGS=+dynamic                 facts and ranges, too; -dynamic is errors alone
     MONOGRAPH_LOGS=export                   one line a program; +export operators and reasons
     MONOGRAPH_LOGS=jit                      graph breaks, and code compiled again; +jit every graph
+    MONOGRAPH_LOGS=all                      these three; +all
     MONOGRAPH_LOGS='guard:"s0 == 2*s1"'     the whole user stack where that guard was added
     MONOGRAPH_LOGS=symbol:s0                the same where that symbol was made
     MONOGRAPH_LOGS='dynamic,guard:"..."'    both
@@ -54,10 +55,13 @@ EXPORTS: Final = logging.getLogger("monograph.export")
 _JIT: Final = logging.getLogger("monograph.jit")
 _PARENT: Final = logging.getLogger("monograph")
 _VARIABLE: Final = "MONOGRAPH_LOGS"
-# +dynamic, guard:"a, b" (quoted where it has a comma), guard:a
-_ITEM: Final = re.compile(r'\s*([+-]?)(\w+)(?::(?:"([^"]*)"|([^,"]*)))?\s*(?:,|$)')
+# What stands between commas that are not within quotes or parentheses: +dynamic, guard:Eq(a, b)
+_ITEMS: Final = re.compile(r'(?:"[^"]*"|\([^"]*\)|[^,"(])+|["(]')
+_ITEM: Final = re.compile(r'\s*([+-]?)(\w+)(?::(?:"([^"]*)"|([^"]*)))?\s*')
+_ALL: Final = ("dynamic", "export", "jit")
 _LEVELS: Final = {"": logging.INFO, "+": logging.DEBUG, "-": logging.ERROR}
 _COMPARISON: Final = re.compile(r"(.+?)(==|!=|<=|>=|<|>)(.+)")
+_CALL: Final = re.compile(r"^(Eq|Ne|Le|Lt|Ge|Gt)\((.+)\)$")
 _SYMPY: Final = {"Eq": "==", "Ne": "!=", "Le": "<=", "Lt": "<", "Ge": ">=", "Gt": ">"}
 _MIRRORED: Final = {"==": "==", "!=": "!=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
@@ -82,19 +86,14 @@ def set_logs(
     >>> set_logs(dynamic=True, guard="s0 == 2*s1")
     >>> set_logs()
     """
-    _listen(EXPORTS, _level(export), {})
-    _listen(_JIT, _level(jit), {})
+    _listen(EXPORTS, export, {})
+    _listen(_JIT, jit, {})
     sought = {"guard": guard, "symbol": symbol}
-    _listen(_LOGGER, _level(dynamic), {kind: each for kind, each in sought.items() if each})
+    _listen(_LOGGER, dynamic, {kind: each for kind, each in sought.items() if each})
 
 
-def _level(given: int | None) -> int | None:
-    if not given:
-        return None
-    return logging.DEBUG if given is True else given
-
-
-def _listen(logger: logging.Logger, level: int | None, sought: Mapping[str, str]) -> None:
+def _listen(logger: logging.Logger, given: int | None, sought: Mapping[str, str]) -> None:
+    level = logging.DEBUG if given is True else given or None
     for handler in [h for h in logger.handlers if isinstance(h, _Handler)]:
         handler.say_what_was_missed()
         logger.removeHandler(handler)
@@ -118,20 +117,20 @@ def configure_from_environment(environ: Mapping[str, str]) -> None:
     if not given:
         return
     chosen: dict[str, Any] = {}
-    at = 0
-    while at < len(given):
-        item = _ITEM.match(given, at)
+    unknown: list[str] = []
+    for each in _ITEMS.findall(given):
+        item = _ITEM.fullmatch(each)
         sign, name = (item[1], item[2]) if item else ("", "")
         sought = item[3] or item[4] if item else None
-        if item is not None and name in {"guard", "symbol"} and sought and not sign:
+        if name in {"guard", "symbol"} and sought and not sign:
             chosen[name] = sought
-        elif item is not None and name in {"dynamic", "export", "jit"} and sought is None:
-            chosen[name] = _LEVELS[sign]
-        else:
-            known = """`dynamic`, `export`, `jit`, `guard:"s0 == 2*s1"` and `symbol:s0`"""
-            warnings.warn(f"{_VARIABLE} is {given!r}; it may name {known}", stacklevel=2)
-            return
-        at = item.end()
+        elif name in {*_ALL, "all"} and sought is None:
+            chosen.update(dict.fromkeys(_ALL if name == "all" else (name,), _LEVELS[sign]))
+        elif each.strip():
+            unknown.append(each.strip())
+    if unknown:
+        known = """`dynamic`, `export`, `jit`, `all`, `guard:"s0 == 2*s1"` and `symbol:s0`"""
+        warnings.warn(f"{_VARIABLE} names {unknown}; it may name {known}", stacklevel=2)
     set_logs(**chosen)
 
 
@@ -225,15 +224,12 @@ def _squeezed(relation: str) -> str:
 def _forms(relation: str) -> set[str]:
     """What a relation may be printed as: as it is given, and with its sides exchanged."""
     squeezed = _squeezed(relation)
-    if squeezed[:2] in _SYMPY and squeezed[2:3] == "(" and squeezed.endswith(")"):
-        inside, depth = squeezed[3:-1], 0
-        for at, letter in enumerate(inside):
-            depth += (letter in "([") - (letter in ")]")
-            if letter == "," and not depth:
-                squeezed = f"{inside[:at]}{_SYMPY[squeezed[:2]]}{inside[at + 1 :]}"
-                break
-    sides = _COMPARISON.fullmatch(squeezed)
-    return {squeezed, f"{sides[3]}{_MIRRORED[sides[2]]}{sides[1]}"} if sides else {squeezed}
+    forms = {squeezed}
+    for name, inside in _CALL.findall(squeezed):
+        commas = [at for at, letter in enumerate(inside) if letter == ","]
+        forms |= {f"{inside[:at]}{_SYMPY[name]}{inside[at + 1 :]}" for at in commas}
+    sides = [match.groups() for each in forms if (match := _COMPARISON.fullmatch(each))]
+    return forms | {f"{right}{_MIRRORED[sign]}{left}" for left, sign, right in sides}
 
 
 class _Handler(logging.StreamHandler[Any]):
@@ -267,14 +263,13 @@ class _Handler(logging.StreamHandler[Any]):
         return True
 
     def say_what_was_missed(self) -> None:
-        """Warn of each filter that nothing passed although there was something, and say what."""
+        """Warn of each filter that nothing passed, and say what was nearest."""
         atexit.unregister(self.say_what_was_missed)
         for kind, given in self._missed.items():
             seen = list(dict.fromkeys(self._seen[kind]))
-            if seen:
-                near = nearest(given, seen) or seen[0]
-                said = f"no {kind} is `{given}`; of {len(seen)} made, the nearest is `{near}`"
-                self.stream.write(f"monograph.dynamic: {said}\n")
+            near = (nearest(given, seen) or seen[0]) if seen else ""
+            made = f"of {len(seen)} made, the nearest is `{near}`" if seen else "none was made"
+            self.stream.write(f"monograph.dynamic: no {kind} is `{given}`; {made}\n")
         self._missed.clear()
 
     def format(self, record: logging.LogRecord) -> str:

@@ -165,6 +165,13 @@ def test_standard_configuration_works_too(capsys, caplog):
         ("symbol:s0", 1),
         ('symbol:"x.shape[1]"', 1),
         ('guard:"Eq(s0, 2*s1)"', 1),
+        ("guard:Eq(s0, 2*s1)", 1),
+        ("guard:Eq(s0, (2*(s1))),export", 0),
+        ("symbol:s0,guard:Eq(2*s1, s0),+export", 2),
+        ("all", 6),
+        ("+all", 10),
+        ("+dynamic,-all", 0),
+        ("+dynamic,", 10),
         ('guard:"s0 == 2*s1"', 1),
         ("guard:s0 == 2*s1", 1),
         ('+dynamic, guard:"min(s0, s1) == 4"', 10),
@@ -183,13 +190,27 @@ def test_the_environment(capsys, value, lines):
 
 @pytest.mark.parametrize(
     "value",
-    ["dynamik", "*dynamic", "+guard:a", "symbol", "dynamic:3", "guard", '"', "dynamic;guard"],
+    ["dynamik", "*dynamic", "+guard:a", "symbol", "dynamic:3", "guard", '"', "dynamic;guard", "("],
 )
 def test_an_unknown_name_is_warned_about(capsys, value):
-    """Nothing is logged, nothing breaks."""
-    with pytest.warns(UserWarning, match="it may name `dynamic`"):
+    """Nothing is logged, nothing breaks; what is known of others is done."""
+    with pytest.warns(UserWarning, match="it may name `dynamic`") as said:
         configure_from_environment({"MONOGRAPH_LOGS": value})
+    assert repr(value.partition(";")[0])[1:-1] in str(said[0].message)
     assert told(capsys) == ""
+    with pytest.warns(UserWarning, match="it may name `dynamic`"):
+        configure_from_environment({"MONOGRAPH_LOGS": f"+dynamic,{value}"})
+    assert told(capsys).count("monograph.dynamic: ") == 10
+
+
+def test_a_filter_is_told_that_nothing_was_made(capsys):
+    """Where a program has no guard at all."""
+    set_logs(guard="s0 == s1", symbol="s0")
+    set_logs()
+    assert capsys.readouterr().err == (
+        "monograph.dynamic: no guard is `s0 == s1`; none was made\n"
+        "monograph.dynamic: no symbol is `s0`; none was made\n"
+    )
 
 
 def test_the_stack_of_one_symbol(capsys):

@@ -30,7 +30,6 @@ INSTEAD: Final = {
     "torch.onnx.export": "program.to_onnx(file)",
     "torch.compile": "program.compile()",
     "torch._inductor.compile": "program.compile()",
-    "torch._inductor.compile_fx.compile_fx": "program.compile()",
     "torch._inductor.aot_compile": "program.package(file)",
     "torch._inductor.aoti_compile_and_package": "program.package(file)",
     "torch.jit.trace": "torch.jit.trace(program.module(), ...)",
