@@ -48,6 +48,9 @@ class Table(nn.Module):
 # --- NumPy and the array protocols -------------------------------------------------------------
 
 
+READS = ("specialized-value", "value-read")
+
+
 @probe("memory", vec, agrees=AGAIN)
 class NumpyOfAnAttribute(Table):
     """Numbers read through NumPy, with its functions and slices."""
@@ -126,7 +129,7 @@ def array_of_a_local_stale(x):
     return x * float(a[0])
 
 
-@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+@probe("memory", vec, calls=AGAIN, refused=READS)
 class NumpyOfABuffer(Table):
     """A buffer that forward writes to, reached through a list."""
 
@@ -135,7 +138,7 @@ class NumpyOfABuffer(Table):
         return x * float(np.asarray(self.parts[0])[0])
 
 
-@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+@probe("memory", vec, calls=AGAIN, refused=READS)
 class NumpyOfAParameter(Table):
     """A parameter's values, outside of autograd."""
 
@@ -143,7 +146,7 @@ class NumpyOfAParameter(Table):
         return x * float(self.weight.detach().numpy()[1])
 
 
-@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+@probe("memory", vec, calls=AGAIN, refused=READS)
 class AttributeViewsABuffer(Table):
     """A plain attribute that is a slice of a buffer that is written to."""
 
@@ -169,25 +172,25 @@ class AttributeViewsABufferRead(Table):
         return x + self.slice.sum()
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def numpy_of_a_computed(x):
     """What is computed of an input has no values yet."""
     return x * float(np.median(x.sum(0).numpy(force=True)))
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def ufunc_on_an_input(x):
     """NumPy's function is given an input."""
     return torch.as_tensor(np.exp(x))
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def unbound_numpy(x):
     """The method is taken from the class."""
     return x * float(torch.Tensor.numpy(x).sum())
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def array_method(x):
     """The protocol's method, called by its name."""
     return x + float(x.__array__(np.float64)[0, 0])
@@ -204,13 +207,13 @@ def dlpack_to_torch(x):
     return x + 1, y
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def dlpack_capsule(x):
     """The capsule is made and taken in two steps."""
     return dlpack.from_dlpack(dlpack.to_dlpack(x * 2)) + 1
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def dlpack_to_numpy(x):
     """NumPy takes an input by DLPack."""
     return x - float(np.from_dlpack(x * 2).ravel()[0])
@@ -287,7 +290,7 @@ def memory_of_the_base(x):
     return x * (2 if x[0]._base is None else 3)
 
 
-@probe("memory", mat, calls=MATRICES, refused=("value-read",))
+@probe("memory", mat, calls=MATRICES, refused=READS)
 def function_of_elements(x):
     """A Python function is applied to each element in place."""
     return x.clone().apply_(lambda each: each + 1)
@@ -401,7 +404,7 @@ class ListOfABuffer(Table):
         return x * self.parts[0].tolist()[0]
 
 
-@probe("memory", vec, calls=AGAIN, refused=("value-read",))
+@probe("memory", vec, calls=AGAIN, refused=READS)
 class TextOfABuffer(Table):
     """The text of a buffer that forward writes to."""
 

@@ -116,7 +116,7 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
     path = f"output[{index}]"
     refused_as = getattr(type(value), "refused_as", None)
     refusal = (
-        problem("unsupported-output", path=path, type=type(value))
+        problem("unsupported-output", path=path, type=value.__class__)
         if refused_as is None
         else problem(refused_as, use="what `forward` returns")
     )

@@ -11,6 +11,7 @@ Adding one: decorate it with what it replaces. It is called as the original woul
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,6 +22,7 @@ from monograph.abstract.number_methods import SWAPPED, plain
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import REPLACEMENTS, listening
+from monograph.capture.numpy_arrays import UFUNCS, AbstractArray, ufunc_of_tensors
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
 from monograph.integers import call
@@ -46,13 +48,17 @@ def replaces(*originals: Any) -> Callable[[Replacement], Replacement]:
     return enter
 
 
+for _ufunc in UFUNCS:
+    replaces(_ufunc)(functools.partial(ufunc_of_tensors, _ufunc))
+
+
 # --- numbers -----------------------------------------------------------------------------------
 
 
 @replaces(builtins.len)
 def length(of: Any, /) -> Any:
     """`len(t)` is the first size of a tensor."""
-    if isinstance(of, AbstractTensor) and of.dim():
+    if (isinstance(of, AbstractTensor) or type(of) is AbstractArray) and len(of.shape):
         return of.shape[0]
     if type(of) is SymbolicRange:
         return of.length()
@@ -84,7 +90,8 @@ def floating(*args: Any) -> Any:
 
 
 def _element(value: Any) -> Any:
-    """The number in a tensor of one element; anything else as it is."""
+    """The number in a tensor or array of one element; anything else as it is."""
+    value = value.tensor if type(value) is AbstractArray else value
     if isinstance(value, AbstractTensor) and not value.is_complex():
         return (value.to(torch.uint8) if value.dtype == torch.bool else value).item()
     return value

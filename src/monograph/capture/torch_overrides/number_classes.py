@@ -23,6 +23,7 @@ from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.code_policy import INTERPRETER, OURS, TORCH
 from monograph.capture.installation import OVERRIDES, listening
+from monograph.capture.numpy_arrays import AbstractArray
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 
 _STANDS_FOR: Final[dict[type, type]] = {**STANDS_FOR, SymbolicRange: range, SymbolicText: str}
@@ -45,7 +46,7 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
             return _STANDS_FOR[type(value)]
         if isinstance(value, AbstractTensor):
             return class_of(value)
-        if type(value) is ChosenObject:
+        if type(value) in {ChosenObject, AbstractArray}:
             return value.__class__
     return type(*args, **kwargs)
 

@@ -29,6 +29,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_text
 from monograph.bytecode import MISSING
 from monograph.capture.installation import OVERRIDES, heard_by, listening
+from monograph.capture.numpy_arrays import TO_NUMPY, AbstractArray, array_of, is_abstract, tensor_of
 from monograph.capture.recording.unbacked_values import known_value
 from monograph.capture.side_effects.reference_counts import OF_VARIABLE
 from monograph.capture.torch_overrides.tensor_text import refuse_text
@@ -130,6 +131,8 @@ def _array(access: Access) -> Any:
     """The values of a constant, in a copy that is looked at again when the run ends."""
     tensor = access.abstract
     value = known_value(access.recorder, tensor)
+    if value is None and access.name == "numpy" and tensor.dtype in TO_NUMPY:
+        return _abstract_array(access)
     if value is None:
         reader = "numpy.asarray()" if access.name == "__array__" else access.call
         array = access.recorder.read_data(tensor, reader)
@@ -145,6 +148,22 @@ def _array(access: Access) -> Any:
     holder = weakref.ref(array) if isinstance(array, np.ndarray) else None
     _show(access.recorder, tensor, memory, access.call, holder)
     return array
+
+
+def _abstract_array(access: Access) -> Any:
+    """`tensor.numpy()` of what calls may change: an array over an alias, which autograd ignores."""
+    tensor = access.abstract
+    is_forced = (*access.args, access.kwargs.get("force", False))[0]
+    if tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg():
+        return access.recorder.read_data(tensor, access.call)
+    if tensor.requires_grad and not is_forced:
+        raise RuntimeError(_FOLLOWED)
+    return AbstractArray(tensor.data)
+
+
+_FOLLOWED: Final = (
+    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+)
 
 
 def show_literal(recorder: Recorder, real: torch.Tensor, tensor: AbstractTensor) -> None:
@@ -488,15 +507,29 @@ def made_of(data: Any, call: str) -> Generator[None]:
 @OVERRIDES.override(torch, "from_numpy", "asarray", "frombuffer")
 def _of_array(original: Any) -> Any:
     @functools.wraps(original)
-    def tensor_of(data: Any, *args: Any, **kwargs: Any) -> Any:
+    def converted(data: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
+        if is_abstract(data):
+            return tensor_of(original, data, *args, **kwargs)
         with made_of(data, f"torch.{original.__name__}()"):
             made = original(data, *args, **kwargs)
             if recorder is not None and not isinstance(made, AbstractTensor):
                 show_literal(recorder, made, recorder.abstract(made))
         return made
 
-    return tensor_of
+    return converted
+
+
+@OVERRIDES.override(np, "array", "asarray", "asanyarray", "ascontiguousarray")
+def _array_constructor(original: Any) -> Any:
+    @functools.wraps(original)
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        data = args[0] if args else None
+        if isinstance(data, AbstractTensor) or is_abstract(data):
+            return array_of(original, *args, **kwargs)
+        return original(*args, **kwargs)
+
+    return construct
 
 
 OVERRIDES.override(torch, "from_dlpack")(_by_protocol("from_dlpack"))

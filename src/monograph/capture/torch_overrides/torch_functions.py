@@ -13,6 +13,7 @@ import torch
 from monograph.abstract.symbols import SymbolNode, to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.installation import OVERRIDES, listening
+from monograph.capture.numpy_arrays import is_abstract, tensor_of
 from monograph.capture.recording.unbacked_values import holds_symbols, tensor_from
 from monograph.capture.torch_overrides.lazy_messages import text_of_message
 from monograph.capture.torch_overrides.tensor_memory import made_of
@@ -31,6 +32,8 @@ def _tensor(original: Any) -> Any:
         recorder = listening()
         if recorder is not None and holds_symbols(data):
             return tensor_from(recorder, data, dtype, device)
+        if is_abstract(data):
+            return tensor_of(original, data, dtype=dtype, device=device, **options)
         return original(data, dtype=dtype, device=device, **options)
 
     return tensor
@@ -43,6 +46,8 @@ def _as_tensor(original: Any) -> Any:
         recorder = listening()
         if recorder is not None and isinstance(data, _SEQUENCES) and holds_symbols(data):
             return tensor_from(recorder, data, dtype, device)
+        if is_abstract(data):
+            return tensor_of(original, data, dtype=dtype, device=device)
         with made_of(data, "torch.as_tensor()"):
             return original(data, dtype=dtype, device=device)
 

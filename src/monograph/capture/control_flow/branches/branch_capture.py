@@ -62,6 +62,7 @@ from monograph.capture.control_flow.dynamic_context import (
 from monograph.capture.control_flow.higher_order.operators import record_both
 from monograph.capture.control_flow.loops.while_capture import as_truth, loop
 from monograph.capture.internal_errors import refusal_of
+from monograph.capture.numpy_arrays import AbstractArray
 from monograph.capture.recording.unbacked_values import known_value, state_value
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
@@ -103,6 +104,7 @@ def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: b
 
     Raises: branches-disagree, branch-side-effect, branch-writes, and what either way refuses.
     """
+    value = value.tensor if type(value) is AbstractArray else value
     condition = _condition(recorder, value, on_sizes=on_sizes)
     if condition is None or frame.names is not None:
         return NotImplemented
@@ -135,7 +137,7 @@ def inverted(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> Any:
     """`not` of a value that is only known at run time, NotImplemented of any other."""
     if not can_fork(recorder, value, on_sizes=on_sizes):
         return NotImplemented
-    return torch.sym_not(truth_value(value))
+    return torch.sym_not(truth_value(value.tensor if type(value) is AbstractArray else value))
 
 
 def can_fork(recorder: Recorder, value: Any, *, on_sizes: bool = False) -> bool:
@@ -151,6 +153,7 @@ def truth_value(value: Any) -> Any:
 
 def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
     """What decides at run time: a tensor of one element, a relation; None where that is known."""
+    value = value.tensor if type(value) is AbstractArray else value
     if isinstance(value, AbstractTensor):
         if value.recorder is not recorder or known_value(recorder, value) is not None:
             return None

@@ -1,0 +1,240 @@
+"""NumPy on abstract arrays: dtypes, values, sizes unlike the example, memory and refusals."""
+
+from __future__ import annotations
+
+import copy
+import math
+from itertools import cycle
+
+import numpy as np
+import pytest
+import torch
+
+from monograph import Dim, export
+from monograph.diagnostics import DataDependentError
+
+
+class Of(torch.nn.Module):
+    """A function of one tensor."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+def _augmented(a):
+    a = a.copy()
+    a += 1
+    a *= 2
+    return a
+
+
+def _assigned(a):
+    b = a.copy()
+    b[0] = 7
+    b[1:] = a[1:] * 2
+    return b
+
+
+def _softmax(a):
+    e = np.exp(a - a.max(axis=-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+FUNCTIONS = {
+    "numbers": lambda a: (3 - a * 2 + a / 2) * np.float32(2.5),
+    "double scalar": lambda a: a * np.float64(2),
+    "integer scalar": lambda a: a + np.int64(3),
+    "array beside": lambda a: a + np.arange(4),
+    "whole": lambda a: a // 2 + a % 3,
+    "power": lambda a: a**2,
+    "compared": lambda a: (a > 0) & ~(a == 1),
+    "sum": lambda a: a.sum(),
+    "sum of rows": lambda a: a.sum(0),
+    "mean": lambda a: a.mean(axis=1, keepdims=True),
+    "extremes": lambda a: a.max() - np.min(a, axis=0),
+    "spread": lambda a: a.std() + np.var(a, axis=0, ddof=1),
+    "places": lambda a: a.argmax() + np.argmin(a, axis=1),
+    "running": lambda a: np.cumsum(a, axis=0),
+    "running product": lambda a: np.cumprod(a, axis=1),
+    "product": lambda a: a.prod(),
+    "truths": lambda a: np.all(a, axis=0) | a.any(),
+    "norm": lambda a: a / np.linalg.norm(a, axis=1, keepdims=True),
+    "reduce": np.add.reduce,
+    "reshape": lambda a: np.reshape(a, (2, -1)).ravel(),
+    "transposed": lambda a: a.T * 2,
+    "dimensions": lambda a: np.squeeze(np.expand_dims(a, 1), 1).swapaxes(0, 1),
+    "slices": lambda a: a[1:, ::2],
+    "elements": lambda a: a[0, 1] * a[-1],
+    "masked": lambda a: a[a > 0],
+    "columns": lambda a: a[:, [0, 2]],
+    "columns of three": lambda a: a.reshape(-1, 2, 2)[..., np.array([[1, 0], [0, 1]])],
+    "where": lambda a: np.where(a > 0, 1.0, a),
+    "nonzero": lambda a: np.nonzero(a)[1],
+    "concatenate": lambda a: np.concatenate([a, a * 2.0]),
+    "stack": lambda a: np.stack([a, a], 1),
+    "piled": lambda a: np.hstack([np.vstack([a, a]), np.vstack([a, a])]),
+    "clip": lambda a: a.clip(-1, 1),
+    "rounded": np.round,
+    "sorted": lambda a: np.sort(a, axis=0),
+    "order": lambda a: np.argsort(a, axis=0, kind="stable"),
+    "matrices": lambda a: a @ a.T + np.dot(a, a[0])[0],
+    "einsum": lambda a: np.einsum("ij,kj->ik", a, a),
+    "outer": lambda a: np.outer(a[0], a[1]),
+    "trace": np.trace,
+    "like": lambda a: np.zeros_like(a) + np.full_like(a, 3),
+    "cast": lambda a: a.astype(np.float64) + a.astype("int32"),
+    "constructed": lambda a: np.asarray(a, dtype=np.float32) + np.array([a[0], a[1]])[0],
+    "repeated": lambda a: np.repeat(np.tile(a, (2, 1)), 2, axis=0),
+    "rolled": lambda a: np.roll(a, 1, axis=0),
+    "signs": lambda a: abs(-a) + np.sign(a),
+    "maximum": lambda a: np.maximum(a, 0),
+    "broadcast": lambda a: np.broadcast_to(a[0], a.shape) + a,
+    "sizes": lambda a: a / a.shape[0] + a.ndim + a.size + len(a.shape),
+    "augmented": _augmented,
+    "assigned": _assigned,
+    "functions": lambda a: np.log1p(np.sqrt(np.abs(a))) + np.arctan2(a, 2),
+    "softmax": _softmax,
+    "not a number": lambda a: np.nan_to_num(a / 0),
+    "asked": lambda a: a * isinstance(a, np.ndarray) * isinstance(a.sum(), np.generic),
+    "dtype": lambda a: a if a.dtype == np.float32 else a * 2,
+    "copied": lambda a: copy.deepcopy(a) * 2,
+}
+DTYPES = (torch.float32, torch.int64, torch.bool, torch.float64, torch.int32, torch.uint8)
+
+
+def _matrix(n, dtype):
+    if dtype.is_floating_point:
+        return (torch.randn(n, 4) * 3).to(dtype)
+    low = 0 if dtype in {torch.bool, torch.uint8} else -4
+    return torch.randint(low, 2 if dtype == torch.bool else 5, (n, 4)).to(dtype)
+
+
+def _as_tensor(result):
+    return torch.from_numpy(result) if isinstance(result, np.ndarray) else torch.tensor(result)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_give_what_numpy_gives_at_other_sizes(name):
+    """Values, dtypes and strides, of three sizes, in plain and strict capture by turns."""
+    function = FUNCTIONS[name]
+    module = Of(lambda x: _as_tensor(function(x.numpy())))
+    n_compared = 0
+    for dtype, strict in zip(DTYPES, cycle((False, True))):
+        given = [_matrix(n, dtype) for n in (4, 6, 2)]
+        try:
+            expected = [module(each) for each in given]
+        except (TypeError, OverflowError):  # as NumPy has it for this dtype
+            continue
+        try:
+            program = export(module, (given[0],), dynamic_shapes=({0: Dim.AUTO},), strict=strict)
+        except DataDependentError:
+            assert not dtype.is_floating_point or name == "dtype"
+            continue
+        n_compared += 1
+        call = program.module()
+        for x, wanted in zip(given, expected, strict=True):
+            found = call(x)
+            torch.testing.assert_close(found, wanted, equal_nan=True, rtol=1e-5, atol=1e-5)
+            assert found.stride() == wanted.stride()
+    assert n_compared >= 2
+
+
+def _written(x):
+    a = x.numpy()
+    a[:, 0] = 0
+    a += 1
+    a[a > 1] = 0.5
+    return x.sum(), torch.from_numpy(a)
+
+
+def _aliased(x):
+    y = x * 2
+    array = y.numpy()
+    torch.from_numpy(array).add_(1)
+    return y, array.T.copy()[0].sum().item()
+
+
+def _branching(x):
+    if x.numpy().mean() > 0:
+        return x * 2
+    return x - math.sqrt(abs(float(x.numpy().sum())))
+
+
+def _merged(x):
+    a = x.numpy().copy()
+    if x.sum() > 0:
+        a[0] = 0
+    else:
+        a = a * 2
+    return torch.from_numpy(a)
+
+
+def _filled(x):
+    out = np.zeros_like(x.numpy())
+    for i in range(x.shape[0]):
+        out[i] = x[i].numpy() * i
+    return torch.from_numpy(out)
+
+
+PROGRAMS = (
+    _written,
+    _aliased,
+    _merged,
+    _filled,
+    lambda x: x + x.numpy(),
+    lambda x: x * x.numpy().mean(),
+    lambda x: x[x.numpy()[:, 0] > 0],
+    lambda x: x[x.numpy().argmax(0)],
+    lambda x: torch.tensor([x.numpy().sum(), x.numpy().max()]),
+    lambda x: torch.as_tensor(np.add(x.numpy(), 1, out=x.numpy())),
+)
+INTERPRETED = (_branching, lambda x: np.sin(x) + 1, lambda x: np.greater(x, 0))
+
+
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept")
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("at", range(len(PROGRAMS) + len(INTERPRETED)))
+def test_arrays_share_memory_with_tensors(at, strict):
+    """Writes, aliases, scalars and conditions; what the call writes to its input, too."""
+    if not strict and at >= len(PROGRAMS):
+        pytest.skip("interpreted code alone shows ufuncs of tensors, and conditions on arrays")
+    module = Of((*PROGRAMS, *INTERPRETED)[at])
+    program = export(module, (torch.randn(3, 4),), dynamic_shapes=({0: Dim.AUTO},), strict=strict)
+    for call in (program.module(), program.run_decompositions().module()):
+        for x in (torch.randn(7, 4), torch.ones(2, 4), -torch.ones(5, 4)):
+            given, mine = x.clone(), x.clone()
+            torch.testing.assert_close(call(mine), module(given), rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(mine, given)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.median,
+        lambda a: np.fft.rfft(a).real,
+        lambda a: np.sum(a, where=a > 0),
+        lambda a: np.concatenate([a.T, a.T]),
+        lambda a: a.view(np.int32),
+        lambda a: np.frombuffer(a.tobytes(), np.float32),
+        lambda a: a[::-1],
+        lambda a: a.astype(int) // a.astype(int),
+    ],
+)
+def test_what_has_no_operator_reads_values(function):
+    """Functions and options that are in no table."""
+    module = Of(lambda x: _as_tensor(function(x.numpy())))
+    with pytest.raises(DataDependentError, match="value-read"):
+        export(module, (torch.randn(4, 4),))
+
+
+def test_a_parameter_is_asked_for_its_array_as_eager_has_it():
+    """Autograd follows it."""
+    layer = torch.nn.Linear(4, 4)
+    layer.forward = lambda x: x + torch.from_numpy(layer.weight.numpy())
+    with pytest.raises(RuntimeError, match="requires grad"):
+        export(layer, (torch.randn(4, 4),))
