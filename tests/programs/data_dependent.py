@@ -1,5 +1,6 @@
 """Programs that ask tensors for their values."""
 
+import numpy as np
 import torch
 
 from tests.programs.registry import program, variants
@@ -66,11 +67,11 @@ variants(
 variants(
     one,
     {
-        "to_numpy": lambda x: x * x.numpy().mean(),
-        "to_array": lambda x: x * __import__("numpy").asarray(x).mean(),
+        "to_numpy": lambda x: x * x.numpy().sum(),
+        "to_array": lambda x: x * np.asarray(x).sum(),
     },
-    refused="value-read",
 )
+variants(one, {"read_by_numpy": lambda x: x * float(np.median(x.numpy()))}, refused="value-read")
 variants(one, {"data_pointer": lambda x: x * (x.data_ptr() % 2)}, refused="outside-read")
 
 

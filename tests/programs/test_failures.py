@@ -3,6 +3,7 @@
 import gc
 import threading
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -362,7 +363,7 @@ def test_every_refusal_has_a_line_of_the_user():
     """Fifteen refusals; each names this file, none is a mistake of ours."""
     cases = {
         "data-dependent-branch": lambda x: x if x.sum() > 0 else -x,
-        "value-read": lambda x: x + x.numpy(),
+        "value-read": lambda x: x + float(np.median(x.numpy())),
         "data-dependent-size": lambda x: x if x.argmax().item() > 2 else -x,
         "specialized-value": lambda x: [x, -x, x, x, x, x][x[0].argmax().item()],
         "sizes-disagree": lambda x: x + torch.ones(5),

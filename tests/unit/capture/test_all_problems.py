@@ -3,6 +3,7 @@
 import functools
 import random
 
+import numpy as np
 import pytest
 import torch
 
@@ -42,7 +43,7 @@ class Several(torch.nn.Module):
         n = x.max().item()
         if n > 3:
             x = x - n
-        return x + x.numpy().sum()
+        return x + np.median(x.numpy())
 
 
 @BOTH
@@ -210,7 +211,7 @@ def test_where_the_list_of_a_draft_ends_is_said():
 
     class Raises(torch.nn.Module):
         def forward(self, x):
-            x = x + float(x.numpy().sum())
+            x = x + float(np.median(x.numpy()))
             raise KeyError("after")
 
     with pytest.raises(DataDependentError) as caught:

@@ -154,6 +154,8 @@ def fault(kind, name, given) -> str:
     """What is wrong with what somebody was given, "" if nothing is."""
     if isinstance(given, AbstractTensor | MonographError | torch.Tensor):
         return ""
+    if isinstance(getattr(given, "tensor", None), AbstractTensor):
+        return ""  # an array over one
     if isinstance(given, Exception):
         return f"{name}: {given}" if "data pointer" in str(given) and name in METHODS else ""
     if isinstance(given, np.ndarray):
