@@ -65,6 +65,55 @@ def put_on_another_name(x):
 
 
 @probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def lifted(x):
+    """What PyTorch's own constructors call last gives the very tensor, also if code calls it."""
+    a, b = x + 1, x * 2
+    c = torch.ops.aten.lift_fresh(a)
+    c.t_()
+    torch.ops.aten.lift(b).add_(1)
+    return a, c, b, a * (2 if torch.ops.aten.lift(a) is a else 3)
+
+
+def itself(a):
+    """What gives back its argument."""
+    return a.float()
+
+
+def are_same(a, b):
+    """Asks elsewhere."""
+    return a is b
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS, refused=("outside-read",))
+def compared_with_what_it_gave(x):
+    """By identity, which plain Python does not show."""
+    a = x + 1
+    b = itself(a)
+    return a * (2 if b is a else 3), F.dropout(a, 0.5, training=False)
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS, refused=("outside-read",))
+def compared_by_another_function(x):
+    """The operator is done by then."""
+    a = x + 1
+    return a * (2 if are_same(a, F.dropout(a, 0.5, training=False)) else 3)
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS, refused=("outside-read",))
+def compared_on_the_way(x):
+    """Without a name."""
+    a = x + 1
+    return a * (2 if a.float() is a else 3)
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
+def asked_by_another_name(x):
+    """A leaf, until the module has another dtype: then it is a copy."""
+    a = (x + 1).detach().requires_grad_()
+    return a * (2 if a.float().is_leaf else 3)
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS)
 def transposed_after_it_was_written(x):
     """What `out=` and writes in place gave is the tensor that they were given."""
     a = torch.mm(x.detach(), x.detach().t(), out=torch.empty(3, 3))

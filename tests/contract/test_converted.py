@@ -24,11 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 DOUBLE = torch.float64
 
-WRONG_YET = {"ListOfABuffer", "put_on_another_name"}
-"""A list keeps the tensor that `Module.to` puts another in the place of: DESIGN.md, section 8.
-
-What `x.float()` gives is `x` itself in a program of floats, also once that is one of doubles.
-"""
+WRONG_YET = {"ListOfABuffer"}
+"""A list keeps the tensor that `Module.to` puts another in the place of: DESIGN.md, section 8."""
 
 
 def in_double(probe: Probe) -> Probe:

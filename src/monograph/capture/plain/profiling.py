@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import logging
+import sys
 import warnings
 import weakref
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_r
 from monograph.capture.plain.builtin_names import Shadows, out_of_sight
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
+from monograph.capture.recording.autograd_views import GAVE_ITSELF
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import CACHED, LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
@@ -317,8 +319,31 @@ class Plain:
                 if isinstance(each, AbstractTensor):
                     class_of(each)
         for left, right in plan.compared:
-            if are_given(variables.get(left), variables.get(right)):
+            one, other = variables.get(left), variables.get(right)
+            if are_given(one, other) or self._may_be_one(one, other):
                 self.refuse(identity_refusal(self._scopes.user_frames(frame)))
+        if plan.compared and self._recorder is not None:
+            self._recorder.lineage.gave_itself = self._gave_itself
+
+    def _may_be_one(self, one: Any, other: Any) -> bool:
+        """Whether eager code has one object for two tensors. Raises: outside-read (it may)."""
+        if one is other or not isinstance(one, AbstractTensor) or self._recorder is None:
+            return False
+        return any(each is other for each in self._recorder.lineage.names(one))
+
+    def _gave_itself(self, made: AbstractTensor) -> None:
+        """An operator may have given its argument, where code compares objects unseen.
+
+        Raises: outside-read.
+        """
+        frame = sys._getframe(2)
+        while frame is not None:
+            plan = self.plans.get(id(frame.f_code))
+            if type(plan) is Plan and plan.compared:
+                because = GAVE_ITSELF.format(str(made.node and made.node.target).split(".")[-2])
+                self.refuse(identity_refusal(self._scopes.user_frames(frame), because))
+                return
+            frame = frame.f_back
 
     def _calls(self, frame: FrameType, function: Any) -> None:
         """A C function is called that may read from outside, or reach more than code names."""

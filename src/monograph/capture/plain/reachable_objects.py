@@ -105,10 +105,12 @@ def _compared(code: CodeType) -> tuple[tuple[tuple[str, str], ...], bool]:
         for left, right, asked in zip(read.body, read.body[1:], read.body[2:], strict=False)
         if asked.name == "IS_OP"
     ]
-    slots = read.slots
+    slots, is_shown = read.slots, "type" not in code.co_names
     return (
         tuple(
-            (slots[a.argument], slots[b.argument]) for a, b in pairs if {a.name, b.name} <= _LOADS
+            ("" if a.name == "CALL" else slots[a.argument], slots[b.argument])
+            for a, b in pairs
+            if b.name in _LOADS and (a.name in _LOADS or (a.name == "CALL" and is_shown))
         ),
         any(each[:2] in _BOOLS for pair in pairs for each in pair),
     )

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from torch.fx.node import Node
 
+    from monograph.abstract.aliasing import Results
+
     Abstract = Callable[[torch.Tensor], AbstractTensor]
 
 
@@ -38,15 +40,21 @@ _CONTIGUOUS: Final = torch.ops.aten.contiguous.default
 GAVE_ITSELF: Final = "whether `{}` gave back its argument"
 
 
+def _unwatched(_: AbstractTensor) -> None:
+    """Nobody compares objects where nobody sees it."""
+
+
 class Lineage:
     """The families of one capture."""
 
     __slots__ = (
         *("_apart", "_bases", "_beside", "_by_layout", "_doubted", "_followed", "_names"),
-        *("_views", "_writes", "n_writes"),
+        *("_views", "_writes", "gave_itself", "n_writes"),
     )
 
     def __init__(self) -> None:
+        self.gave_itself: Callable[[AbstractTensor], None] = _unwatched
+        """Is told of what an operator gave that may be its argument."""
         self._names: dict[int, list[AbstractTensor]] = {}
         self._by_layout: list[AbstractTensor] = []
         """What operators gave that is their argument where that lies as its type says."""
@@ -82,15 +90,19 @@ class Lineage:
                 self.join(each, source)
                 if each.tensor_type.requires_grad is not t.requires_grad:
                     each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)
-            if found == ARGUMENT:
-                always = table.results(t, each.tensor_type, args, kwargs, lies=False) == ARGUMENT
-                self._name(each, source, always=always)
-            elif Result.ARGUMENT in found:
-                self._doubted.append((source, each))
+            if Result.ARGUMENT in found:
+                self.gave_itself(each)
+                always = table.results(t, each.tensor_type, args, kwargs, lies=False)
+                self._name(each, source, found, always)
 
-    def _name(self, made: AbstractTensor, source: AbstractTensor, *, always: bool) -> None:
+    def _name(
+        self, made: AbstractTensor, source: AbstractTensor, found: Results, always: Results
+    ) -> None:
+        if found != ARGUMENT:
+            self._doubted.append((source, made))
+            return
         made.__dict__ = ATTRIBUTES.__get__(source)  # what user code puts on one is on the other
-        if not always:
+        if always != ARGUMENT:
             self._by_layout.append(made)
         names = self._names.setdefault(id(source), [source])
         names.append(made)

@@ -313,7 +313,7 @@ def special_operators(  # noqa: C901 - one small function for each operator
     def literal(tensor: Any) -> Any:
         """`torch.tensor(...)`: a constant; user code gets a copy, which it may write to."""
         if isinstance(tensor, AbstractTensor):
-            return recorder.call(aten.lift_fresh_copy.default, (tensor,), {})
+            return tensor
         view = recorder.memory_behind(tensor)
         if view is not None:
             return view

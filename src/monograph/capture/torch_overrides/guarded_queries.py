@@ -366,6 +366,8 @@ _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
 _COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
 """Operators that view an argument in some calls, and in others compute what autocast casts."""
+_CONVERSIONS: Final = frozenset({"to", "type_as"})
+"""Operators that give back their argument where it has that dtype."""
 _TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
 """Operators that compute gradients in forward, those that an argument names."""
 
@@ -376,6 +378,7 @@ def note_implied(recorder: Recorder) -> None:
     for node in recorder.operations:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
+            _note_removed(recorder, node)
             continue
         op = OPERATORS.of(target)
         if op.mutated or target is _aten.as_strided.default:
@@ -396,6 +399,14 @@ def note_implied(recorder: Recorder) -> None:
             _note_defaults(recorder, node, made)
     if collective:
         check_collectives(recorder)
+
+
+def _note_removed(recorder: Recorder, node: Node) -> None:
+    """Of a conversion that nobody computes with, user code may know if it gave its argument."""
+    target = node.target
+    is_known = isinstance(target, OpOverload) and OPERATORS.of(target).base_name in _CONVERSIONS
+    if is_known and recorder.asks_dtype is None:
+        recorder.asks_dtype = node.meta.get("frames", ())
 
 
 def _note_defaults(recorder: Recorder, node: Node, made: TensorType) -> None:
