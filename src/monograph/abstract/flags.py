@@ -33,7 +33,7 @@ class Flags(MemoryAccess):
         return [name for name in super().__dir__() if name != "__copy__"]  # which is an override
 
     @property
-    def __dict__(self) -> dict[str, Any]:
+    def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportGeneralTypeIssues] - what a slot holds, asked first
         """What user code put on the tensor.
 
         Raises: outside-read (user code gave an input attributes).
@@ -42,7 +42,7 @@ class Flags(MemoryAccess):
         return ATTRIBUTES.__get__(self)
 
     @__dict__.setter
-    def __dict__(self, attributes: dict[str, Any]) -> None:
+    def __dict__(self, attributes: dict[str, Any]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride] - as above
         ATTRIBUTES.__set__(self, attributes)
 
     @property

@@ -101,7 +101,9 @@ class Lineage:
         if found != ARGUMENT:
             self._doubted.append((source, made))
             return
-        made.__dict__ = ATTRIBUTES.__get__(source)  # what user code puts on one is on the other
+        ATTRIBUTES.__set__(
+            made, ATTRIBUTES.__get__(source)
+        )  # what user code puts on one is on the other
         if always != ARGUMENT:
             self._by_layout.append(made)
         names = self._names.setdefault(id(source), [source])

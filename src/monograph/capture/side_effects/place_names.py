@@ -46,7 +46,8 @@ def _type_name(owner: Any) -> str:
     if isinstance(owner, FunctionType):
         return owner.__name__
     if isinstance(owner, AbstractTensor):
-        subject = owner.recorder.answers_noted.owner(owner)
+        recorder: Any = owner.recorder
+        subject = recorder.answers_noted.owner(owner)
         return "a tensor" if subject is None else subject.path
     return type(owner).__name__
 
