@@ -197,7 +197,8 @@ def _settle_truths(
     signature: ExportGraphSignature, calls: list[ModuleCallEntry], module: GraphModule
 ) -> None:
     """Truths among results: signatures of files call them integers, and the graph what they are."""
-    truths = {n.name for n in module.graph.nodes if isinstance(n.meta.get("val"), torch.SymBool)}
+    kinds = torch.SymBool | bool
+    truths = {n.name for n in module.graph.nodes if isinstance(n.meta.get("val"), kinds)}
 
     def settled(arg: Any) -> Any:
         is_truth = isinstance(arg, SymIntArgument) and arg.name in truths

@@ -112,7 +112,7 @@ def save(
             for condition in unsaid(each):
                 _LOGGER.info("%s: torch.export does not check %s", name, condition)
             for reason in unreadable_there(each):
-                _LOGGER.info("%s: torch.export cannot read the file: %s", name, reason)
+                _LOGGER.info("%s: torch.export cannot use the file: %s", name, reason)
     made: list[Path] = []
     try:
         _check_protocol(pickle_protocol)

@@ -16,6 +16,7 @@ import torch
 
 from monograph.archive.schema.enums import OF_FLOATS
 from monograph.archive.schema.structures import is_named_there
+from monograph.archive.schema.values import plain_value
 from monograph.host.objects import ObjectState
 from monograph.passes.graph_walks import calls, graph_modules
 from monograph.program import ConstantArgument, ExportedProgram
@@ -62,8 +63,11 @@ def _in_graph(program: ExportedProgram) -> Iterator[str]:
             yield f"it does not know the function `{name}` of numbers"
     for path, module in graph_modules(program.graph_module):
         for node in module.graph.find_nodes(op="placeholder") if path else ():
-            if (kind := _NO_OPERANDS.get(type(node.meta["val"]))) is not None:
-                yield f"a branch or loop is given {node.name!r}, a {kind}"
+            given, value = f"a branch, loop or mode is given {node.name!r}", node.meta["val"]
+            if type(value) in _NO_OPERANDS:
+                yield f"{given}, a {_NO_OPERANDS[type(value)]}"
+            elif isinstance(value, torch.SymInt) and type(plain_value(value)) is int:
+                yield f"{given}, always {value}, which it cannot save again"
 
 
 def _in_calls(program: ExportedProgram) -> Iterator[str]:

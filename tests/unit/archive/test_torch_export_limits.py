@@ -10,7 +10,7 @@ from torch import nn
 
 import monograph
 from monograph.archive.torch_export_limits import unreadable_there
-from tests.archive.peers import loaded, loaded_there, saved
+from tests.archive.peers import loaded, loaded_there, quietly, saved, saved_there
 
 
 class Texts(nn.Module):
@@ -61,15 +61,15 @@ def test_reasons(caplog):
     program = monograph.export(Keyword(), (torch.ones(3),))
     with caplog.at_level(logging.INFO, "monograph.archive"):
         monograph.save(program, io.BytesIO(), verify=False)
-    assert "cannot read the file: its code cannot name the tensor 'lambda'" in caplog.text
+    assert "cannot use the file: its code cannot name the tensor 'lambda'" in caplog.text
     assert unreadable_there(exported(nn.ReLU())) == []
 
 
 @pytest.mark.parametrize(
     ("asked", "reasons"),
     [
-        (torch.sum, ["a branch or loop is given 'item', a float"]),
-        (torch.any, ["a branch or loop is given 'item', a truth"]),
+        (torch.sum, ["a branch, loop or mode is given 'item', a float"]),
+        (torch.any, ["a branch, loop or mode is given 'item', a truth"]),
         (torch.argmax, []),
     ],
 )
@@ -84,6 +84,30 @@ def test_operands_of_branches(asked, reasons, lowered):
     torch.testing.assert_close(loaded(content).module()(x), Operand(asked)(x))
     with pytest.raises(RuntimeError) if reasons else nullcontext():
         torch.testing.assert_close(loaded_there(content).module()(x), Operand(asked)(x))
+
+
+class SettledLater(nn.Module):
+    """A branch is given a number that a later check settles."""
+
+    def forward(self, x):
+        k, n = x[0].item(), x[1].item()
+        torch._check(k == 4 * n)
+        y = x + n if x.sum() > 9 else x - k
+        torch._check(n == 1)
+        return y
+
+
+def test_settled_operands_of_branches():
+    """torch.export reads and runs the file, and its own `save` misses the number."""
+    x = torch.tensor([4, 1, 3])
+    program = monograph.export(SettledLater(), (x,))
+    reason = "a branch, loop or mode is given 'item_1', always 1, which it cannot save again"
+    assert unreadable_there(program) == [reason]
+    there = loaded_there(saved(program))
+    with quietly():
+        assert torch.equal(there.module()(x), SettledLater()(x))
+    with pytest.raises(AssertionError, match="item_1"):
+        saved_there(there)
 
 
 def test_truths_are_read_by_both():

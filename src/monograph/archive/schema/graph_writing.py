@@ -26,7 +26,6 @@ from monograph.archive.source_paths import SourcePaths
 from monograph.capture.recording.guard_sources import with_file
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
-from monograph.host.overloads import aten
 from monograph.integers import Expr, Real, Relation
 from monograph.program.calling.assertions import ASSERT_SCALAR
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from monograph.archive.schema.values import Json, ValueWriter
 
 POSITIONAL, KEYWORD = 1, 2
-ITEMS: Final = (aten.item.default, aten._local_scalar_dense.default)  # noqa: SLF001  (a name)
 CONSTANTS = (int, float, bool, str, type(None))
 
 
@@ -188,12 +186,8 @@ class GraphSerializer:
         its values by it: no reader could bind a symbol that only its comparisons have.
         """
         value = node.meta["val"]
-        if (
-            self.path
-            and node.target in ITEMS
-            and any(user.target is ASSERT_SCALAR for user in node.users)
-        ):
-            value = True  # Readers learn that from the assertion, and find no symbol then.
+        if self.path and any(user.target is ASSERT_SCALAR for user in node.users):
+            value = True  # Readers would solve for its symbols, which are bound outside.
         elif node.op == "call_function" and type(node.target) is BuiltinFunctionType:
             value = node.target(*[self._told_truth(each) for each in node.args])
         self.truths[node] = value
