@@ -95,6 +95,36 @@ def test_sparse_state(name, strict):
                 torch.testing.assert_close(form(x), module(x), check_stride=n > 1)
 
 
+GLOBAL = MATRIX.to_sparse()
+
+
+class Constant(nn.Module):
+    """A matrix that is no parameter or buffer, met twice."""
+
+    def __init__(self, matrix):
+        super().__init__()
+        self.held = [matrix]
+
+    def forward(self, x):
+        (matrix,) = self.held
+        return torch.sparse.mm(matrix, x) + GLOBAL @ x, matrix.to_dense()
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_coo])
+def test_sparse_constants(layout, strict):
+    """In a list and in a global: their parts are constants, once for each matrix."""
+    matrix = MATRIX.to_sparse_csr() if layout is torch.sparse_csr else MATRIX.to_sparse()
+    module = Constant(matrix)
+    shapes = ({1: Dim("n", min=0, max=20)},)
+    program = monograph.export(module, (columns(5),), dynamic_shapes=shapes, strict=strict)
+    assert len(program.constants) == 6
+    for form in forms_of(program):
+        for n in (5, 1, 0, 7):
+            x = columns(n)
+            torch.testing.assert_close(form(x), module(x), check_stride=n > 1)
+
+
 REFUSED = {
     "three dimensions": lambda: Product(torch.ones(2, 2, 2).to_sparse(), lambda m, x: m.sum() + x),
     "blocks": lambda: Product(torch.eye(4).to_sparse_bsr((2, 2)), lambda m, x: m @ x),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -34,7 +35,8 @@ def sparse_parts(real: torch.Tensor, path: str) -> Parts:
     """
     is_matrix = real.layout in SPARSE and real.dim() == 2 and not real.requires_grad
     if not is_matrix or (real.layout is torch.sparse_coo and real.dense_dim()):
-        raise problem("unsupported-layout", what=f"`{path}`", layout=unusual_layout(real) or "")
+        what = f"`{path}`" if path else "a tensor that is met here"
+        raise problem("unsupported-layout", what=what, layout=unusual_layout(real) or "")
     with torch.no_grad():
         if real.layout is torch.sparse_coo:
             indices, values = coordinates_of(real)
@@ -195,15 +197,43 @@ _ANSWERS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
 )
 
 
-# --- made in forward -------------------------------------------------------------------------
+# --- met in forward, or made there -----------------------------------------------------------
 
 
 def make_sparse(
     recorder: Recorder, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What an operator gives that makes a sparse matrix of dense tensors, or NotImplemented."""
+    """What an operator gives that makes, or is given, a sparse matrix, or NotImplemented.
+
+    Raises: unsupported-layout (no matrix, or an operator that is not known).
+    """
     make = _MAKERS.get(overload)
-    return NotImplemented if make is None else make(recorder, *args, **kwargs)
+    if make is not None:
+        return make(recorder, *args, **kwargs)
+    given = [_constant(recorder, each) if _is_sparse(each) else each for each in args]
+    if not any(isinstance(each, SparseMatrix) for each in given):
+        return NotImplemented
+    with recorder:
+        return SparseMatrix.__torch_dispatch__(overload, (SparseMatrix,), tuple(given), kwargs)
+
+
+def _is_sparse(value: Any) -> bool:
+    """Whether this is a sparse tensor from outside."""
+    is_tensor = isinstance(value, torch.Tensor) and not isinstance(value, SparseMatrix)
+    return is_tensor and value.layout in SPARSE
+
+
+def _constant(recorder: Recorder, real: torch.Tensor) -> Any:
+    """A matrix that is no parameter or buffer: its parts are constants of the program."""
+    known = _CONSTANTS.setdefault(recorder, {})
+    if id(real) not in known:
+        found = sparse_parts(real, "").assembled(recorder.abstract)
+        known[id(real)] = real, found
+    return known[id(real)][1]
+
+
+_CONSTANTS: Final[WeakKeyDictionary[Any, dict[int, Any]]] = WeakKeyDictionary()
+"""By the recorder: each matrix with what stands for it."""
 
 
 def _of_coordinates(
