@@ -138,7 +138,7 @@ class Overrides:
 
     @contextmanager
     def installed(self, modules: Iterable[Module] = ()) -> Generator[None]:
-        """Have them in force; also under the names that files of these modules' classes gave them.
+        """Have them in force; also where these modules, or files of their classes, name them.
 
         Whoever replaced one of torch's functions before goes on being called by the override.
         """
@@ -180,14 +180,14 @@ class Overrides:
             self._undo.enter_context(self._around())
 
     def _install_imported(self, modules: Iterable[Module]) -> None:
-        """What a file has imported by name is none of the owner's attributes."""
+        """What files have imported by name, and modules keep, is none of the owner's attributes."""
         known = {id(each.before): each.since for each in self._made.values()}
-        for file in _files_of(modules):
-            names = [name for name, value in vars(file).items() if id(value) in known]
-            for name in names:
-                before = vars(file)[name]
-                place = _Place(file, name, before, known[id(before)])
-                setattr(file, name, place.since)
+        for holder in (*_files_of(modules), *modules):
+            if known.keys().isdisjoint(map(id, vars(holder).values())):
+                continue
+            for name, before in [each for each in vars(holder).items() if id(each[1]) in known]:
+                place = _Place(holder, name, before, known[id(before)])
+                setattr(holder, name, place.since)
                 self._installed.append(place)
 
     def _remove(self) -> None:

@@ -214,6 +214,15 @@ def overloads_named(namespace: str, name: str) -> list[OpOverload]:
     return [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]
 
 
+def overload_taking(name: str, args: Any, kwargs: Any) -> OpOverload | None:
+    """The overload of `torch.ops.aten.<name>` that takes these (`_jit_resolve_packet`), if any."""
+    try:
+        found = torch._C._jit_resolve_packet(f"aten::{name}", *args, **kwargs)
+    except RuntimeError:
+        return None
+    return getattr(getattr(torch.ops.aten, name), found)
+
+
 def has_kernel(overload: OpOverload, key: str) -> bool:
     """Whether a kernel is registered for a dispatch key; operators of TorchScript have none."""
     name = overload.name()

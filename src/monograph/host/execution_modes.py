@@ -15,6 +15,7 @@ __all__ = [
     "MODE_STATE",
     "enter_autocast",
     "is_plain_execution",
+    "is_plain_recording",
     "leave_autocast",
     "restore_autocast",
 ]
@@ -103,3 +104,9 @@ _transforms = _c._functorch.peek_interpreter_stack
 def is_plain_execution() -> bool:
     """Whether no mode of `__torch_function__` or `__torch_dispatch__`, and no transform, is on."""
     return not _n_functions() and not _n_dispatches() and _transforms() is None
+
+
+def is_plain_recording() -> bool:
+    """Whether operators reach the only mode, a recorder, with the arguments they are given."""
+    alone = not _n_functions() and _n_dispatches() == 1
+    return alone and _transforms() is None and not _any_autocast()

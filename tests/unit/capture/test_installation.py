@@ -8,6 +8,7 @@ import types
 import pytest
 import torch
 
+import monograph
 from monograph.capture.installation import Overrides, heard_by, listening
 
 
@@ -89,6 +90,25 @@ def test_names_that_files_of_models_import_are_overridden(library, overrides, mo
     with overrides.installed([model]), heard_by(object()):
         assert file.own(2) == 5
     assert file.own is library.double
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
+def test_functions_that_modules_keep_are_overridden(strict) -> None:
+    """A function of torch in an attribute is torch's own, by identity and as a key."""
+
+    class Chooses(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.make, self.pool = torch.tensor, torch.nn.functional.avg_pool2d
+
+        def forward(self, x):
+            pools = {torch.nn.functional.avg_pool2d: 2}
+            return x * (2 if self.make is torch.tensor else 3) * pools.get(self.pool, 3)
+
+    module, x = Chooses(), torch.ones(2)
+    program = monograph.export(module, (x,), strict=strict)
+    assert torch.equal(program.module()(x), module(x))
+    assert module.make is torch.tensor
 
 
 def test_a_function_overridden_by_code_is_the_same_object() -> None:

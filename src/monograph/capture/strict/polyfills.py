@@ -21,7 +21,7 @@ import torch
 from monograph.abstract.number_methods import SWAPPED, plain
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.installation import REPLACEMENTS, listening
+from monograph.capture.installation import REPLACEMENTS
 from monograph.capture.numpy_arrays import UFUNCS, AbstractArray, ufunc_of_tensors
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
 from monograph.capture.torch_overrides.number_classes import is_instance, type_of
@@ -186,17 +186,6 @@ def _of_floats(name: str, function: Callable[..., float], is_defined: Any) -> No
 _of_floats("log2", math.log2, lambda number: number > 0)
 for _name in ("cos", "sin", "tanh", "atan"):
     _of_floats(_name, getattr(math, _name), lambda _: True)
-
-
-@replaces(torch.linspace)
-def equally_spaced(start: Any, end: Any, steps: Any, **options: Any) -> torch.Tensor:
-    """`torch.linspace(0, 1, n)`, whose operator takes a number that C++ would fix."""
-    recorder = listening()
-    is_open = any(isinstance(each, _SYMBOLIC) for each in (start, end, steps))
-    is_plain = options.keys() <= {"dtype", "device"}
-    if recorder is None or not is_open or not is_plain or isinstance(start, torch.Tensor):
-        return torch.linspace(start, end, steps, **options)
-    return recorder.call(torch.ops.aten.linspace.default, (start, end, steps), options)
 
 
 def equal(one: Any, other: Any, /) -> Any:

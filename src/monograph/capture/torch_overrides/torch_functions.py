@@ -18,7 +18,9 @@ from monograph.capture.recording.unbacked_values import holds_symbols, tensor_fr
 from monograph.capture.torch_overrides.lazy_messages import text_of_message
 from monograph.capture.torch_overrides.tensor_memory import made_of
 from monograph.diagnostics import problem, snippet
-from monograph.host.flags import CHECKER
+from monograph.host.dispatch import overload_taking, schema_of
+from monograph.host.execution_modes import is_plain_recording
+from monograph.host.flags import CHECKER, FUNCTIONAL
 from monograph.integers import Expr, Relation
 
 PAD_PACKED_SEQUENCE: Final = torch.ops.aten._pad_packed_sequence.default  # noqa: SLF001 - an operator's name
@@ -52,6 +54,68 @@ def _as_tensor(original: Any) -> Any:
             return original(data, dtype=dtype, device=device)
 
     return as_tensor
+
+
+_NUMBERS: Final[dict[type, Any]] = {torch.SymInt: 1, torch.SymFloat: 1.0}
+"""A plain number of each kind."""
+
+
+_PIXELS: Final = ("pixel_shuffle", "pixel_unshuffle")
+
+
+def _plain(value: Any) -> Any:
+    """Arguments with numbers for symbols, by which overloads are told apart."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return _NUMBERS.get(type(value), value)
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_symbolic, value))
+    return type(value) in _NUMBERS
+
+
+@OVERRIDES.override(torch, "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "diagonal")
+@OVERRIDES.override(torch, "bartlett_window", "blackman_window", "hamming_window", "hann_window")
+@OVERRIDES.override(torch, "group_norm", "histc", "istft", "kaiser_window", "linspace", "logspace")
+@OVERRIDES.override(torch, "max_pool1d", "max_pool2d", "max_pool3d", "tril_indices", "triu_indices")
+@OVERRIDES.override(torch.fft, "fftfreq", "rfftfreq")
+@OVERRIDES.override(torch.nn.functional, "adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d")
+@OVERRIDES.override(torch.nn.functional, "avg_pool3d", "one_hot", *_PIXELS)
+@OVERRIDES.override(FUNCTIONAL, "adaptive_max_pool2d", "adaptive_max_pool3d", "col2im", "im2col")
+def _with_sizes(original: Any) -> Any:
+    """Functions whose parser in C takes plain numbers; the rules of their operators take sizes."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
+        symbolic = recorder is not None and _is_symbolic((*args, *kwargs.values()))
+        if not symbolic or not is_plain_recording():
+            return original(*args, **kwargs)
+        named = {k: each for k, each in kwargs.items() if (k, each) != ("requires_grad", False)}
+        numbers = {name: _plain(each) for name, each in named.items()}
+        overload = overload_taking(original.__name__, _plain(args), numbers)
+        if overload is None:
+            return original(*args, **kwargs)
+        return recorder.call(overload, _in_order(overload, args, named), named)
+
+    return call
+
+
+def _in_order(overload: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Arguments as operators are given them: what has a place there, and sizes in lists."""
+    parameters = [each for each in schema_of(overload).arguments if not each.kwarg_only]
+    ordered, rest = [*args], parameters[len(args) :]
+    while any(each.name in named for each in rest):
+        first, *rest = rest
+        ordered.append(named.pop(first.name, first.default_value))
+    pairs = zip(parameters, ordered, strict=False)
+    return tuple([[n] * at.N if at.N and isinstance(n, torch.SymInt) else n for at, n in pairs])
+
+
+for _name in ("diagonal", "histc", "unfold"):
+    setattr(AbstractTensor, _name, _with_sizes(getattr(torch.Tensor, _name)))
 
 
 @OVERRIDES.override(torch, "result_type")

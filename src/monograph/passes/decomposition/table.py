@@ -266,6 +266,28 @@ def _isin(
     return formula(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
+def _istft(
+    input: Tensor,  # noqa: A002 - named as in the schema
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,  # noqa: FBT001, FBT002 - as in the schema
+    normalized: bool = False,  # noqa: FBT001, FBT002
+    onesided: bool | None = None,  # noqa: FBT001
+    length: int | None = None,
+    return_complex: bool = False,  # noqa: FBT001, FBT002
+) -> Any:
+    """PyTorch's formula, which asks if the length is beyond what the frames say, of these alone."""
+    hop, said = n_fft // 4 if hop_length is None else hop_length, length
+    if length is not None:
+        end = n_fft + hop * (input.shape[-1] - 1)
+        said = torch.sym_min(length, end - n_fft // 2 if center else end)
+    rest = (hop, win_length, window, center, normalized, onesided, said, return_complex)
+    signal = composite_formula(aten.istft.default)(input, n_fft, *rest)
+    return signal if said is length else torch.nn.functional.pad(signal, (0, length - said))
+
+
 FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.native_batch_norm.default: _native_batch_norm,
     aten.embedding_bag.default: _embedding_bag,
@@ -273,6 +295,7 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.empty_like.default: _empty_like,
     aten.data.default: aten.detach.default,
     aten.isin.Tensor_Tensor: _isin,
+    aten.istft.default: _istft,
     aten.lift_fresh_copy.default: _lift_fresh_copy,
     aten.rms_norm.default: _rms_norm,
     **CORRECTIONS,

@@ -18,7 +18,7 @@ from monograph.host.overloads import aten
 from monograph.integers import Real, active, any_of, eq, fresh, ge, known, le, require
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import need_equal, surely_equal
+from monograph.rules.size_checks import need_equal, need_positive, surely_equal
 
 if TYPE_CHECKING:
     from monograph.integers import Int
@@ -165,10 +165,9 @@ def _require_some(x: TensorType) -> None:
 
 
 @shared_rule(aten.histc.default)
-def histc(x: TensorType, bins: int) -> TensorType:
+def histc(x: TensorType, bins: Int) -> TensorType:
     """x: [*a] -> [bins]."""
-    if bins <= 0:
-        raise refusal("histc", "bins must be > 0")
+    need_positive((bins,), "histc")
     return like(x, (bins,))
 
 

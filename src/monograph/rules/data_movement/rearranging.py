@@ -20,7 +20,7 @@ from monograph.host.overloads import aten
 from monograph.integers import Expr, eq, ge, product, require
 from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule
-from monograph.rules.size_checks import equal, need_equal, surely_equal
+from monograph.rules.size_checks import equal, need_equal, need_positive, surely_equal
 from monograph.rules.views.dimensions import as_strided, diagonal, transpose
 from monograph.rules.views.slicing import select, slice_tensor
 
@@ -145,14 +145,13 @@ def _check_divides(size: Int, by: Int, dim: int) -> None:
     need_equal(remainder, 0, dim=dim)
 
 
-def _check_image(x: TensorType, factor: int, op: str) -> None:
+def _check_image(x: TensorType, factor: Int, op: str) -> None:
     need_dimensions(x, 3, op)
-    if factor <= 0:
-        raise refusal(op, f"it expects a positive factor, but got {factor}")
+    need_positive((factor,), op)
 
 
 @rule(aten.pixel_shuffle.default)
-def pixel_shuffle(x: TensorType, upscale_factor: int) -> TensorType:
+def pixel_shuffle(x: TensorType, upscale_factor: Int) -> TensorType:
     """x: [*a, c*r*r, h, w], upscale_factor: r -> [*a, c, h*r, w*r]."""
     r = upscale_factor
     _check_image(x, r, "pixel_shuffle")
@@ -162,7 +161,7 @@ def pixel_shuffle(x: TensorType, upscale_factor: int) -> TensorType:
 
 
 @rule(aten.pixel_unshuffle.default)
-def pixel_unshuffle(x: TensorType, downscale_factor: int) -> TensorType:
+def pixel_unshuffle(x: TensorType, downscale_factor: Int) -> TensorType:
     """x: [*a, c, h*r, w*r], downscale_factor: r -> [*a, c*r*r, h, w]."""
     r = downscale_factor
     _check_image(x, r, "pixel_unshuffle")
@@ -225,7 +224,7 @@ def select_scatter(x: TensorType, src: TensorType, dim: int, index: Int) -> Tens
 
 @rule(aten.diagonal_scatter.default)
 def diagonal_scatter(
-    x: TensorType, src: TensorType, offset: int = 0, dim1: int = 0, dim2: int = 1
+    x: TensorType, src: TensorType, offset: Int = 0, dim1: int = 0, dim2: int = 1
 ) -> TensorType:
     """x: [*a], src: x's diagonal's shape -> [*a]."""
     return _overwritten(x, diagonal(x, offset, dim1, dim2), src, "diagonal_scatter")

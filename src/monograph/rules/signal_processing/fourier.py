@@ -270,7 +270,7 @@ def istft(
     if onesided is None:
         onesided = not equal(n_frequencies, n_fft)
     need_equal(n_frequencies, half if onesided else n_fft, "istft", len(batch))
-    need_positive((n_frames,), "istft")
+    need_positive((n_frames, 1 if length is None else length), "istft")
     if length is None:
         hop = n_fft // 4 if hop_length is None else hop_length
         length = n_fft + hop * (n_frames - 1) - (2 * (n_fft // 2) if center else 0)

@@ -19,7 +19,7 @@ from monograph.host.overloads import aten
 from monograph.integers import choose, eq, ge, known, le, maximum, minimum, require
 from monograph.rules.operand_checks import check_rank, need_dimensions, refusal
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import equal, surely_equal
+from monograph.rules.size_checks import at_least, equal, need_positive, surely_equal
 from monograph.rules.views.strides import tidy, viewed
 
 if TYPE_CHECKING:
@@ -292,17 +292,18 @@ def meshgrid(tensors: Sequence[TensorType], indexing: str = "ij") -> list[Tensor
 
 
 @shared_rule(aten.diagonal.default, aten.linalg_diagonal.default)
-def diagonal(x: TensorType, offset: int = 0, dim1: int = 0, dim2: int = 1) -> TensorType:
+def diagonal(x: TensorType, offset: Int = 0, dim1: int = 0, dim2: int = 1) -> TensorType:
     """x: [*a, n, *b, m, *c] -> [*a, *b, *c, k], k the length of the diagonal `offset`."""
     first, second = wrap_dim(dim1, x.rank), wrap_dim(dim2, x.rank)
     if first == second:
         raise refusal("diagonal", f"diagonal dimensions cannot be identical, {dim1} and {dim2}")
-    strides = x.stride()
-    rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
+    strides, rows, columns = x.stride(), x.shape[first], x.shape[second]
+    if at_least(offset, 0):
+        columns, skipped = columns - offset, offset * strides[second]
+    else:
+        rows, skipped = rows + offset, -offset * strides[first]
     length = at_least_zero(shorter(rows, columns))
-    start = x.offset
-    if not (isinstance(length, int) and length == 0):
-        start = start + abs(offset) * strides[second if offset >= 0 else first]
+    start = x.offset if isinstance(length, int) and length == 0 else x.offset + skipped
     kept = [i for i in range(x.rank) if i not in {first, second}]
     shape = (*[x.shape[i] for i in kept], length)
     steps = (*[strides[i] for i in kept], strides[first] + strides[second])
@@ -380,16 +381,15 @@ def emptied_in_place(x: TensorType) -> TensorType:
 
 
 @rule(aten.unfold.default)
-def unfold(x: TensorType, dimension: int, size: int, step: int) -> TensorType:
+def unfold(x: TensorType, dimension: int, size: Int, step: Int) -> TensorType:
     """x: [*a, n, *b] -> [*a, (n - size)//step + 1, *b, size]."""
-    if step <= 0:
-        raise refusal("unfold", f"step is {step} but must be > 0")
+    need_positive((step,), "unfold")
     if not x.shape:
         require(le(size, 1), "sizes-disagree", left=size, right=1)
         return view_of(x, (size,), None)
     at = wrap_dim(dimension, x.rank)
     n = x.shape[at]
-    if not isinstance(n, int) or size > n:
+    if not surely_equal(n, size):
         require(le(size, n), "sizes-disagree", left=n, right=size, dim=at)
     strides = x.stride()
     shape = (*x.shape[:at], (n - size) // step + 1, *x.shape[at + 1 :], size)

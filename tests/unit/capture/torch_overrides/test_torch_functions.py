@@ -1,0 +1,141 @@
+"""Functions of torch whose parser in C takes plain numbers, given sizes that vary."""
+
+import io
+import itertools
+
+import pytest
+import torch
+
+import monograph
+from monograph import Dim
+from monograph.diagnostics import ContractError
+
+HANN = torch.hann_window(16)
+LENGTHS = (64, 58, 100, 73, 1)
+
+
+class Inverse(torch.nn.Module):
+    """A signal as long as another one."""
+
+    def __init__(self, window, **options):
+        """Keep how it is made."""
+        super().__init__()
+        self.register_buffer("window", window)
+        self.options = options
+
+    def forward(self, z, x):
+        """Give it."""
+        return torch.istft(z, 16, 4, window=self.window, length=x.shape[-1], **self.options)
+
+
+def loaded(program, load=monograph.load):
+    """Give what a file of the program holds."""
+    file = io.BytesIO()
+    monograph.save(program, file)
+    file.seek(0)
+    return load(file)
+
+
+def gradient(result, z):
+    """Differentiate by the frames."""
+    return torch.autograd.grad(result.abs().square().sum(), z)[0]
+
+
+SIDES = ({}, {"onesided": False}, {"onesided": False, "return_complex": True})
+CASES = [
+    ({"center": center, "normalized": bool(i % 2), **sides}, (2,) * ((i + center) % 2), i > center)
+    for center in (True, False)
+    for i, sides in enumerate(SIDES)
+]
+
+
+@pytest.mark.filterwarnings("ignore:The length of signal is shorter")
+@pytest.mark.parametrize(("options", "batch", "strict"), CASES, ids=str)
+def test_istft_is_as_long_as_a_size_says(options, batch, strict):
+    """Shorter and longer than the frames say, whole and lowered, and read back from files."""
+    window = HANN if options["center"] else torch.ones(16)
+    how = {key: options[key] for key in ("center", "normalized")}
+    is_complex, onesided = "return_complex" in options, "onesided" not in options
+    signal = torch.randn(*batch, 64, dtype=torch.complex64 if is_complex else torch.float32)
+    z = torch.stft(signal, 16, 4, window=window, onesided=onesided, return_complex=True, **how)
+    module, lengths = Inverse(window, **options), {len(batch): Dim.AUTO}
+    program = monograph.export(
+        module, (z, torch.ones(*batch, 64)), dynamic_shapes=({}, lengths), strict=strict
+    )
+    lowered = program.run_decompositions()
+    assert "aten.istft" not in str(lowered.graph)
+    programs = [program, lowered, loaded(program), loaded(lowered)]
+    programs += [loaded(program, torch.export.load), loaded(lowered, torch.export.load)]
+    calls = [*(each.module() for each in programs), monograph.unflatten(program)]
+    for n in LENGTHS:
+        x, given = torch.ones(*batch, n), z.clone().requires_grad_()
+        expected = module(given, x)
+        slope = gradient(expected, given)
+        for call in calls:
+            result = call(given, x)
+            torch.testing.assert_close(result, expected)
+            torch.testing.assert_close(gradient(result, given), slope)
+
+
+@pytest.mark.filterwarnings("ignore:The length of signal is shorter")
+def test_istft_of_frames_that_vary():
+    """The number of frames may vary beside the length; a length of nothing is refused."""
+
+    def frames(n):
+        return torch.stft(torch.randn(2, n), 16, 4, window=HANN, return_complex=True)
+
+    module, sizes = Inverse(HANN), ({2: Dim.AUTO}, {1: Dim.AUTO})
+    program = monograph.export(module, (frames(64), torch.ones(2, 60)), dynamic_shapes=sizes)
+    lowered = program.run_decompositions()
+    for m, n in itertools.product((16, 40, 64, 100), (3, 40, 64, 130)):
+        z, x = frames(m), torch.ones(2, n)
+        torch.testing.assert_close(program.module()(z, x), module(z, x))
+        torch.testing.assert_close(lowered.module()(z, x), module(z, x))
+    for each in (program, lowered):
+        with pytest.raises(ContractError):
+            each.module()(frames(64), torch.ones(2, 0))
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
+def test_a_number_out_of_data_is_how_long_a_window_is(strict):
+    """C++ would ask for its value, which nobody knows."""
+
+    class Windowed(torch.nn.Module):
+        def forward(self, n):
+            return torch.hann_window(n.item()), torch.tril_indices(n.item(), 3)
+
+    program = monograph.export(Windowed(), (torch.tensor(5),), strict=strict)
+    for n in (1, 5, 8):
+        given = torch.tensor(n)
+        torch.testing.assert_close(program.module()(given), Windowed()(given))
+
+
+def test_who_stands_between_sees_the_call():
+    """Under autocast and within `vmap` C++ makes the call, and the size is fixed by a guard."""
+
+    class Mapped(torch.nn.Module):
+        def forward(self, x):
+            return torch.vmap(lambda row: row.unfold(0, x.shape[0], 1))(x)
+
+    class Cast(torch.nn.Module):
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return torch.nn.functional.avg_pool1d(x @ x.T, x.shape[0])
+
+    for module in (Mapped(), Cast()):
+        x = torch.randn(3, 8)
+        program = monograph.export(module, (x,), dynamic_shapes=({0: Dim.AUTO},))
+        torch.testing.assert_close(program.module()(x), module(x))
+        with pytest.raises(ContractError, match=r"x.shape\[0\] == 3"):
+            program.module()(torch.randn(4, 8))
+
+
+def test_what_no_operator_takes_is_said_as_in_eager():
+    """`out=` and a half of a size are the parser's business."""
+
+    class Half(torch.nn.Module):
+        def forward(self, x):
+            return torch.hann_window(x.shape[0] / 2)
+
+    with pytest.raises(monograph.MonographError, match="must be int, not"):
+        monograph.export(Half(), (torch.ones(4),), dynamic_shapes=({0: Dim.AUTO},))
