@@ -225,3 +225,17 @@ def test_a_dict_that_a_class_makes_is_not_where_attributes_are():
     """A method is found all the same."""
     for program in forms(of_a_class_with_its_own, strict=True):
         assert torch.equal(program.module()(torch.ones(3)), torch.full((3,), 8.0))
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
+def test_what_c_keeps_of_sizes_is_no_attribute(strict):
+    """C++ puts the sizes that it asked for on the tensor."""
+
+    class Mapped(torch.nn.Module):
+        def forward(self, x):
+            return torch.vmap(lambda row: row * 2)(x)
+
+    sizes = ({0: monograph.Dim.AUTO},)
+    program = monograph.export(Mapped(), (torch.ones(3, 8),), dynamic_shapes=sizes, strict=strict)
+    x = torch.randn(5, 8)
+    torch.testing.assert_close(program.module()(x), x * 2)

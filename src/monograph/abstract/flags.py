@@ -16,6 +16,11 @@ ATTRIBUTES: Any = vars(torch.Tensor)["__dict__"]
 """The descriptor of a tensor's own `__dict__`, which asks nobody."""
 
 
+def has_attributes(tensor: torch.Tensor) -> bool:
+    """Whether code put something on a tensor; C++ keeps there what it was told of sizes."""
+    return any(not name.startswith("_sym_") for name in ATTRIBUTES.__get__(tensor))
+
+
 class Flags(MemoryAccess):
     """The part of an abstract tensor that is about autograd and the kind of memory."""
 
@@ -175,4 +180,4 @@ def described(tensor: Any, question: str) -> bool:
     }
 
 
-__all__ = ["ATTRIBUTES", "Flags", "described"]
+__all__ = ["ATTRIBUTES", "Flags", "described", "has_attributes"]

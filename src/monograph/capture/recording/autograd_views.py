@@ -21,7 +21,7 @@ from monograph.abstract.aliasing import (
     Result,
     view_chain,
 )
-from monograph.abstract.flags import ATTRIBUTES
+from monograph.abstract.flags import ATTRIBUTES, has_attributes
 from monograph.abstract.tensor import AbstractTensor, with_requires_grad
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.diagnostics import problem
@@ -129,7 +129,7 @@ class Lineage:
     def check_attributes(self) -> None:
         """What user code put on tensors is on all that are one object. Raises: as `names`."""
         for each in itertools.chain(self._by_layout, *self._doubted):
-            if ATTRIBUTES.__get__(each):
+            if has_attributes(each):
                 self.names(each)
 
     def behind(self, node: Node | None) -> Iterator[Node]:

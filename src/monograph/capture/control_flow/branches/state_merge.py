@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.flags import has_attributes
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import is_shown, to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
@@ -25,7 +26,6 @@ from monograph.bytecode import MISSING, stand_alike
 from monograph.bytecode.evaluation.frame import Mark
 from monograph.capture.recording.scalar_tensors import filler, number_tensor
 from monograph.capture.restart import Restart
-from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.diagnostics import Cause, problem
 from monograph.integers import Expr, Real, Relation, symbols
 
@@ -119,7 +119,7 @@ class StateMerge:
         if is_same(left, right):
             return CommonValue(left)
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-            if named_by_users(left) or named_by_users(right):
+            if has_attributes(left) or has_attributes(right):
                 raise _disagree(left, right, name, "attributes")
             return self._result(left, right, name)
         one, other = (kind_of_number(each) for each in (left, right))
@@ -331,11 +331,6 @@ class MergedValues:
         if joined.kind is dict:
             return dict(zip(joined.keys, items, strict=True))
         return joined.kind(items)
-
-
-def named_by_users(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has attributes that code gave it."""
-    return bool(attributes_of(tensor))
 
 
 __all__ = [
