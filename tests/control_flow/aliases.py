@@ -61,7 +61,7 @@ def by_two_branches(x):
     return y, z
 
 
-@branching(UP, DOWN, ZERO, refused="write-after-branch")
+@branching(UP, DOWN, ZERO)
 def made_outside_of_a_loop(x):
     """A round makes a variable one with a tensor that is not carried."""
     z = x.clone() + 10
@@ -72,7 +72,7 @@ def made_outside_of_a_loop(x):
     return y, z
 
 
-@branching(UP, DOWN, ZERO, refused="write-after-branch")
+@branching(UP, DOWN, ZERO)
 def made_one_by_a_loop(x):
     """A round makes two variables one."""
     a, b = x * 1, x * 2

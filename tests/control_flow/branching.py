@@ -641,7 +641,7 @@ def returns_a_size_of_its_own(x):
     return x
 
 
-@branching(UP, DOWN, torch.full((3,), 50.0), refused="write-after-branch")
+@branching(UP, DOWN, torch.full((3,), 50.0))
 def written_after_a_loop(x):
     """Without a round, y is z."""
     z = x.clone()

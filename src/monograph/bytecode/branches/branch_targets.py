@@ -15,6 +15,7 @@ from monograph.bytecode.instructions import JUMPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import CodeType
 
     from monograph.bytecode.analysis.control_flow_graph import Loop
     from monograph.bytecode.evaluation.frame import InterpreterFrame
@@ -23,6 +24,7 @@ __all__ = [
     "Leaving",
     "LoopTest",
     "Ways",
+    "condition_of",
     "early",
     "for_test",
     "iterates_next",
@@ -32,6 +34,8 @@ __all__ = [
     "near",
     "never_returns",
     "onwards",
+    "same_loop",
+    "until_round_ends",
     "ways",
 ]
 
@@ -89,6 +93,17 @@ class LoopTest:
     live: int
 
 
+def condition_of(frame: InterpreterFrame) -> tuple[CodeType, int]:
+    """The condition in whose jump the frame stands: its code, and where in it."""
+    return frame.code, flow_of(frame.code).same[frame.ip - 1]
+
+
+def same_loop(one: tuple[CodeType, int], other: tuple[CodeType, int]) -> bool:
+    """Whether two conditions are of one loop, and of none within it."""
+    flow = flow_of(one[0])
+    return one[0] is other[0] and flow.loop(one[1]) is flow.loop(other[1])
+
+
 def ways(frame: InterpreterFrame) -> Ways:
     """Where the conditional jump leads that the frame stands in."""
     flow = flow_of(frame.code)
@@ -127,6 +142,19 @@ def early(frame: InterpreterFrame, found: Ways) -> Ways:
         return found
     outs = frozenset(each for out in met.outs for each in flow.alike(out))
     return replace(found, join=met.place, live=flow.live[met.place], within=None, outs=outs)
+
+
+def until_round_ends(frame: InterpreterFrame, found: Ways) -> Ways:
+    """The same ways, joined in returning, or at the test of the innermost round that runs."""
+    if found.within is not None:
+        return found
+    flow = flow_of(frame.code)
+    index = flow.same[frame.ip - 1]
+    for loop in flow.loops:
+        test = _test_that_runs(frame, loop) if index in loop.body else None
+        if test is not None:
+            return replace(found, join=min(test.tests), live=test.live, within=test)
+    return replace(found, join=EXIT, live=0, outs=frozenset())
 
 
 def later(frame: InterpreterFrame, found: Ways, most: int) -> Iterator[Ways]:
@@ -180,8 +208,11 @@ def iterates_next(frame: InterpreterFrame) -> bool:
 def _round_that_runs(frame: InterpreterFrame, index: int) -> LoopTest | None:
     """The test of the innermost loop around an instruction, if this copy runs one round of it."""
     loop = flow_of(frame.code).loop(index)
-    if loop is None:
-        return None
+    return None if loop is None else _test_that_runs(frame, loop)
+
+
+def _test_that_runs(frame: InterpreterFrame, loop: Loop) -> LoopTest | None:
+    """The test of a loop, if this copy runs one round of it."""
     if ~loop.header in frame.body.stops:
         return _for_test(frame, loop.header)
     tests = (_test_at(frame, loop, stop) for stop in frame.body.stops if stop in loop.body)

@@ -18,10 +18,12 @@ refused. Four relations are kept:
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.reference_counts import OF_SUBSCRIPT
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import inputs_of
 
@@ -47,7 +49,7 @@ class AliasAnalysis:
 
     __slots__ = (
         *("_aliases", "_answers", "_certain", "_copies", "_objects", "_origins", "_storages"),
-        *("doubted", "is_merging", "origin"),
+        *("doubted", "is_merging", "origin", "peeled"),
     )
 
     def __init__(self, doubted: list[Any]) -> None:
@@ -57,6 +59,8 @@ class AliasAnalysis:
         """The condition whose sides are merged now."""
         self.is_merging = False
         """Whether what is written is the last values of what sides wrote: those were checked."""
+        self.peeled: frozenset[Any] = frozenset()
+        """The tests of loops whose first iteration is recorded by itself, on this side."""
         self._origins: dict[Any, list[Any]] = {}
         # By identity; the objects are kept, so that none of these is given to a new one.
         self._storages: dict[int, AbstractTensor] = {}
@@ -79,8 +83,8 @@ class AliasAnalysis:
             else:
                 self._objects[id(each)] = each
             self._note_origin(id(roots[-1] if isinstance(each, AbstractTensor) else each))
-        if len(roots) > 1:
-            self._aliases.setdefault(id(roots[0]), []).extend(roots[1:])
+        if roots:  # one alone may be what nobody says: it is beside itself
+            self._aliases.setdefault(id(roots[0]), []).extend(roots[1:] or roots)
 
     def copied(
         self, copy: AbstractTensor, root: AbstractTensor, after: str = "if", by: Any = None
@@ -120,9 +124,19 @@ class AliasAnalysis:
             self._origins.setdefault(key, []).append(self.origin)
 
     @contextmanager
+    def merging(self, origin: Any, *, are_apart: bool = False) -> Generator[None]:
+        """What is noted meanwhile is for the sake of this condition."""
+        self.origin, self.is_merging = origin, are_apart
+        try:
+            yield
+        finally:
+            self.origin, self.is_merging = None, False
+
+    @contextmanager
     def of_one_side(self, sides: list[Any]) -> Generator[None]:
         """What is noted meanwhile says nothing of the other side; it is added to `sides`."""
         before = (self._storages, self._aliases, self._objects, self._answers, self._certain)
+        peeled = self.peeled
         self._storages, self._objects = dict(self._storages), dict(self._objects)
         self._aliases = {key: [*each] for key, each in self._aliases.items()}
         self._answers = {key: {*each} for key, each in self._answers.items()}
@@ -132,6 +146,7 @@ class AliasAnalysis:
             sides.append((self._storages, self._aliases, self._objects, self._answers))
         finally:
             self._storages, self._aliases, self._objects, self._answers, self._certain = before
+            self.peeled = peeled
 
     def note_sides(self, sides: Iterable[Any]) -> None:
         """Where sides are merged, what was noted on either counts."""
@@ -173,7 +188,11 @@ class AliasAnalysis:
 
         Raises: branch-decides.
         """
-        if left is not right and self.is_aliased(left) and self.is_aliased(right):
+        if left is right or not self.is_aliased(left) or not self.is_aliased(right):
+            return
+        is_tensor = isinstance(left, AbstractTensor) and isinstance(right, AbstractTensor)
+        ones = self._connected(left.storage_root) if is_tensor else None
+        if ones is None or _is_in(right.storage_root, ones):
             self._doubt(left)
             self._doubt(right)
             raise problem("branch-decides", what="whether two variables are one object")
@@ -186,9 +205,38 @@ class AliasAnalysis:
 
     def check_write(self, value: Any, name: str = "") -> None:
         """Code changes an object. Raises: write-after-branch."""
-        if self.is_aliased(value) and not self.is_merging:
+        if self.is_aliased(value) and not self.is_merging and self._is_seen_besides(value):
             self._doubt(value)
             raise problem("write-after-branch", kind=_kind(value), name=name)
+
+    def _is_seen_besides(self, value: Any) -> bool:
+        """Whether code may hold something else that lies in the memory of this."""
+        ones = self._connected(value.storage_root) if isinstance(value, AbstractTensor) else None
+        return ones is None or any(self._is_held(ones, n) for n in range(1, len(ones)))
+
+    def _connected(self, root: AbstractTensor) -> list[AbstractTensor] | None:
+        """What may be one with this, over however many others; None where nobody knows."""
+        ones = [root]
+        for one in ones:
+            found = [*self._aliases.get(id(one), ())]
+            for key, others in self._aliases.items():
+                if key in self._storages and _is_in(one, others):
+                    found.append(self._storages[key])
+            if _is_in(one, found):
+                return None
+            ones += [each for each in found if not _is_in(each, ones)]
+        return ones
+
+    def _is_held(self, ones: list[AbstractTensor], n: int) -> bool:
+        """Whether more refers to a tensor than its node, the analysis and this list of them."""
+        node = ones[n].node
+        if node is None or (node.op != "call_function" and ones[n].recorder.aliases is self):
+            return True
+        held = [self._storages.values(), *self._aliases.values(), [node.meta.get("val")], ones]
+        held += [each[:2] for each in self._copies]
+        n_known = sum(each is ones[n] for some in held for each in some)
+        del held
+        return sys.getrefcount(ones[n]) > n_known + OF_SUBSCRIPT
 
     def check_returned(
         self, values: Iterable[Any], is_seen: Callable[[AbstractTensor], bool]

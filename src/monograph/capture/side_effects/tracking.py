@@ -36,6 +36,7 @@ from torch.nn import Module
 
 from monograph.bytecode import MISSING
 from monograph.bytecode.branches.frame_copies import relatives
+from monograph.capture.reference_counts import OF_VARIABLE
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.container_contents import (
     attributes_of,
@@ -48,7 +49,6 @@ from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
 from monograph.capture.side_effects.iterator_advances import IteratorAdvances, is_native_iterator
 from monograph.capture.side_effects.opaque_objects import CALLED
-from monograph.capture.side_effects.reference_counts import OF_VARIABLE
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from monograph.bytecode import MISSING
 from monograph.capture.installation import OVERRIDES, heard_by, listening
 from monograph.capture.numpy_arrays import TO_NUMPY, AbstractArray, array_of, is_abstract, tensor_of
 from monograph.capture.recording.unbacked_values import known_value
-from monograph.capture.side_effects.reference_counts import OF_VARIABLE
+from monograph.capture.reference_counts import OF_VARIABLE
 from monograph.capture.torch_overrides.tensor_text import refuse_text
 from monograph.diagnostics import problem
 from monograph.host.dispatch import address_of, has_memory, owns_memory, without_modes

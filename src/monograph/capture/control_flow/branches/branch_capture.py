@@ -22,7 +22,6 @@ be written to from then on. So are containers, and who asks which object is whic
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +30,6 @@ import torch
 
 from monograph.abstract.symbols import showing, to_python
 from monograph.abstract.tensor import AbstractTensor
-from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import (
     MOVED,
     End,
@@ -41,11 +39,14 @@ from monograph.bytecode.branches.branch_execution import (
     run_to,
 )
 from monograph.bytecode.branches.branch_targets import (
+    condition_of,
     early,
     later,
     loop_test,
     never_returns,
     onwards,
+    same_loop,
+    until_round_ends,
     ways,
 )
 from monograph.bytecode.branches.frame_copies import snapshot
@@ -110,7 +111,7 @@ def fork(recorder: Recorder, frame: InterpreterFrame, value: Any, *, on_sizes: b
         return NotImplemented
     has_example = isinstance(condition, Relation) and recorder.facts.is_backed(condition)
     test = loop_test(frame)
-    if test is not None:
+    if test is not None and (has_example or not _is_to_peel(recorder, frame)):
         return NotImplemented if has_example else _looped(recorder, frame, value, test)
     found = ways(frame)
     if found.join is None or (found.keeps_if is not None and isinstance(value, torch.SymInt)):
@@ -184,9 +185,8 @@ def _places(
     recorder: Recorder, frame: InterpreterFrame, found: Ways, *, has_example: bool
 ) -> Iterator[Ways]:
     """Where the ways can be joined: the nearest first, and a few later ones."""
-    if (frame.code, frame.ip) in recorder.options.apart:
-        at_end = replace(found, join=EXIT, live=0, outs=frozenset())
-        yield at_end if found.within is None else found
+    if condition_of(frame) in recorder.options.apart:
+        yield until_round_ends(frame, found)
         return
     if has_example:
         yield found
@@ -225,7 +225,7 @@ def _joined_at_one_of(
         frame.stack[:], frame.slots[:], frame.ip, frame.leavings = before
         enter_context(recorder, frame, context)
 
-    is_apart = (frame.code, frame.ip) in recorder.options.apart
+    is_apart = condition_of(frame) in recorder.options.apart
     reason: Restart | None = None
     for n, each in enumerate(places):
         try:
@@ -254,7 +254,7 @@ def _joined_at_one_of(
 
 def _doubt_around(recorder: Recorder, frame: InterpreterFrame) -> None:
     """What its own condition apart does not mend, as the sides end within another's, is that's."""
-    options, here = recorder.options, (frame.code, frame.ip)
+    options, here = recorder.options, condition_of(frame)
     is_of_code = any(code is frame.code for code, _ in options.doubted)
     if is_of_code and here not in options.apart and options.apart.issuperset(options.doubted):
         options.doubted.append(here)
@@ -308,6 +308,18 @@ def _both(
     return restarted(partial(_joined, recorder, frame, condition, found, go), prepare)
 
 
+def _is_to_peel(recorder: Recorder, frame: InterpreterFrame) -> bool:
+    """Whether a loop is recorded apart from its first iteration, which is yet to come, or runs.
+
+    What may be something else where there is no iteration is one thing on either side.
+    """
+    here, aliases = condition_of(frame), recorder.aliases
+    if here in aliases.peeled:
+        aliases.peeled -= {here}
+        return False
+    return here in recorder.options.apart or any(same_loop(here, each) for each in aliases.peeled)
+
+
 def _looped(recorder: Recorder, frame: InterpreterFrame, value: Any, test: LoopTest) -> Any:
     """Record a loop, and go on behind it, or from where an iteration has left for."""
     return gone_on(recorder, frame, loop(recorder, frame, value, test))
@@ -335,7 +347,7 @@ def _joined(
     before = frozenset(recorder.facts.symbols)
     sides: list[Any] = []
     if recorder.options.apart:
-        go = partial(_of_one_side, recorder, go, sides)
+        go = partial(_of_one_side, recorder, frame, go, sides)
     regions = _run(recorder, condition, go)
     recorder.aliases.note_sides(sides)
     ends = [region.result for region in regions]
@@ -347,21 +359,21 @@ def _joined(
         for region, end in zip(regions, ends, strict=True):
             with region:  # the answers at the loop's test, where both ways arrive
                 end.frame.stack[-1] = as_truth(end.frame.stack[-1])
-    aliases = recorder.aliases
-    aliases.origin, aliases.is_merging = (frame.code, frame.ip), bool(sides)
-    try:
+    with recorder.aliases.merging(condition_of(frame), are_apart=bool(sides)):
         return arrive(recorder, frame, condition, found, regions, before)
-    finally:
-        aliases.origin, aliases.is_merging = None, False
 
 
 def _of_one_side(
     recorder: Recorder,
+    frame: InterpreterFrame,
     go: Callable[[bool], End],
     sides: list[Any],
     answer: bool,  # noqa: FBT001 - the condition's answer
 ) -> End:
+    test = loop_test(frame)
     with recorder.aliases.of_one_side(sides):
+        if test is not None and test.stays_if is answer:
+            recorder.aliases.peeled |= {condition_of(frame)}
         return go(answer)
 
 

@@ -89,6 +89,8 @@ class CarriedState:
         self.texts: dict[Path, Any] = {}
         """Texts that an iteration makes anew, which decide nothing."""
         self.carried: list[Path] = []
+        self.same: dict[Path, Path] = {}
+        """What is one tensor with something that is carried, before and after each iteration."""
         self.given: Sequence[Any] = ()
         """What stands for those in the last iteration that was recorded."""
         self.made: list[Any] = []
@@ -122,7 +124,7 @@ class CarriedState:
                 path: _as_it_was(last, value)
                 for (path, last), value in zip(self.born.items(), born, strict=True)
             }
-        known |= self.texts
+        known |= self.texts | {path: known[first] for path, first in self.same.items()}
         values = [_rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
         return values[: self.n_stack], values[self.n_stack :]
 
@@ -168,6 +170,11 @@ class CarriedState:
 
     def _find_more(self, ended: dict[Path, _Leaf]) -> None:
         """Carry what differs and was not known to."""
+        parted = [path for path, first in self.same.items() if not _is_one(ended, path, first)]
+        if parted:
+            self.carried += parted
+            self.same = {path: self.same[path] for path in self.same if path not in parted}
+            raise Restart("carry")
         if ended.keys() != self.leaves.keys():
             different = next(iter(ended.keys() ^ self.leaves.keys()))
             leaf = ended.get(different) or self.leaves[different]
@@ -175,7 +182,9 @@ class CarriedState:
         more = [
             path
             for path, leaf in self.leaves.items()
-            if path not in self.carried and not _stays(leaf.value, ended[path].value)
+            if path not in self.carried
+            and path not in self.same
+            and not _stays(leaf.value, ended[path].value)
         ]
         texts = [path for path in more if are_texts(self.leaves[path].value, ended[path].value)]
         if not self.texts.keys() >= set(texts):
@@ -194,7 +203,12 @@ class CarriedState:
                 self._require_carriable(self.leaves[path], ended[path])
                 fresh.append(path)
         if fresh:
-            self.carried += fresh
+            for path in fresh:
+                ones = [each for each in self.carried if _is_one(self.leaves, path, each)]
+                if ones and _is_one(ended, path, ones[0]):
+                    self.same[path] = ones[0]
+                else:
+                    self.carried.append(path)
             self.born.clear()
             raise Restart("carry")
 
@@ -216,6 +230,12 @@ class CarriedState:
             before=before,
             after=after,
         )
+
+
+def _is_one(leaves: dict[Path, _Leaf], path: Path, other: Path) -> bool:
+    """Whether one tensor stands in both places."""
+    value = leaves[path].value
+    return isinstance(value, torch.Tensor) and value is leaves[other].value
 
 
 def _is_carriable(value: Any) -> bool:

@@ -346,13 +346,10 @@ class _ForCapture(LoopCapture[Any]):
         shares = [*carrying.roots, *self.shared[: len(born)]]
         self.note_parts(slices, lasts, [*after, *born], shares)
         # Of the results, those of tensors that are written to are these tensors.
-        for shared, result in zip(self.shared, [*born, *grown, *roots, *stacks], strict=True):
+        made = [*after, *born, *grown, *roots, *stacks]
+        for shared, result in zip([*carrying.roots, *self.shared], made, strict=True):
             if shared:
                 recorder.aliases.may_alias([result, *shared, *slices])
-                recorder.aliases.differ("offset", result.node)
-        for shared, result in zip(carrying.roots, after, strict=True):
-            if shared:
-                recorder.aliases.may_alias(slices)
                 recorder.aliases.differ("offset", result.node)
         items = [item for _, new in self.appended for item in new]
         for value, result in zip(

@@ -20,6 +20,7 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.branches.branch_execution import move, run_round, run_round_of_for
+from monograph.bytecode.branches.branch_targets import condition_of
 from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
 from monograph.capture.control_flow.loops.loop_returns import LoopReturns
@@ -86,14 +87,17 @@ class _WhileCapture(LoopCapture[list[Any]]):
         first = first if self.test.stays_if else first.logical_not()
         ended = self.restarted(partial(self._record_once, first))
         begun, carrying = self.begun, self.carrying
-        self.writes.copy_back(self.region, ended[len(begun) :])
-        first, n_carried = self.n_first, self.n_first + len(carrying.carried)
-        ended, left = ended[:n_carried], ended[n_carried : len(begun)]
-        stack, slots = carrying.state(ended[first:])
-        lasts, shares = [*carrying.made, *self.returns.made], [*carrying.roots, *self.returns.roots]
-        self.note_parts((), lasts, [*ended[first:], *left[1:]], shares)
-        carrying.note_aliases(begun[first:n_carried], ended[first:], [*stack, *slots])
-        self.frame.leavings = self.returns.leaving(left, [*begun, *ended])
+        aliases = self.recorder.aliases
+        with aliases.merging(condition_of(self.frame)):
+            self.writes.copy_back(self.region, ended[len(begun) :])
+            first, n_carried = self.n_first, self.n_first + len(carrying.carried)
+            ended, left = ended[:n_carried], ended[n_carried : len(begun)]
+            stack, slots = carrying.state(ended[first:])
+            lasts = [*carrying.made, *self.returns.made]
+            shares = [*carrying.roots, *self.returns.roots]
+            self.note_parts((), lasts, [*ended[first:], *left[1:]], shares)
+            carrying.note_aliases(begun[first:n_carried], ended[first:], [*stack, *slots])
+            self.frame.leavings = self.returns.leaving(left, [*begun, *ended])
         return move(self.frame, self.test.out, stack, slots)
 
     def _record_once(self, first: Any) -> list[Any]:
